@@ -1,0 +1,47 @@
+package config
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// Errors are several mistakes found in one pass.
+type Errors []error
+
+func (e Errors) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns the mistakes, for [errors.Is] and [errors.As].
+func (e Errors) Unwrap() []error { return e }
+
+// Err returns nil when there are none, and the mistake itself when it is the
+// only one.
+func (e Errors) Err() error {
+	switch len(e) {
+	case 0:
+		return nil
+	case 1:
+		return e[0]
+	}
+	return e
+}
+
+func didYouMean(name string, attrs []Attr) string {
+	names := make([]string, len(attrs))
+	for i, a := range attrs {
+		names[i] = a.Name
+	}
+	return Suggest(name, names)
+}
+
+// Suggest returns ". Did you mean …?" when one of candidates is close to name,
+// and "" otherwise.
+func Suggest(name string, candidates []string) string {
+	for _, c := range candidates {
+		if levenshtein.Distance(strings.ToLower(name), c, nil) < 3 {
+			return `. Did you mean "` + c + `"?`
+		}
+	}
+	return ""
+}

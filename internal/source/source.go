@@ -1,0 +1,81 @@
+// Package source says where the bytes of a state come from. A source yields
+// bytes, never a state: it knows nothing of encryption.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// Source is one file at one place.
+type Source interface {
+	// Fetch reads the file. It never writes, locks, lists or creates anything.
+	// A file that is not there is a [*MissingError]; an unreachable server, a
+	// refusal, a missing repository or branch is any other error. The result
+	// belongs to the caller, who may overwrite it.
+	Fetch(ctx context.Context) (*Snapshot, error)
+
+	// String names the place for people. It never holds a secret.
+	String() string
+}
+
+// Snapshot is what a source held at one moment.
+type Snapshot struct {
+	Data     []byte
+	Revision string   // commit, ETag or object version; "" when the place has none
+	Warnings []string // complete sentences for the user, such as an unverified TLS connection
+}
+
+// MissingError says that the place was reached and holds no file.
+type MissingError struct {
+	Detail          string // what was answered, such as "the server answered 404 Not Found"
+	CredentialsSent bool   // some servers answer "not found" for "no access"
+}
+
+func (e *MissingError) Error() string { return "there is no state: " + e.Detail }
+
+// Request is one source as a data source or ephemeral resource asks for it.
+type Request struct {
+	config.Values        // decoded against the kind's table
+	Workspace     string // "default", or a name; anything else only where Kind.Workspaces
+	MaxSize       int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
+}
+
+// Kind is one kind of source.
+type Kind struct {
+	config.Table
+
+	// Credentials declares the block of the same name inside credentials {}.
+	// Its first attribute is url. It is empty where the kind needs none.
+	Credentials config.Table
+
+	Workspaces bool
+
+	// Start begins a run: what it returns may share fetches, connections and
+	// temporary files among the sources of one configured provider, and lives
+	// as long as that. Start does no I/O.
+	Start func(Settings) Open
+}
+
+// Open makes a source from a request. It checks the request and does no I/O.
+type Open func(Request) (Source, error)
+
+// Settings are what the provider block and the environment say to all sources
+// of one kind.
+type Settings struct {
+	Credentials Credentials
+	LookupEnv   config.LookupEnv // nil when the environment is not to be used
+}
+
+// TooLarge is the error for a file above Request.MaxSize.
+func TooLarge(max int64) error {
+	return fmt.Errorf("the file is larger than %d bytes; if that is expected, raise max_size", max)
+}
+
+// IsMissing reports whether err says that the place holds no file.
+func IsMissing(err error) (*MissingError, bool) {
+	return errors.AsType[*MissingError](err)
+}
