@@ -1,0 +1,44 @@
+#!/bin/sh
+# Writes docs/ from the schema of the provider in this directory, templates/ and
+# examples/. The schema is asked of a CLI here, because tfplugindocs would
+# otherwise download one.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cli=$("$root/scripts/cli.sh")
+
+for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+cat >"$work/cli.tfrc" <<END
+provider_installation {
+  dev_overrides {
+    "statecrypt/statecrypt" = "$root"
+  }
+  direct {
+    exclude = ["*/*/*"]
+  }
+}
+END
+cat >"$work/main.tf" <<'END'
+terraform {
+  required_providers {
+    statecrypt = { source = "statecrypt/statecrypt" }
+  }
+}
+END
+export CHECKPOINT_DISABLE=1 TF_CLI_CONFIG_FILE="$work/cli.tfrc"
+
+# tfplugindocs looks for the provider in the namespace hashicorp of Terraform's
+# registry, whichever CLI wrote the schema.
+(cd "$work" && "$cli" providers schema -json 2>schema.err >schema.raw) || {
+  cat "$work/schema.err" >&2
+  exit 1
+}
+sed 's#"registry\.[a-z.]*/statecrypt/statecrypt"#"registry.terraform.io/hashicorp/statecrypt"#' "$work/schema.raw" >"$work/schema.json"
+
+cd "$root"
+"$root/.tools/bin/tfplugindocs" generate --provider-name statecrypt --rendered-provider-name statecrypt \
+  --providers-schema "$work/schema.json"

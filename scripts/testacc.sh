@@ -1,0 +1,72 @@
+#!/bin/sh
+# Runs the acceptance tests once for each CLI given: a path, or a name to find
+# on PATH. A name that is not on PATH is left out, and the list at the end says so.
+#
+#   [RACE=-race] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+package=internal/provider
+
+for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
+export CHECKPOINT_DISABLE=1 TF_ACC=1
+
+if [ -z "${STATECRYPT_TOFU:-}" ] && [ -x "$root/.tools/bin/tofu" ]; then
+  export STATECRYPT_TOFU="$root/.tools/bin/tofu"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+tests=$work/provider.test$(go env GOEXE)
+echo "compiling the acceptance tests"
+# shellcheck disable=SC2086 # RACE is a flag or nothing
+(cd "$root" && go test ${RACE:-} -c -o "$tests" "./$package")
+
+if ! (cd "$root/$package" && "$tests" -test.list '^TestAcc') | grep -q '^TestAcc'; then
+  echo "there are no acceptance tests in $package" >&2
+  exit 1
+fi
+
+ran='' missing='' failed=''
+for name in "$@"; do
+  case $name in
+  */*) cli=$(cd "$(dirname "$name")" && pwd)/$(basename "$name") ;;
+  *) cli=$(command -v "$name") || cli='' ;;
+  esac
+  # Windows: the tests want the file itself, under its Windows name.
+  if [ ! -f "$cli" ] && [ -f "$cli.exe" ]; then cli=$cli.exe; fi
+  if [ ! -x "$cli" ]; then
+    missing="$missing  not run  $name (not found)
+"
+    continue
+  fi
+  version=$("$cli" version | head -n 1)
+  if command -v cygpath >/dev/null; then cli=$(cygpath -m "$cli"); fi
+
+  unset TF_ACC_PROVIDER_HOST TF_ACC_PROVIDER_NAMESPACE
+  case $version in
+  OpenTofu*)
+    # plugin-testing writes legacy provider addresses, which OpenTofu knows
+    # only at its own registry.
+    export TF_ACC_PROVIDER_HOST=registry.opentofu.org TF_ACC_PROVIDER_NAMESPACE=hashicorp
+    ;;
+  esac
+  echo "acceptance tests on $version"
+  # shellcheck disable=SC2086 # TESTARGS is a list of flags
+  if (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$cli "$tests" -test.run '^TestAcc' -test.parallel 4 -test.timeout 20m ${TESTARGS:-}); then
+    ran="$ran  passed   $version ($name)
+"
+  else
+    failed="$failed  FAILED   $version ($name)
+"
+  fi
+done
+
+echo
+echo "acceptance tests:"
+printf '%s%s%s' "$ran" "$failed" "$missing"
+if [ -n "$failed" ]; then exit 1; fi
+if [ -z "$ran" ]; then
+  echo "no CLI was found, so nothing was tested" >&2
+  exit 1
+fi

@@ -1,0 +1,70 @@
+#!/bin/sh
+# Puts one pinned developer tool into .tools/bin.
+#
+#   scripts/tool.sh tofu|terraform-1.5.7|golangci-lint|tfplugindocs|goreleaser|actionlint
+#
+# Tools are compiled from source through the Go module proxy; nothing else is
+# downloaded. A compiled tool is kept in a cache directory of the user, under a
+# checksum of everything that decides what it is, so that a second clone of this
+# repository does not compile OpenTofu again. The cache may be deleted any time.
+set -eu
+
+name=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+cache=${STATECRYPT_TOOL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/statecrypt-tools}
+exe=$(go env GOEXE)
+ldflags='-s -w'
+
+# Either a module under tools/ and a package of it, or a package@version.
+module='' package=''
+case $name in
+tofu)
+  module=tools/tofu package=github.com/opentofu/opentofu/cmd/tofu
+  # Without this OpenTofu calls itself 1.12.6-dev, and version checks differ.
+  ldflags="$ldflags -X github.com/opentofu/opentofu/version.dev=no"
+  ;;
+golangci-lint) module=tools/lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
+tfplugindocs) module=tools/docs package=github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs ;;
+goreleaser) module=tools/release package=github.com/goreleaser/goreleaser/v2 ;;
+# The last Terraform under the MPL, and the last one whose go.mod has no
+# replace directives, which "go install" refuses.
+terraform-1.5.7) package=github.com/hashicorp/terraform@v1.5.7 ;;
+actionlint) package=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;
+*)
+  echo "tool.sh: no tool is called $name" >&2
+  exit 2
+  ;;
+esac
+
+# Settings for the project's own build must not change what a tool is.
+unset GOFLAGS GOEXPERIMENT
+export GOWORK=off
+
+key=$(
+  {
+    echo "$package $ldflags"
+    go env GOVERSION GOOS GOARCH
+    [ -z "$module" ] || cat "$root/$module/go.mod" "$root/$module/go.sum"
+  } | git hash-object --stdin
+)
+built=$cache/$key/$name$exe
+
+if [ ! -x "$built" ]; then
+  echo "building $name from source (once for this version)" >&2
+  mkdir -p "$cache/$key"
+  work=$(mktemp -d "$cache/$key/build.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  if [ -n "$module" ]; then
+    (cd "$root/$module" && go build -trimpath -buildvcs=false -ldflags "$ldflags" -o "$work/$name$exe" "$package")
+  else
+    GOBIN=$work go install -trimpath -ldflags "$ldflags" "$package"
+    binary=${package%@*}
+    binary=${binary##*/}
+    [ "$binary" = "$name" ] || mv "$work/$binary$exe" "$work/$name$exe"
+  fi
+  mv "$work/$name$exe" "$built" # in one step: another clone may be looking
+fi
+
+mkdir -p "$root/.tools/bin"
+cp "$built" "$root/.tools/bin/.$name.$$"
+mv "$root/.tools/bin/.$name.$$" "$root/.tools/bin/$name"
