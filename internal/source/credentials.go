@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -25,19 +26,19 @@ func (c Credentials) For(target *url.URL) (config.Values, bool, error) {
 	var best *config.Entry
 	length := -1
 	for _, e := range c.Entries {
-		u := e.Settings["url"].Value
-		if u == cty.NilVal || !u.IsKnown() || u.IsNull() {
-			// Decode says what is wrong: without its url, nobody can tell
-			// whether this block was meant for target.
-			_, err := e.Decode(c.Table, c.Env)
+		base, err := c.base(e)
+		if err != nil {
 			return config.Values{}, false, err
 		}
-		base, err := ParseBase(u.AsString())
-		if err != nil {
-			return config.Values{}, false, &config.Error{Address: e.Address, Attr: "url", Err: err}
+		if !Covers(base, target) {
+			continue
 		}
-		if Covers(base, target) && len(base.Path) > length {
-			best, length = e, len(base.Path)
+		switch n := len(strings.TrimSuffix(base.Path, "/")); {
+		case n > length:
+			best, length = e, n
+		case n == length:
+			// Guessing which one was meant would send the wrong secret.
+			return config.Values{}, false, fail(e, fmt.Errorf("%s has the same url; one block is enough", best.Address))
 		}
 	}
 	if best == nil {
@@ -47,30 +48,67 @@ func (c Credentials) For(target *url.URL) (config.Values, bool, error) {
 	return v, err == nil, err
 }
 
+func (c Credentials) base(e *config.Entry) (*url.URL, error) {
+	u := e.Settings["url"].Value
+	if u == cty.NilVal || u.Type() != cty.String || !u.IsKnown() || u.IsNull() {
+		// Without its url, nobody can tell whether this block was meant for
+		// the target. Decode says what is wrong with it.
+		if _, err := e.Decode(c.Table, nil); err != nil {
+			return nil, err
+		}
+		return nil, fail(e, errors.New("a string is required"))
+	}
+	base, err := ParseBase(u.AsString())
+	if err != nil {
+		return nil, fail(e, err)
+	}
+	return base, nil
+}
+
+func fail(e *config.Entry, err error) error {
+	return &config.Error{Address: e.Address, Attr: "url", Pos: e.Settings["url"].Pos, Err: err}
+}
+
 // Covers reports whether target lies at or below base: the same scheme, host
-// and port, and base's path as whole segments. A target with dot segments,
-// encoded characters or backslashes in its path is never covered, because
-// servers disagree on what it names.
+// and port, and base's path as whole segments. Hosts are compared as written,
+// but for the case of ASCII letters: a trailing dot, another spelling of an IP
+// address or letters beyond ASCII never match, because resolvers and servers
+// disagree on what they name. For the same reason a path with dot segments or
+// backslashes is never covered, and one with encoded characters only by a base
+// without a path: whatever it names, it is on that host.
 func Covers(base, target *url.URL) bool {
-	if base.Scheme != target.Scheme || base.Opaque != "" || target.Opaque != "" ||
-		!strings.EqualFold(base.Hostname(), target.Hostname()) || port(base) != port(target) {
-		return false
-	}
-	if target.RawPath != "" || strings.ContainsAny(target.EscapedPath(), `%\`) || hasDotSegment(target.Path) {
-		return false
-	}
-	prefix := strings.TrimSuffix(base.Path, "/")
-	rest, ok := strings.CutPrefix(target.Path, prefix)
+	return sameOrigin(base, target) && !escapes(target.Path) &&
+		(isRoot(base) || isPlain(target) && isBelow(base.Path, target.Path))
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && a.Opaque == "" && b.Opaque == "" &&
+		a.Hostname() != "" && isASCII(a.Hostname()) && isASCII(b.Hostname()) &&
+		strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func isRoot(u *url.URL) bool { return u.Path == "" || u.Path == "/" }
+
+func isPlain(u *url.URL) bool { return !strings.Contains(u.EscapedPath(), "%") }
+
+func isBelow(base, path string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(base, "/"))
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-func hasDotSegment(p string) bool {
+// escapes reports whether some server may read the decoded path p as one that
+// leaves its folder. "..;" is a way up for servers that strip parameters.
+func escapes(p string) bool {
 	for s := range strings.SplitSeq(p, "/") {
-		if s == "." || s == ".." {
+		if s, _, _ = strings.Cut(s, ";"); s == "." || s == ".." {
 			return true
 		}
 	}
-	return false
+	return strings.Contains(p, `\`)
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r > '~' }) < 0
 }
 
 func port(u *url.URL) string {
@@ -95,18 +133,21 @@ func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 // and path; nothing else, and never a password.
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, errors.New("this is not a URL") // url.Error would repeat the text
-	case u.Scheme == "" || u.Host == "":
-		return nil, errors.New("a URL with scheme and host is required, such as https://git.example.com/acme/")
+	}
+	_, hasPassword := u.User.Password()
+	switch {
+	case u.Scheme == "" || u.Hostname() == "":
+		return nil, errors.New("a URL with scheme and host is required, such as https://state.example.com/acme/")
+	case hasPassword:
+		return nil, errors.New("a password does not belong in this URL")
 	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":
 		return nil, errors.New("only scheme, host, port and path belong in this URL")
-	case u.RawPath != "" || strings.ContainsAny(u.EscapedPath(), `%\`) || hasDotSegment(u.Path):
-		return nil, errors.New("the path must not hold dot segments or encoded characters")
-	}
-	if _, hasPassword := u.User.Password(); hasPassword {
-		return nil, errors.New("a password does not belong in this URL")
+	case !isASCII(u.Hostname()):
+		return nil, errors.New("write an international host name in its ASCII form, which begins with xn--")
+	case !isPlain(u) || escapes(u.Path):
+		return nil, errors.New("the path must not hold dot segments, backslashes or encoded characters")
 	}
 	return u, nil
 }
