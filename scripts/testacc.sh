@@ -43,14 +43,12 @@ for name in "$@"; do
   version=$("$cli" version | head -n 1)
   if command -v cygpath >/dev/null; then cli=$(cygpath -m "$cli"); fi
 
-  unset TF_ACC_PROVIDER_HOST TF_ACC_PROVIDER_NAMESPACE
-  case $version in
-  OpenTofu*)
-    # plugin-testing writes legacy provider addresses, which OpenTofu knows
-    # only at its own registry.
-    export TF_ACC_PROVIDER_HOST=registry.opentofu.org TF_ACC_PROVIDER_NAMESPACE=hashicorp
-    ;;
-  esac
+  # plugin-testing's own default, an address without a namespace, is unknown to
+  # OpenTofu; and with ours the tests can run configurations as users write them.
+  host=registry.terraform.io
+  case $version in OpenTofu*) host=registry.opentofu.org ;; esac
+  export TF_ACC_PROVIDER_NAMESPACE=statecrypt TF_ACC_PROVIDER_HOST=$host
+
   echo "acceptance tests on $version"
   # shellcheck disable=SC2086 # TESTARGS is a list of flags
   if (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$cli "$tests" -test.run '^TestAcc' -test.parallel 4 -test.timeout 20m ${TESTARGS:-}); then
