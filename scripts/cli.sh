@@ -5,6 +5,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 export CHECKPOINT_DISABLE=1
+for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
 
 if found=$(command -v terraform) && version=$("$found" version 2>/dev/null | sed -n '1s/^Terraform v//p'); then
   major=${version%%.*}

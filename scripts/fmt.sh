@@ -4,6 +4,7 @@
 #   scripts/fmt.sh [-check] go|examples...
 set -eu
 cd "$(dirname "$0")/.."
+for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
 
 gofmt=$(go env GOROOT)/bin/gofmt
 check=''

@@ -40,5 +40,12 @@ export CHECKPOINT_DISABLE=1 TF_CLI_CONFIG_FILE="$work/cli.tfrc"
 sed 's#"registry\.[a-z.]*/statecrypt/statecrypt"#"registry.terraform.io/hashicorp/statecrypt"#' "$work/schema.raw" >"$work/schema.json"
 
 cd "$root"
-"$root/.tools/bin/tfplugindocs" generate --provider-name statecrypt --rendered-provider-name statecrypt \
-  --providers-schema "$work/schema.json"
+run() {
+  "$root/.tools/bin/tfplugindocs" "$@" --provider-name statecrypt --providers-schema "$work/schema.json" >"$work/log" 2>&1 || {
+    cat "$work/log" >&2
+    exit 1
+  }
+}
+run generate --rendered-provider-name statecrypt
+run validate
+echo "docs/ is up to date"

@@ -2,10 +2,6 @@
 // provider's go.sum. 2.16.0 because newer versions need Go 1.27, or a module that
 // the proxy refused when this was written. "go mod tidy" fails for the latter
 // reason on a test of a dependency; change versions with "go get -tool".
-module of its own so that its dependencies stay out of the
-// provider's go.sum. Version 2.16.0: the next ones need a newer Go or modules that
-// the Go module proxy does not serve. "go mod tidy" fails here for the same
-// reason, on a test of a dependency; "go get -tool" works.
 module github.com/statecrypt/terraform-provider-statecrypt/tools/release
 
 go 1.26.3
