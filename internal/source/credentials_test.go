@@ -144,14 +144,15 @@ func TestParseBase(t *testing.T) {
 }
 
 func TestCredentialsFor(t *testing.T) {
+	table := config.Table{Name: "http", Attrs: []config.Attr{
+		{Name: "url", Type: cty.String, Required: true},
+		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
+	}}
 	block := func(address, url string) *config.Entry {
-		return config.NewEntry(address, "http", map[string]cty.Value{"url": cty.StringVal(url)})
+		return config.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
 	}
 	creds := Credentials{
-		Table: config.Table{Name: "http", Attrs: []config.Attr{
-			{Name: "url", Type: cty.String, Required: true},
-			{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
-		}},
+		Table: table,
 		Entries: []*config.Entry{
 			block("whole host", "https://example.com"),
 			block("folder", "https://example.com/a/"),
@@ -196,7 +197,7 @@ func TestCredentialsForUndecided(t *testing.T) {
 	} {
 		creds := Credentials{Table: table}
 		for i, u := range tt.blocks {
-			creds.Entries = append(creds.Entries, config.NewEntry([]string{"first", "second"}[i], "http", map[string]cty.Value{"url": u}))
+			creds.Entries = append(creds.Entries, config.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
 		}
 		if _, found, err := creds.For(target); found || err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: got %t, %v, want an error with %q", name, found, err, tt.err)

@@ -1,0 +1,177 @@
+// Package file reads a state from the local disk, laid out as Terraform's
+// local backend does.
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the file source.
+func Kind() source.Kind {
+	return source.Kind{
+		Table: config.Table{
+			Name: "file",
+			Doc: "Reads the state from a local file, as Terraform's `local` backend writes it. " +
+				"Only regular files, and symbolic links to them, are read. " +
+				"The state of a workspace is read from `<workspace_dir>/<workspace>/terraform.tfstate`.",
+			Attrs: []config.Attr{
+				{
+					Name: "path", Type: cty.String, Required: true,
+					Doc: "The state file of the default workspace; it is not used for others. A relative path is relative to the working directory, " +
+						"which `${path.module}/` avoids. `~/` is your home directory.",
+				},
+				{
+					Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"),
+					Doc: "The directory that holds the states of all workspaces but the default one. Defaults to `terraform.tfstate.d`, in the working directory.",
+				},
+			},
+		},
+		Workspaces: true,
+		Start:      func(source.Settings) source.Open { return open },
+	}
+}
+
+func open(req source.Request) (source.Source, error) {
+	attr, rest := "path", ""
+	if w := req.Workspace; w != "" && w != "default" {
+		// The caller has checked the name; here it must not lead elsewhere.
+		if w != filepath.Base(w) || !filepath.IsLocal(w) || w == "." {
+			return nil, errors.New("the name of the workspace cannot be the name of a directory")
+		}
+		attr, rest = "workspace_dir", filepath.Join(w, "terraform.tfstate")
+	}
+	if req.String(attr) == "" {
+		return nil, req.Errorf(attr, "a path is required")
+	}
+	path, err := expandHome(req.String(attr))
+	if err != nil {
+		return nil, req.Errorf(attr, "%w", err)
+	}
+	return location{path: filepath.Join(path, rest), limit: req.MaxSize}, nil
+}
+
+// expandHome does what a shell does for the user's own home.
+func expandHome(path string) (string, error) {
+	first, rest, _ := strings.Cut(filepath.ToSlash(path), "/")
+	switch {
+	case first == "~":
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", errors.New("~ cannot be resolved, because the home directory is not known")
+		}
+		return filepath.Join(home, rest), nil
+	case strings.HasPrefix(first, "~"):
+		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written as ./~")
+	}
+	return path, nil
+}
+
+// location is one file.
+type location struct {
+	path  string
+	limit int64
+}
+
+func (l location) String() string { return l.path }
+
+// Fetch reads the file.
+func (l location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, size, err := openRegular(l.path)
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	defer f.Close()
+	data, err := source.Read(&steps{ctx, f}, size, l.limit)
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	return &source.Snapshot{Data: data}, nil
+}
+
+// openRegular opens path for reading and returns its size, or -1. It looks
+// before it opens, because opening can do harm: a tape rewinds, a pipe waits
+// for a writer. It looks again afterwards, because the file may have changed;
+// openFlags make sure that this does not wait either.
+func openRegular(path string) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := regular(info); err != nil {
+		return nil, 0, err
+	}
+	f, err := os.OpenFile(path, openFlags, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	if info.Size() == 0 {
+		return f, -1, nil // some file systems do not tell
+	}
+	return f, info.Size(), nil
+}
+
+func regular(info fs.FileInfo) error {
+	switch m := info.Mode(); {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		return errors.New("this is a directory; the path of the state file in it is required")
+	case m&fs.ModeNamedPipe != 0:
+		return errors.New("this is a pipe; only regular files are read")
+	case m&fs.ModeSocket != 0:
+		return errors.New("this is a socket; only regular files are read")
+	case m&fs.ModeDevice != 0:
+		return errors.New("this is a device; only regular files are read")
+	}
+	return errors.New("this is not a regular file")
+}
+
+// explain makes an error for people.
+func (l location) explain(err error) error {
+	path := l.path
+	if abs, absErr := filepath.Abs(path); absErr == nil {
+		path = abs // a relative one is relative to a directory that nobody remembers
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return &source.MissingError{Detail: fmt.Sprintf("%q does not exist", path)}
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return fmt.Errorf("reading %q: %w", path, err)
+}
+
+// steps reads in pieces, so that a large file on a slow disk can be given up.
+type steps struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s *steps) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(p[:min(len(p), 4<<20)])
+}

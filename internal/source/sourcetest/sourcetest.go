@@ -1,0 +1,215 @@
+// Package sourcetest is the test that every source must pass.
+package sourcetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Harness lets [Run] make places that a kind can read.
+type Harness struct {
+	Kind source.Kind
+
+	// Place makes a new place that holds data, or no file when data is nil.
+	Place func(t *testing.T, data []byte) Place
+
+	// Bad makes places that exist and cannot be read, by what is wrong with
+	// them: wrong credentials, nobody listening, no permission. A read of them
+	// is an error, and never a MissingError.
+	Bad map[string]func(t *testing.T) Place
+
+	// Stuck makes a place that never answers. It is nil where the kind has no
+	// such place.
+	Stuck func(t *testing.T) Place
+}
+
+// Place is where a state may be, and how to ask for it.
+type Place struct {
+	Attrs    map[string]cty.Value // the block that the user writes
+	Settings source.Settings
+	Secrets  []string // in Settings; they must not appear in any text
+
+	// Changed says what was done to the place other than reading, nil when
+	// nothing was. It may be nil.
+	Changed func() error
+}
+
+const maxSize = 1 << 20
+
+// Open makes the source that reads p.
+func (p Place) Open(t *testing.T, kind source.Kind, limit int64) source.Source {
+	t.Helper()
+	values, err := config.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, p.Attrs).Decode(kind.Table, p.Settings.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Settings.Credentials.Table = kind.Credentials
+	s, err := kind.Start(p.Settings)(source.Request{Values: values, Workspace: "default", MaxSize: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.checkText(t, "String()", s.String())
+	return s
+}
+
+func (p Place) checkText(t *testing.T, what, text string) {
+	t.Helper()
+	for _, secret := range p.Secrets {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s holds a secret: %s", what, text)
+		}
+	}
+}
+
+// fails returns the error of a read, after looking for secrets in it.
+func (p Place) fails(ctx context.Context, t *testing.T, s source.Source) error {
+	t.Helper()
+	snap, err := s.Fetch(ctx)
+	if err == nil {
+		t.Fatalf("got %d bytes, want an error", len(snap.Data))
+	}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		p.checkText(t, "the error", e.Error())
+	}
+	p.checkText(t, "the error", fmt.Sprintf("%#v", err))
+	return err
+}
+
+func (p Place) checkUnchanged(t *testing.T) {
+	t.Helper()
+	if p.Changed == nil {
+		return
+	}
+	if err := p.Changed(); err != nil {
+		t.Errorf("the place was not only read: %v", err)
+	}
+}
+
+// Run tests one kind.
+func Run(t *testing.T, h Harness) {
+	data := []byte(`{"version": 4, "outputs": {}}` + strings.Repeat(" ", 100_000))
+	t.Run("reads", func(t *testing.T) { testReads(t, h, data) })
+	t.Run("empty", func(t *testing.T) { testReads(t, h, []byte{}) })
+	t.Run("owned by the caller", func(t *testing.T) { testOwned(t, h, data) })
+	t.Run("at once", func(t *testing.T) { testAtOnce(t, h, data) })
+	t.Run("missing", func(t *testing.T) { testMissing(t, h) })
+	t.Run("too large", func(t *testing.T) { testTooLarge(t, h, data) })
+	t.Run("cancelled", func(t *testing.T) { testCancelled(t, h, data) })
+	t.Run("stuck", func(t *testing.T) { testStuck(t, h) })
+	for name, place := range h.Bad {
+		t.Run("bad/"+name, func(t *testing.T) { testBad(t, h, place(t)) })
+	}
+}
+
+func testReads(t *testing.T, h Harness, data []byte) {
+	p := h.Place(t, data)
+	s := p.Open(t, h.Kind, int64(len(data))) // exactly as much is not too large
+	snap := fetch(t, s)
+	if !bytes.Equal(snap.Data, data) {
+		t.Errorf("got %d bytes, want %d", len(snap.Data), len(data))
+	}
+	for _, w := range snap.Warnings {
+		p.checkText(t, "a warning", w)
+	}
+	p.checkText(t, "the revision", snap.Revision)
+	if again := fetch(t, s); again.Revision != snap.Revision {
+		t.Errorf("the revision changed from %q to %q", snap.Revision, again.Revision)
+	}
+	p.checkUnchanged(t)
+}
+
+func testOwned(t *testing.T, h Harness, data []byte) {
+	s := h.Place(t, data).Open(t, h.Kind, maxSize)
+	clear(fetch(t, s).Data)
+	if again := fetch(t, s); !bytes.Equal(again.Data, data) {
+		t.Error("writing into the first result changed the second one")
+	}
+}
+
+func testAtOnce(t *testing.T, h Harness, data []byte) {
+	s := h.Place(t, data).Open(t, h.Kind, maxSize)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			snap, err := s.Fetch(t.Context())
+			if err != nil || !bytes.Equal(snap.Data, data) {
+				t.Errorf("got another file, or %v", err)
+				return
+			}
+			clear(snap.Data) // a race, if it is shared
+		})
+	}
+	wg.Wait()
+}
+
+func testMissing(t *testing.T, h Harness) {
+	p := h.Place(t, nil)
+	err := p.fails(t.Context(), t, p.Open(t, h.Kind, maxSize))
+	if m, ok := source.IsMissing(err); !ok || m.Detail == "" {
+		t.Errorf("got %v, want a MissingError with a detail", err)
+	}
+	p.checkUnchanged(t)
+}
+
+func testTooLarge(t *testing.T, h Harness, data []byte) {
+	p := h.Place(t, data)
+	limit := int64(len(data)) - 1
+	err := p.fails(t.Context(), t, p.Open(t, h.Kind, limit))
+	if !strings.Contains(err.Error(), source.TooLarge(limit).Error()) {
+		t.Errorf("got %v, want that the file is too large", err)
+	}
+}
+
+func testCancelled(t *testing.T, h Harness, data []byte) {
+	p := h.Place(t, data)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.fails(ctx, t, p.Open(t, h.Kind, maxSize)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func testStuck(t *testing.T, h Harness) {
+	if h.Stuck == nil {
+		t.Skip("this kind has no place that never answers")
+	}
+	p := h.Stuck(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	err := p.fails(ctx, t, p.Open(t, h.Kind, maxSize))
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("it took %s to give up", took)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want context.DeadlineExceeded", err)
+	}
+}
+
+func testBad(t *testing.T, h Harness, p Place) {
+	err := p.fails(t.Context(), t, p.Open(t, h.Kind, maxSize))
+	if _, ok := source.IsMissing(err); ok {
+		t.Errorf("got %v: a read that failed does not show that there is no state", err)
+	}
+	p.checkUnchanged(t)
+}
+
+func fetch(t *testing.T, s source.Source) *source.Snapshot {
+	t.Helper()
+	snap, err := s.Fetch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
