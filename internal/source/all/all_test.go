@@ -1,0 +1,59 @@
+package all
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// The tables are also schema and documentation, so they must be complete.
+func TestTables(t *testing.T) {
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, k.Name)
+		checkTable(t, k.Name, k.Table)
+		if k.Start == nil {
+			t.Errorf("%s cannot be started", k.Name)
+		}
+		if c := k.Credentials; len(c.Attrs) > 0 {
+			checkTable(t, "credentials."+k.Name, c)
+			if c.Name != k.Name || c.Attrs[0].Name != "url" || !c.Attrs[0].Required {
+				t.Errorf("the credentials of %s must be called the same and begin with a required url", k.Name)
+			}
+		}
+		for _, a := range k.Attrs {
+			if a.Sensitive {
+				t.Errorf("%s.%s: a secret belongs in credentials, where no module can redirect it", k.Name, a.Name)
+			}
+		}
+	}
+	if !slices.IsSorted(names) || len(slices.Compact(names)) != len(Kinds()) {
+		t.Errorf("%q is not sorted, or not unique", names)
+	}
+}
+
+func checkTable(t *testing.T, path string, table config.Table) {
+	t.Helper()
+	if !strings.HasSuffix(table.Doc, ".") {
+		t.Errorf("%s has no documentation of whole sentences", path)
+	}
+	seen := map[string]bool{}
+	for _, a := range table.Attrs {
+		name := path + "." + a.Name
+		switch {
+		case seen[a.Name]:
+			t.Errorf("%s is declared twice", name)
+		case !strings.HasSuffix(a.Doc, "."):
+			t.Errorf("%s has no documentation of whole sentences", name)
+		case (a.Type == cty.NilType) == (a.Attrs == nil):
+			t.Errorf("%s needs a type, or attributes of its own", name)
+		case a.Default != cty.NilVal && !a.Default.Type().Equals(a.Type):
+			t.Errorf("the default of %s has another type", name)
+		}
+		seen[a.Name] = true
+	}
+}

@@ -1,0 +1,143 @@
+package http
+
+import (
+	"context"
+	nethttp "net/http"
+	"net/url"
+	"sync"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// run is what the sources of one configured provider share.
+type run struct {
+	credentials source.Credentials
+	env         environment
+
+	mu       sync.Mutex
+	accesses map[string]*access // :: url of the block, TF_HTTP_ADDRESS by name, or "" → access
+}
+
+func start(s source.Settings) source.Open {
+	r := &run{credentials: s.Credentials, env: newEnvironment(s.LookupEnv), accesses: map[string]*access{}}
+	// environment.fill decides where the family's secrets belong.
+	r.credentials.Table, r.credentials.Env = credentials(), nil
+	return r.open
+}
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	address, err := parseAddress(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkSecrets(req, address); err != nil {
+		return nil, err
+	}
+	if _, err := r.accessTo(address); err != nil { // wrong settings are said before anything is sent
+		return nil, err
+	}
+	patience, err := newPatience(req, r.env, r.env.covers(address))
+	if err != nil {
+		return nil, err
+	}
+	return &location{run: r, address: address, limit: req.MaxSize, patience: patience}, nil
+}
+
+func parseAddress(req source.Request) (*url.URL, error) {
+	u, err := url.Parse(req.String("address"))
+	switch {
+	case err != nil: // its text would repeat the address
+		return nil, req.Errorf("address", "this is not a URL")
+	case u.User != nil:
+		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in the provider block")
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as https://state.example.com/db")
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+// checkSecrets refuses to read without a secret that the user has given, but
+// not for any place that we know of: without it the read would fail in a less
+// helpful way, and with it anybody's address would get it.
+func (r *run) checkSecrets(req source.Request, address *url.URL) error {
+	_, found, err := r.credentials.For(address)
+	if err != nil || found || r.env.covers(address) {
+		return err
+	}
+	if name := r.env.strayed(); name != "" {
+		origin := source.Origin(address)
+		return req.Errorf("address", "%s is set, and nothing says that it is meant for %s; if it is, "+
+			"add http { url = %q } to credentials in the provider block, or set %s", name, origin, origin+"/", addressVar)
+	}
+	return nil
+}
+
+// accessTo returns what may be used for u, which is the address of a source or
+// where a server redirects to.
+func (r *run) accessTo(u *url.URL) (*access, error) {
+	block, found, err := r.credentials.For(u)
+	if err != nil {
+		return nil, err
+	}
+	var key string
+	switch {
+	case found:
+		key = block.String("url")
+	case r.env.covers(u):
+		key = addressVar
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a, ok := r.accesses[key]; ok {
+		return a, nil
+	}
+	var g grant
+	if found {
+		g = grantOf(block)
+	}
+	if r.env.covers(u) || found && r.env.mayFill(u) {
+		g = r.env.fill(g)
+	}
+	a, err := newAccess(g, r.env.proxies())
+	if err != nil {
+		return nil, block.Errorf("", "%w", err)
+	}
+	r.accesses[key] = a
+	return a, nil
+}
+
+// location is one address.
+type location struct {
+	*run
+	address  *url.URL
+	limit    int64
+	patience patience
+}
+
+func (l *location) String() string { return public(l.address) }
+
+// Fetch asks for the state, again where that may help, and follows redirects.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	x := &exchange{location: l, asked: l.address}
+	req, err := retryablehttp.NewRequestWithContext(ctx, nethttp.MethodGet, l.address.String(), nil)
+	if err != nil {
+		return nil, x.explain(ctx, err)
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	req.SetResponseHandler(x.receive)
+	resp, err := x.client().Do(req)
+	if resp != nil {
+		defer resp.Body.Close()
+	}
+	if err != nil {
+		return nil, x.explain(ctx, err)
+	}
+	if x.snapshot == nil { // a status that is worth another try, after the last one
+		return nil, x.explain(ctx, x.refusal(resp.StatusCode))
+	}
+	return x.snapshot, nil
+}
