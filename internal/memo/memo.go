@@ -1,0 +1,141 @@
+// Package memo shares work among everybody who asks for the same thing at
+// once, and remembers what came of it.
+package memo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// Memo remembers results by key for as long as it lives. The zero value is
+// ready to use; a Memo must not be copied once used.
+type Memo[K comparable, V any] struct {
+	mu    sync.Mutex
+	calls map[K]*call[V] // under way, or ended well
+}
+
+// call is one run of the work. Memo.mu guards waiters; result, err and panicked
+// are written before done is closed and only read after it.
+type call[V any] struct {
+	waiters  int
+	cancel   context.CancelFunc
+	done     chan struct{}
+	result   V
+	err      error
+	panicked *panicError
+}
+
+// Do returns the remembered result of key, or joins the work that is under way
+// for it, or starts it. All callers get the same V, so none may change it.
+//
+// The work's context has the values of the first caller's context, but not its
+// cancellation or deadline: the others may want to wait longer. It is cancelled
+// when the last caller has left. That work's result reaches nobody; the next
+// caller starts afresh. An error is returned to everybody who waits for it and
+// then forgotten.
+//
+// A caller whose ctx ends before the work does gets the cause of that. A panic
+// in work becomes a panic in everybody who waits. Work may call Do for another
+// key, though not in circles: those would wait for each other for ever.
+func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (V, error) {
+	c := m.join(ctx, key, work)
+	select {
+	case <-c.done:
+		return c.outcome()
+	case <-ctx.Done():
+		m.leave(key, c)
+		var none V
+		return none, context.Cause(ctx)
+	}
+}
+
+func (m *Memo[K, V]) join(ctx context.Context, key K, work func(context.Context) (V, error)) *call[V] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.calls[key]
+	if !ok {
+		var own context.Context
+		c = &call[V]{done: make(chan struct{})}
+		own, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		if m.calls == nil {
+			m.calls = make(map[K]*call[V])
+		}
+		m.calls[key] = c
+		go m.run(own, key, c, work)
+	}
+	c.waiters++
+	return c
+}
+
+// leave forgets work that nobody waits for any more. It does so before the work
+// has noticed, so that nobody can join work which is already cancelled.
+func (m *Memo[K, V]) leave(key K, c *call[V]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.waiters--
+	if c.waiters > 0 || c.ended() {
+		return
+	}
+	c.cancel()
+	m.forget(key, c)
+}
+
+// forget must be called with m.mu held. By now the key may belong to newer work.
+func (m *Memo[K, V]) forget(key K, c *call[V]) {
+	if m.calls[key] == c {
+		delete(m.calls, key)
+	}
+}
+
+func (m *Memo[K, V]) run(ctx context.Context, key K, c *call[V], work func(context.Context) (V, error)) {
+	// What stands if work neither returns nor panics, but ends its goroutine.
+	c.err = errors.New("the shared work ended without a result")
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.panicked = &panicError{reason, debug.Stack()}
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if c.err != nil {
+			m.forget(key, c)
+		}
+		close(c.done)
+		c.cancel()
+	}()
+	c.result, c.err = work(ctx)
+}
+
+func (c *call[V]) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *call[V]) outcome() (V, error) {
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	return c.result, c.err
+}
+
+// panicError carries a panic to another goroutine together with the stack of
+// the one where it began, which would be lost otherwise.
+type panicError struct {
+	reason any
+	stack  []byte
+}
+
+func (p *panicError) Error() string {
+	return fmt.Sprintf("panic in shared work: %v\n\n%s", p.reason, p.stack)
+}
+
+func (p *panicError) Unwrap() error {
+	err, _ := p.reason.(error)
+	return err
+}
