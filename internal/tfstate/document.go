@@ -1,0 +1,101 @@
+package tfstate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// document has the keys of all formats. Keys that are not here, above all
+// resources, are skipped without being decoded.
+type document struct {
+	Version          *int                              `json:"version"`
+	TerraformVersion string                            `json:"terraform_version"`
+	Serial           int64                             `json:"serial"`
+	Lineage          string                            `json:"lineage"`
+	Outputs          later[map[string]json.RawMessage] `json:"outputs"` // format 4
+	Modules          later[[]module]                   `json:"modules"` // formats 1 to 3
+}
+
+// module holds the outputs of one module in formats 1 to 3, by name.
+type module struct {
+	Path    []string                   `json:"path"`
+	Outputs map[string]json.RawMessage `json:"outputs"`
+}
+
+// later keeps the error of decoding a T until it is known whether the format of
+// the file gives this key a meaning.
+type later[T any] struct {
+	it  T
+	err error
+}
+
+// UnmarshalJSON never fails: see [later].
+func (l *later[T]) UnmarshalJSON(data []byte) error {
+	l.err = json.Unmarshal(data, &l.it)
+	return nil
+}
+
+// get returns the value of the named key.
+func (l *later[T]) get(key string) (T, error) {
+	if l.err != nil {
+		return l.it, fmt.Errorf("the state's %q are not in the form of its format version", key)
+	}
+	return l.it, nil
+}
+
+// checkVersion tells a file that is no state from a state that is too new. The
+// error of decoding matters only where it concerns the version.
+func checkVersion(doc *document, decoding error) error {
+	wrong, _ := errors.AsType[*json.UnmarshalTypeError](decoding)
+	switch {
+	case wrong != nil && wrong.Field == "":
+		return errors.New("this is not a state file: it is not a JSON object")
+	case wrong != nil && wrong.Field == "version":
+		return errors.New(`this is not a state file: its "version" is not a whole number`)
+	case doc.Version == nil:
+		return errors.New(`this is not a state file: it has no "version"`)
+	case *doc.Version < 1:
+		return fmt.Errorf("this is not a state file: there is no format version %d", *doc.Version)
+	case *doc.Version > 4:
+		by := ""
+		if doc.TerraformVersion != "" {
+			by = ", written by version " + quote(doc.TerraformVersion) + " of Terraform or OpenTofu,"
+		}
+		return fmt.Errorf("this is a state in a format (version %d)%s that this release can't read; it reads versions 1 to 4", *doc.Version, by)
+	}
+	return nil
+}
+
+// syntaxError gives the place, not the text that encoding/json quotes from it.
+func syntaxError(data []byte, err error) error {
+	const no = "this is not a state file: "
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return errors.New(no + "it is empty")
+	case nesting(data) > jsonNesting:
+		return fmt.Errorf("the state is nested more than %d deep", jsonNesting)
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset < int64(len(data)) {
+		return fmt.Errorf(no+"it is not JSON at byte %d", syntax.Offset)
+	}
+	return errors.New(no + "its JSON ends too early, or goes on after its end")
+}
+
+// typeError names the key of a value that has the wrong type. Keys are ours;
+// encoding/json would quote numbers from the file.
+func typeError(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Errorf("%q can't be a JSON %s", wrong.Field, kind(wrong.Value))
+	}
+	return errors.New("it is not a JSON object")
+}
+
+// kind drops the number from "number -1.5", as encoding/json describes one.
+func kind(value string) string {
+	if len(value) > 6 && value[:6] == "number" {
+		return "number of this kind"
+	}
+	return value
+}

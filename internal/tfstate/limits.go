@@ -1,0 +1,86 @@
+package tfstate
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+const (
+	// maxNesting is how deep the JSON of a value or a type may go. Configurations
+	// stay below 50; a thousand calls deep still costs less than a megabyte of stack.
+	maxNesting = 1000
+
+	// jsonNesting is where encoding/json gives up, anywhere in the file.
+	jsonNesting = 10000
+
+	// maxTypeWork bounds the length of a type times its nesting, which is the
+	// memory, in bytes, that cty needs to read it: it copies the rest of the type at
+	// each level. The type of a hundred thousand attributes, ten levels deep, is a tenth of it.
+	maxTypeWork = 256 << 20
+
+	// maxWrappers is how many values of dynamic type may be wrapped in each other;
+	// each is scanned once more. What writes states nests none.
+	maxWrappers = 16
+
+	// maxAbsent is how many attributes in one output may be in the type and not in the
+	// value. Terraform writes all of them. A megabyte of type and another of "{}" would
+	// make 10^10 nulls.
+	maxAbsent = 1_000_000
+
+	// maxNumberText is the longest text of a number, in bytes, and maxExponent its
+	// largest power of ten. Written out, 10^600000000 takes gigabytes and minutes,
+	// in whoever prints the value; the longest number a configuration has needed so
+	// far, 1.5e300, has 301 digits.
+	maxNumberText = 10_000
+	maxExponent   = 10_000
+)
+
+var errNumber = errors.New("a number is required")
+
+// parseNumber reads decimal text. cty keeps 512 bits of it, as Terraform does.
+func parseNumber(text string) (cty.Value, error) {
+	if len(text) > maxNumberText {
+		return cty.NilVal, fmt.Errorf("a number has more than %d digits", maxNumberText)
+	}
+	// What is left out are infinity and binary exponents, which cty would take.
+	if strings.Trim(text, "+-.eE0123456789") != "" {
+		return cty.NilVal, errNumber
+	}
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		exponent, err := strconv.Atoi(text[i+1:])
+		if errors.Is(err, strconv.ErrRange) || exponent > maxExponent || exponent < -maxExponent {
+			return cty.NilVal, fmt.Errorf("a number has an exponent beyond %d", maxExponent)
+		}
+	}
+	v, err := cty.ParseNumberVal(text)
+	if err != nil {
+		return cty.NilVal, errNumber
+	}
+	return v, nil
+}
+
+// nesting is how deep the brackets of a JSON text go. In a text that isn't
+// valid JSON the result means little, but is there.
+func nesting(text []byte) int {
+	depth, deepest, inString := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			}
+		case c == '[' || c == '{':
+			depth++
+			deepest = max(deepest, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return deepest
+}

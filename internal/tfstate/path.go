@@ -1,0 +1,68 @@
+package tfstate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// valueError is what is wrong somewhere within a value.
+type valueError struct {
+	steps  []string // innermost first
+	reason error
+}
+
+// maxSteps is how much of the way to an error is shown.
+const maxSteps = 10
+
+func (e *valueError) Error() string {
+	steps, more := slices.Clone(e.steps), ""
+	slices.Reverse(steps)
+	if len(steps) > maxSteps {
+		steps, more = steps[:maxSteps], "…"
+	}
+	return "at " + strings.Join(steps, "") + more + ": " + e.reason.Error()
+}
+
+// within says that err happened one step further inside.
+func within(step string, err error) error {
+	e, ok := errors.AsType[*valueError](err)
+	if !ok {
+		e = &valueError{reason: err}
+	}
+	e.steps = append(e.steps, step)
+	return e
+}
+
+func indexStep(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// attributeStep shows the name: it is part of the type.
+func attributeStep(name string) string { return "." + quote(name) }
+
+// keyStep shows the key of a map, unless the output is sensitive: a key is data
+// like the values, such as a user's name or a token.
+func (d *decoder) keyStep(key string) string {
+	if d.sensitive {
+		return "[…]"
+	}
+	return "[" + quote(key) + "]"
+}
+
+// unsupported is about a name that the type doesn't have, which may be data too.
+func (d *decoder) unsupported(name string) error {
+	if d.sensitive {
+		return errors.New("an attribute is not in its type")
+	}
+	return fmt.Errorf("unsupported attribute %s", quote(name))
+}
+
+// quote shows text from the file in one short line.
+func quote(text string) string {
+	const most = 60 // runes
+	if runes := []rune(text[:min(len(text), 4*most+4)]); len(runes) > most {
+		return strconv.Quote(string(runes[:most])) + "…"
+	}
+	return strconv.Quote(text)
+}
