@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -87,14 +88,19 @@ func (f LookupEnv) Get(names ...string) (string, bool) {
 	return "", false
 }
 
-// NewEntry makes an entry from the values of a Terraform block. Values may be
-// unknown or null. A nested block is an object value, or null.
-func NewEntry(address, kind string, values map[string]cty.Value) *Entry {
-	e := &Entry{Address: address, Kind: kind, Settings: map[string]Setting{}}
+// NewEntry makes an entry of the kind of table from the values of a Terraform
+// block. Values may be unknown or null. A nested block is an object value.
+func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
+	e := &Entry{Address: address, Kind: table.Name, Settings: map[string]Setting{}}
 	for name, v := range values {
-		if !v.IsNull() {
-			e.Settings[name] = Setting{Value: v}
+		if v.IsNull() {
+			continue
 		}
+		s := Setting{Value: v}
+		if a, _ := table.Attr(name); a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()) {
+			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is required, such as key_provider.pbkdf2.main")}
+		}
+		e.Settings[name] = s
 	}
 	return e
 }

@@ -2,7 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -113,6 +116,19 @@ func toBytes(list cty.Value) ([]byte, bool) {
 		b = append(b, byte(n))
 	}
 	return b, true
+}
+
+// Identity is equal for equal values of the same kind of entry. It holds what
+// the values hold, secrets included: compare it, and keep it from people.
+func (v Values) Identity() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(v.attrs)) {
+		fmt.Fprintf(&b, "%s=%#v\n", name, v.attrs[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.blocks)) {
+		fmt.Fprintf(&b, "%s{\n%s}\n", name, v.blocks[name].Identity())
+	}
+	return b.String()
 }
 
 // Block returns a nested block, and whether the user wrote it.

@@ -1,0 +1,174 @@
+// Package config describes encryption settings: which key providers and
+// methods there are, and which methods apply to what. It reads OpenTofu's own
+// configuration text, in both of its syntaxes, and merges layers of it.
+//
+// The shape of the text is that of OpenTofu's encryption block and of the
+// TF_ENCRYPTION environment variable:
+// https://opentofu.org/docs/language/state/encryption/
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Config is one layer of settings, or several merged into one.
+type Config struct {
+	KeyProviders map[string]*Entry // :: address "key_provider.pbkdf2.main" → entry
+	Methods      map[string]*Entry // :: address "method.aes_gcm.main" → entry
+
+	State         *Target
+	Plan          *Target
+	RemoteDefault *Target            // remote_state_data_sources.default
+	Remote        map[string]*Target // :: name of a remote_state_data_source → target
+
+	// Literals are keys written out in the text in place of a reference.
+	Literals map[string]Literal // :: address of the attribute "method.aes_gcm.main.keys" → key
+
+	// LookupEnv fills absent attributes from the environment. Nil reads none.
+	LookupEnv LookupEnv
+}
+
+// Target says which methods apply to one kind of data.
+type Target struct {
+	Method    string   // the address of the primary method; "" when this layer does not say
+	Fallbacks []string // addresses, in the order in which they are tried
+	Enforced  bool     // unencrypted data is refused
+	Pos       Pos
+}
+
+// Methods returns the primary and the fallbacks, in order.
+func (t *Target) Methods() []string { return append([]string{t.Method}, t.Fallbacks...) }
+
+// Literal is a key that the text holds itself, as OpenTofu's object of two
+// lists of bytes.
+type Literal struct {
+	Encryption []byte
+	Decryption []byte // nil: this key opens nothing
+}
+
+// Merge lays the layers over one another. A later layer wins attribute by
+// attribute; entries and targets that only one layer has are kept. Enforced
+// stays when any layer sets it. Nil layers are skipped; with none left, the
+// result is nil.
+//
+// Two quirks of OpenTofu's merge are not repeated: a later layer may set
+// encrypted_metadata_alias, and a later target without a method keeps the
+// earlier one's.
+func Merge(layers ...*Config) *Config {
+	var merged *Config
+	for _, layer := range layers {
+		if layer == nil {
+			continue
+		}
+		if merged == nil {
+			merged = newConfig()
+		}
+		mergeEntries(merged.KeyProviders, layer.KeyProviders)
+		mergeEntries(merged.Methods, layer.Methods)
+		mergeTargets(merged.Remote, layer.Remote)
+		merged.State = mergeTarget(merged.State, layer.State)
+		merged.Plan = mergeTarget(merged.Plan, layer.Plan)
+		merged.RemoteDefault = mergeTarget(merged.RemoteDefault, layer.RemoteDefault)
+		maps.Copy(merged.Literals, layer.Literals)
+		if layer.LookupEnv != nil {
+			merged.LookupEnv = layer.LookupEnv
+		}
+	}
+	return merged
+}
+
+func newConfig() *Config {
+	return &Config{
+		KeyProviders: map[string]*Entry{},
+		Methods:      map[string]*Entry{},
+		Remote:       map[string]*Target{},
+		Literals:     map[string]Literal{},
+	}
+}
+
+func mergeEntries(into, from map[string]*Entry) {
+	for address, e := range from {
+		merged := &Entry{Address: address, Kind: e.Kind, Err: e.Err, Pos: e.Pos, Settings: maps.Clone(e.Settings)}
+		if earlier, ok := into[address]; ok {
+			merged.Settings = maps.Clone(earlier.Settings)
+			maps.Copy(merged.Settings, e.Settings)
+		}
+		into[address] = merged
+	}
+}
+
+func mergeTargets(into, from map[string]*Target) {
+	for name, t := range from {
+		into[name] = mergeTarget(into[name], t)
+	}
+}
+
+func mergeTarget(earlier, later *Target) *Target {
+	switch {
+	case earlier == nil:
+		return later
+	case later == nil:
+		return earlier
+	}
+	merged := *earlier
+	merged.Enforced = earlier.Enforced || later.Enforced
+	if later.Method != "" {
+		merged.Method, merged.Pos = later.Method, later.Pos
+	}
+	if len(later.Fallbacks) > 0 {
+		merged.Fallbacks = slices.Clone(later.Fallbacks)
+	}
+	return &merged
+}
+
+// Unencrypted is the address of the built-in method that reads plaintext, and
+// the kind of the methods that do so under a name of their own.
+const Unencrypted = "unencrypted"
+
+// Names as OpenTofu takes them for key providers and methods.
+var (
+	namePattern          = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	keyAddressPattern    = regexp.MustCompile(`^key_provider\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+	methodAddressPattern = regexp.MustCompile(`^method\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+)
+
+// IsName reports whether s may be the name of a key provider or method.
+func IsName(s string) bool { return namePattern.MatchString(s) }
+
+// IsMethodAddress reports whether s has the shape of a method's address, such
+// as "method.aes_gcm.main", or is the built-in "unencrypted".
+func IsMethodAddress(s string) bool { return s == Unencrypted || methodAddressPattern.MatchString(s) }
+
+// IsKeyProviderAddress reports whether s has the shape of a key provider's
+// address, such as "key_provider.pbkdf2.main".
+func IsKeyProviderAddress(s string) bool { return keyAddressPattern.MatchString(s) }
+
+// KeyProviderAttrs are the attributes that every key provider takes beside
+// those of its own table.
+func KeyProviderAttrs() []Attr {
+	return []Attr{
+		{
+			Name: "encrypted_metadata_alias",
+			Doc: "The name under which this key provider's metadata is stored inside encrypted files. Defaults to the " +
+				"address of the key provider, such as `key_provider.pbkdf2.main`.",
+			Type: cty.String,
+		},
+		{
+			Name: "exportable",
+			Doc: "Whether `statecrypt_derived_key` may derive keys for other uses from this key provider. " +
+				"Defaults to `false`.",
+			Type:    cty.Bool,
+			Default: cty.False,
+		},
+	}
+}
+
+// WithCommon returns a key provider's table with [KeyProviderAttrs] added.
+func WithCommon(t Table) Table {
+	t.Attrs = slices.Concat(t.Attrs, KeyProviderAttrs())
+	return t
+}

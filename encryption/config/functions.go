@@ -1,0 +1,144 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// Functions returns the names of the functions that configuration text may
+// call, sorted. They behave as OpenTofu's functions of the same name.
+func Functions() []string { return slices.Sorted(maps.Keys(functions())) }
+
+func functions() map[string]function.Function {
+	return map[string]function.Function{
+		"base64decode": textFunction(decodeBase64),
+		"base64encode": textFunction(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
+		"can":          tryfunc.CanFunc,
+		"chomp":        stdlib.ChompFunc,
+		"coalesce":     stdlib.CoalesceFunc,
+		"compact":      stdlib.CompactFunc,
+		"concat":       stdlib.ConcatFunc,
+		"contains":     stdlib.ContainsFunc,
+		"csvdecode":    stdlib.CSVDecodeFunc,
+		"distinct":     stdlib.DistinctFunc,
+		"element":      stdlib.ElementFunc,
+		"file":         textFunction(readFile),
+		"flatten":      stdlib.FlattenFunc,
+		"format":       stdlib.FormatFunc,
+		"formatlist":   stdlib.FormatListFunc,
+		"indent":       stdlib.IndentFunc,
+		"join":         stdlib.JoinFunc,
+		"jsondecode":   stdlib.JSONDecodeFunc,
+		"jsonencode":   stdlib.JSONEncodeFunc,
+		"keys":         stdlib.KeysFunc,
+		"lookup":       stdlib.LookupFunc,
+		"lower":        stdlib.LowerFunc,
+		"max":          stdlib.MaxFunc,
+		"merge":        stdlib.MergeFunc,
+		"min":          stdlib.MinFunc,
+		"nonsensitive": identityFunction(),
+		"parseint":     stdlib.ParseIntFunc,
+		"pathexpand":   textFunction(ExpandHome),
+		"range":        stdlib.RangeFunc,
+		"regex":        stdlib.RegexFunc,
+		"reverse":      stdlib.ReverseListFunc,
+		"sensitive":    identityFunction(),
+		"sha256": textFunction(func(s string) (string, error) {
+			sum := sha256.Sum256([]byte(s))
+			return hex.EncodeToString(sum[:]), nil
+		}),
+		"slice":      stdlib.SliceFunc,
+		"sort":       stdlib.SortFunc,
+		"split":      stdlib.SplitFunc,
+		"substr":     stdlib.SubstrFunc,
+		"tobool":     stdlib.MakeToFunc(cty.Bool),
+		"tolist":     stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
+		"tomap":      stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
+		"tonumber":   stdlib.MakeToFunc(cty.Number),
+		"tostring":   stdlib.MakeToFunc(cty.String),
+		"trim":       stdlib.TrimFunc,
+		"trimprefix": stdlib.TrimPrefixFunc,
+		"trimspace":  stdlib.TrimSpaceFunc,
+		"trimsuffix": stdlib.TrimSuffixFunc,
+		"try":        tryfunc.TryFunc,
+		"upper":      stdlib.UpperFunc,
+		"values":     stdlib.ValuesFunc,
+	}
+}
+
+// textFunction makes a function from one string to another.
+func textFunction(f func(string) (string, error)) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			out, err := f(args[0].AsString())
+			return cty.StringVal(out), err
+		},
+	})
+}
+
+// identityFunction stands for sensitive and nonsensitive: nothing of this
+// text is ever shown, whether or not it is marked.
+func identityFunction() function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}},
+		Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+		Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return args[0], nil },
+	})
+}
+
+func decodeBase64(s string) (string, error) {
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil || !utf8.Valid(b) {
+		return "", errors.New("not the base64 of UTF-8 text")
+	}
+	return string(b), nil
+}
+
+const maxTextFile = 1 << 20 // keys and passphrases are far smaller
+
+func readFile(path string) (string, error) {
+	path, err := ExpandHome(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxTextFile {
+		return "", errors.New("not a readable file of at most 1 MiB")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", errors.New("the file cannot be read")
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxTextFile))
+	if err != nil || !utf8.Valid(b) {
+		return "", errors.New("the file does not hold UTF-8 text")
+	}
+	return string(b), nil
+}
+
+// ExpandHome puts the home directory in the place of a leading ~.
+func ExpandHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, rest), err
+}

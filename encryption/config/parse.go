@@ -1,0 +1,318 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Options say what configuration text may use.
+type Options struct {
+	KeyProviders []Table
+	Methods      []Table
+
+	// Variables gives var.* its values: an object or map, which may be unknown
+	// or hold unknown values. NilVal when there are none.
+	Variables cty.Value
+}
+
+// Parse reads the body of an OpenTofu encryption block, in native syntax or,
+// when the first character is "{", in JSON. Blank text gives a nil Config.
+// Filename names the text in errors.
+//
+// The structure is checked at once: a block, or an argument of a known kind,
+// that does not exist is an error. What is wrong with a value, a reference or
+// a kind is kept with its entry and only reported when something uses it.
+func Parse(text, filename string, opts Options) (*Config, error) {
+	body, err := parseBody(text, filename)
+	if body == nil || err != nil {
+		return nil, err
+	}
+	p := parser{opts: opts, config: newConfig(), scope: newScope(opts.Variables)}
+	p.root(body)
+	if err := p.errs.Err(); err != nil {
+		return nil, err
+	}
+	return p.config, nil
+}
+
+func parseBody(text, filename string) (hcl.Body, error) {
+	trimmed := strings.TrimSpace(text)
+	var file *hcl.File
+	var diags hcl.Diagnostics
+	switch {
+	case trimmed == "":
+		return nil, nil
+	case trimmed[0] == '{':
+		file, diags = json.Parse([]byte(text), filename)
+	default:
+		file, diags = hclsyntax.ParseConfig([]byte(text), filename, hcl.InitialPos)
+	}
+	if diags.HasErrors() {
+		// The details of syntax errors repeat pieces of the text, which may be
+		// a secret that somebody forgot to quote.
+		return nil, summaries(diags, "")
+	}
+	return file.Body, nil
+}
+
+type parser struct {
+	opts   Options
+	config *Config
+	scope  scope
+	errs   Errors
+}
+
+var rootSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "key_provider", LabelNames: []string{"type", "name"}},
+	{Type: "method", LabelNames: []string{"type", "name"}},
+	{Type: "state"},
+	{Type: "plan"},
+	{Type: "remote_state_data_sources"},
+}}
+
+func (p *parser) root(body hcl.Body) {
+	for _, block := range p.content(body, &rootSchema).Blocks {
+		switch block.Type {
+		case "key_provider":
+			tables := make([]Table, len(p.opts.KeyProviders))
+			for i, t := range p.opts.KeyProviders {
+				tables[i] = WithCommon(t)
+			}
+			p.entry(block, tables, p.config.KeyProviders)
+		case "method":
+			p.entry(block, p.opts.Methods, p.config.Methods)
+		case "state":
+			p.target(block, "state", true, &p.config.State)
+		case "plan":
+			p.target(block, "plan", true, &p.config.Plan)
+		case "remote_state_data_sources":
+			p.remote(block.Body)
+		}
+	}
+}
+
+var remoteSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "default"},
+	{Type: "remote_state_data_source", LabelNames: []string{"name"}},
+}}
+
+func (p *parser) remote(body hcl.Body) {
+	for _, block := range p.content(body, &remoteSchema).Blocks {
+		if block.Type == "default" {
+			p.target(block, "remote_state_data_sources.default", false, &p.config.RemoteDefault)
+			continue
+		}
+		name := block.Labels[0]
+		var t *Target
+		p.target(block, "remote_state_data_source", false, &t)
+		if _, exists := p.config.Remote[name]; exists {
+			p.fail("", "", position(block.DefRange), errors.New("this remote_state_data_source is configured twice"))
+		}
+		p.config.Remote[name] = t
+	}
+}
+
+// entry reads one key_provider or method block.
+func (p *parser) entry(block *hcl.Block, tables []Table, into map[string]*Entry) {
+	kind, name := block.Labels[0], block.Labels[1]
+	e := &Entry{
+		Address:  block.Type + "." + kind + "." + name,
+		Kind:     kind,
+		Settings: map[string]Setting{},
+		Pos:      position(block.DefRange),
+	}
+	if !IsName(kind) || !IsName(name) {
+		p.fail("", "", e.Pos, fmt.Errorf("the type and the name of a %s may hold letters, digits, underscores and dashes only", block.Type))
+		return
+	}
+	if _, exists := into[e.Address]; exists {
+		p.fail(e.Address, "", e.Pos, errors.New("configured twice"))
+	}
+	into[e.Address] = e
+
+	i := slices.IndexFunc(tables, func(t Table) bool { return t.Name == kind })
+	if i < 0 {
+		e.Err = UnknownKind(e.Address, block.Type, kind, e.Pos, tables)
+		return
+	}
+	p.settings(e, block.Body, tables[i].Attrs)
+}
+
+// UnknownKind is the error for a key provider or method of a kind that does
+// not exist.
+func UnknownKind(address, what, kind string, pos Pos, tables []Table) error {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name
+	}
+	return &Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
+		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), Suggest(kind, names))}
+}
+
+func (p *parser) settings(e *Entry, body hcl.Body, attrs []Attr) {
+	content := p.content(body, bodySchema(attrs))
+	for _, a := range attrs {
+		attr, ok := content.Attributes[a.Name]
+		switch {
+		case !ok:
+		case a.Reference:
+			e.Settings[a.Name] = p.keyReference(e, attr)
+		default:
+			v, err := p.scope.value(attr.Expr)
+			e.Settings[a.Name] = p.setting(e.Address, attr, v, err)
+		}
+	}
+	for _, block := range content.Blocks {
+		if _, twice := e.Settings[block.Type]; twice {
+			p.fail(e.Address, block.Type, position(block.DefRange), errors.New("configured twice"))
+		}
+		a, _ := findAttr(attrs, block.Type)
+		e.Settings[block.Type] = p.nested(e.Address+"."+block.Type, block, a)
+	}
+}
+
+// nested reads a nested block into an object value.
+func (p *parser) nested(address string, block *hcl.Block, a Attr) Setting {
+	inner := &Entry{Address: address, Settings: map[string]Setting{}}
+	p.settings(inner, block.Body, a.Attrs)
+	values := map[string]cty.Value{}
+	for name, s := range inner.Settings {
+		if s.Err != nil {
+			return Setting{Err: s.Err, Pos: s.Pos}
+		}
+		values[name] = s.Value
+	}
+	return Setting{Value: cty.ObjectVal(values), Pos: position(block.DefRange)}
+}
+
+// bodySchema lists nested settings both ways: OpenTofu writes some of them as
+// a block, some as an attribute.
+func bodySchema(attrs []Attr) *hcl.BodySchema {
+	var s hcl.BodySchema
+	for _, a := range attrs {
+		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name})
+		if a.Attrs != nil {
+			s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: a.Name})
+		}
+	}
+	return &s
+}
+
+// target reads a state, plan, default or remote_state_data_source block.
+func (p *parser) target(block *hcl.Block, address string, enforceable bool, into **Target) {
+	if *into != nil {
+		p.fail(address, "", position(block.DefRange), errors.New("configured twice"))
+		return
+	}
+	t := &Target{Pos: position(block.DefRange)}
+	*into = t
+	content := p.content(block.Body, targetSchema(enforceable))
+	if attr, ok := content.Attributes["method"]; ok {
+		t.Method = p.methodReference(address, attr)
+	}
+	if attr, ok := content.Attributes["enforced"]; ok {
+		t.Enforced = p.bool(address, attr)
+	}
+	p.fallback(address, content, t)
+}
+
+func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
+	for i, block := range content.Blocks {
+		address := address + ".fallback"
+		if i > 0 {
+			p.fail(address, "", position(block.DefRange), errors.New("only one fallback is allowed here; nest a second one inside the first"))
+			return
+		}
+		inner := p.content(block.Body, targetSchema(false))
+		attr, ok := inner.Attributes["method"]
+		if !ok {
+			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required"))
+			return
+		}
+		t.Fallbacks = append(t.Fallbacks, p.methodReference(address, attr))
+		p.fallback(address, inner, t)
+	}
+}
+
+func targetSchema(enforceable bool) *hcl.BodySchema {
+	s := hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "method"}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "fallback"}},
+	}
+	if enforceable {
+		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: "enforced"})
+	}
+	return &s
+}
+
+func (p *parser) bool(address string, attr *hcl.Attribute) bool {
+	v, err := p.scope.value(attr.Expr)
+	switch {
+	case err == nil && (v.IsNull() || !v.IsKnown() || v.Type() != cty.Bool):
+		err = errors.New("a bool is required")
+		fallthrough
+	case err != nil:
+		p.fail(address, attr.Name, position(attr.Range), err)
+		return true // only enforced is read here: when in doubt, plaintext is refused
+	}
+	return v.True()
+}
+
+// content reads the arguments and blocks of one body. A mistake in there is
+// recorded, and what could be read is returned.
+func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
+	content, diags := body.Content(schema)
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			// These details hold names of arguments and blocks, never values.
+			p.fail("", "", position(*d.Subject), fmt.Errorf("%s: %s", d.Summary, d.Detail))
+		}
+	}
+	return content
+}
+
+func (p *parser) setting(address string, attr *hcl.Attribute, v cty.Value, err error) Setting {
+	pos := position(attr.Range)
+	if err != nil {
+		return Setting{Err: &Error{Address: address, Attr: attr.Name, Pos: pos, Err: err}, Pos: pos}
+	}
+	return Setting{Value: v, Pos: pos}
+}
+
+func (p *parser) fail(address, attr string, pos Pos, err error) {
+	p.errs = append(p.errs, &Error{Address: address, Attr: attr, Pos: pos, Err: err})
+}
+
+func position(r hcl.Range) Pos {
+	return Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
+}
+
+// summaries keeps of each diagnostic what cannot hold a piece of the text.
+func summaries(diags hcl.Diagnostics, address string) error {
+	var errs Errors
+	for _, d := range diags {
+		if d.Severity != hcl.DiagError {
+			continue
+		}
+		var pos Pos
+		if d.Subject != nil {
+			pos = position(*d.Subject)
+		}
+		errs = append(errs, &Error{Address: address, Pos: pos, Err: errors.New(lowerFirst(d.Summary))})
+	}
+	return errs.Err()
+}
+
+func lowerFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// References are read as syntax and never looked up here: the text of one
+// layer may name an entry of another. Whether the entry exists is asked when
+// it is used.
+
+// keyReference reads the address of a key provider, written bare, as a string
+// or as a template, or a literal key.
+func (p *parser) keyReference(e *Entry, attr *hcl.Attribute) Setting {
+	if address, ok := traversal(attr.Expr, "key_provider"); ok {
+		return p.setting(e.Address, attr, cty.StringVal(address), nil)
+	}
+	v, err := p.scope.value(attr.Expr)
+	switch {
+	case err != nil:
+		return p.setting(e.Address, attr, cty.NilVal, err)
+	case !v.IsWhollyKnown() || v.IsNull():
+		return p.setting(e.Address, attr, v, nil)
+	case v.Type() == cty.String && IsKeyProviderAddress(v.AsString()):
+		return p.setting(e.Address, attr, v, nil)
+	case v.Type().IsObjectType() || v.Type().IsMapType():
+		address := e.Address + "." + attr.Name
+		literal, err := literalKey(v)
+		if err == nil {
+			p.config.Literals[address] = literal
+		}
+		return p.setting(e.Address, attr, cty.StringVal(address), err)
+	}
+	return p.setting(e.Address, attr, cty.NilVal, errors.New("a key provider is required, such as key_provider.pbkdf2.main"))
+}
+
+func literalKey(v cty.Value) (Literal, error) {
+	wrong := errors.New("a literal key is an object of encryption_key and decryption_key, each a list of bytes")
+	var l Literal
+	for name, list := range v.AsValueMap() {
+		if name != "encryption_key" && name != "decryption_key" {
+			return l, wrong
+		}
+		if list.IsNull() {
+			continue
+		}
+		b, ok := toBytes(list)
+		if !ok {
+			return l, wrong
+		}
+		if name == "encryption_key" {
+			l.Encryption = b
+		} else {
+			l.Decryption = b
+		}
+	}
+	if l.Encryption == nil && l.Decryption == nil {
+		return l, wrong
+	}
+	return l, nil
+}
+
+// methodReference reads the address of a method, written bare, as a string or
+// as a template. A mistake is recorded, and "" returned.
+func (p *parser) methodReference(target string, attr *hcl.Attribute) string {
+	if address, ok := traversal(attr.Expr, "method"); ok {
+		return address
+	}
+	if v, err := p.scope.value(attr.Expr); err == nil && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && IsMethodAddress(v.AsString()) {
+		return v.AsString()
+	}
+	p.fail(target, attr.Name, position(attr.Range), errors.New("a method is required, such as method.aes_gcm.main"))
+	return ""
+}
+
+// traversal returns the address that expr names as syntax: root.type.name.
+// JSON strings and templates that hold nothing but a reference count as well.
+func traversal(expr hcl.Expression, root string) (string, bool) {
+	if wrapped, ok := expr.(*hclsyntax.TemplateWrapExpr); ok {
+		expr = wrapped.Wrapped
+	}
+	t, diags := hcl.AbsTraversalForExpr(expr)
+	if diags.HasErrors() {
+		// In JSON a template is a plain string until it is evaluated.
+		literal, diags := expr.Value(nil)
+		if diags.HasErrors() || literal.IsNull() || !literal.IsKnown() || literal.Type() != cty.String || !strings.HasPrefix(literal.AsString(), "${") {
+			return "", false
+		}
+		template, diags := hclsyntax.ParseTemplate([]byte(literal.AsString()), "", hcl.InitialPos)
+		if wrapped, ok := template.(*hclsyntax.TemplateWrapExpr); ok && !diags.HasErrors() {
+			return traversal(wrapped.Wrapped, root)
+		}
+		return "", false
+	}
+	if len(t) != 3 || t.RootName() != root {
+		return "", false
+	}
+	kind, kindOK := t[1].(hcl.TraverseAttr)
+	name, nameOK := t[2].(hcl.TraverseAttr)
+	return root + "." + kind.Name + "." + name.Name, kindOK && nameOK
+}

@@ -1,0 +1,72 @@
+package encryption
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Deriver is a key provider whose keys may serve other uses than opening
+// files.
+type Deriver interface {
+	// Stored returns the metadata from which Key gives the same key each time,
+	// made from a salt or taken from wrapped, whichever the kind needs. What
+	// it does not need must be nil. Metadata too weak to build on is an error.
+	Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error)
+}
+
+// Derivation says which key to derive. The same derivation gives the same key.
+type Derivation struct {
+	Info    string          // what the key is for; not empty
+	Length  int             // bytes, 16 to 64
+	Salt    []byte          // at least 16 bytes where the key provider needs one
+	Wrapped json.RawMessage // stored metadata, where the key provider needs it
+}
+
+// derivationLabel keeps derived keys apart from everything else that may ever
+// be made from the same key. A version, because it can never change.
+const derivationLabel = "statecrypt/derived-key/v1"
+
+// DeriveKey derives a key for another use from a key provider that is marked
+// exportable: HKDF-SHA-256 (RFC 5869) over its key, without a salt, with the
+// info "statecrypt/derived-key/v1", a zero byte, and d.Info. The key itself is
+// never handed out.
+func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation) ([]byte, error) {
+	switch {
+	case d.Info == "":
+		return nil, errors.New("info must say what the key is for")
+	case d.Length < 16 || d.Length > 64:
+		return nil, errors.New("a length from 16 to 64 bytes is required")
+	}
+	provider, err := e.keyProvider(address)
+	if err != nil {
+		return nil, keyError(address, err)
+	}
+	if !provider.exportable {
+		return nil, &KeyError{address, errors.New("keys are derived only from a key provider that says exportable = true")}
+	}
+	deriver, ok := provider.KeyProvider.(Deriver)
+	if !ok {
+		return nil, &KeyError{address, errors.New("this kind of key provider cannot serve derived keys")}
+	}
+	stored, err := deriver.Stored(d.Salt, d.Wrapped)
+	if err != nil {
+		return nil, &KeyError{address, err}
+	}
+	keys := fileKeys{encryption: e, meta: map[string][]byte{}}
+	if stored != nil {
+		keys.meta[provider.metadataKey] = stored
+	}
+	secret, err := keys.key(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	key, err := hkdf.Key(sha256.New, secret, nil, derivationLabel+"\x00"+d.Info, d.Length)
+	if err != nil {
+		return nil, fmt.Errorf("deriving the key: %w", err)
+	}
+	return key, nil
+}

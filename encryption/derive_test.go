@@ -1,0 +1,104 @@
+package encryption_test
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+)
+
+const derivable = `
+key_provider "static" "root" {
+	key        = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+	exportable = true
+}
+key_provider "static" "kept" { key = "000102030405060708090a0b0c0d0e0f" }
+key_provider "static" "short" {
+	key        = "0001"
+	exportable = true
+}
+key_provider "pbkdf2" "main" {
+	passphrase = "correct-horse-battery-staple"
+	exportable = true
+}
+key_provider "pbkdf2" "small" {
+	passphrase = "correct-horse-battery-staple"
+	key_length = 8
+	exportable = true
+}
+key_provider "pbkdf2" "chained" {
+	chain      = key_provider.static.root
+	exportable = true
+}
+key_provider "pbkdf2" "on_pbkdf2" {
+	chain      = key_provider.pbkdf2.main
+	exportable = true
+}`
+
+// The vectors of the documentation. They were computed with Python's
+// hashlib.pbkdf2_hmac and an HKDF written after RFC 5869 with its hmac module.
+var derivedKeys = []struct {
+	keyProvider, info, salt, wrapped, key string
+	length                                int
+}{
+	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219", 32},
+	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed9", 16},
+	{"key_provider.static.root", "other", "", "", "ca63aaf002b4d099e44cbc9542a93d3deb2e91be32597825be1d41c78b92fe7f3472613e89ce89cabb0559169517535ab1cfc90a682839eabd14e5d3ede73f10", 64},
+	{"key_provider.pbkdf2.main", "backup", "0123456789abcdef", "", "f3b510843b680515468a436243e00df0f1561911e5fe9e910576992a059b8b6e", 32},
+	{"key_provider.pbkdf2.main", "backup", "", `{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":200000,"hash_function":"sha256","key_length":16}`, "1e953ddf15bce7cc74d9716012cc43d328be0b73ca87eaf0a6ff78194c1c0c94", 32},
+	{"key_provider.pbkdf2.chained", "backup", "0123456789abcdef", "", "9a221be1a387a698d24f4886e640280c030d9a4c7e028cb871990312619327a3", 32},
+}
+
+func TestDeriveKey(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, builtin.Registry(), derivable)
+	for _, c := range derivedKeys {
+		d := encryption.Derivation{Info: c.info, Length: c.length}
+		if c.salt != "" {
+			d.Salt = []byte(c.salt)
+		}
+		if c.wrapped != "" {
+			d.Wrapped = json.RawMessage(c.wrapped)
+		}
+		key, err := enc.DeriveKey(context.Background(), c.keyProvider, d)
+		if err != nil || hex.EncodeToString(key) != c.key {
+			t.Errorf("%s, %q: got %x, %v; want %s", c.keyProvider, c.info, key, err, c.key)
+		}
+	}
+}
+
+func TestDeriveKeyRefuses(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, builtin.Registry(), derivable)
+	salt := []byte("0123456789abcdef")
+	wrapped := func(s string) json.RawMessage { return json.RawMessage(s) }
+	for name, c := range map[string]struct {
+		address string
+		d       encryption.Derivation
+		want    string
+	}{
+		"no info":             {"key_provider.static.root", encryption.Derivation{Length: 32}, "info"},
+		"too short":           {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 15}, "16 to 64"},
+		"too long":            {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 65}, "16 to 64"},
+		"not exportable":      {"key_provider.static.kept", encryption.Derivation{Info: "x", Length: 32}, "exportable = true"},
+		"not configured":      {"key_provider.static.rot", encryption.Derivation{Info: "x", Length: 32}, `Did you mean "key_provider.static.root"`},
+		"short static key":    {"key_provider.static.short", encryption.Derivation{Info: "x", Length: 32}, "at least 16 bytes"},
+		"static with a salt":  {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "needs neither"},
+		"pbkdf2 without salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32}, "salt is required"},
+		"salt and wrapped":    {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt, Wrapped: wrapped(`{}`)}, "exclude"},
+		"short salt":          {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt[:15]}, "salt of at least 16"},
+		"short key":           {"key_provider.pbkdf2.small", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "key_length of at least 16"},
+		"weak wrapped key":    {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Wrapped: wrapped(`{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":199999,"hash_function":"sha256","key_length":16}`)}, "at least 200000"},
+		"short wrapped salt":  {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Wrapped: wrapped(`{"salt":"MDE=","iterations":200000,"hash_function":"sha256","key_length":16}`)}, "salt of at least 16"},
+		"excessive wrapped":   {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Wrapped: wrapped(`{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":2000000000,"hash_function":"sha256","key_length":16}`)}, "max_iterations"},
+		"chain without salt":  {"key_provider.pbkdf2.on_pbkdf2", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "key_provider.pbkdf2.main: no key"},
+	} {
+		if key, err := enc.DeriveKey(context.Background(), c.address, c.d); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %x, %v; want %q", name, key, err, c.want)
+		}
+	}
+}

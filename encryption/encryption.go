@@ -1,0 +1,265 @@
+// Package encryption opens and seals files in the format of OpenTofu's state
+// and plan encryption: bytes in, plaintext out.
+//
+// The shortest way to open a state:
+//
+//	cfg, err := config.Parse(text, "encryption.hcl", registry.Options(cty.NilVal))
+//	enc, err := encryption.New(registry, cfg)
+//	opened, err := enc.State().Decrypt(ctx, file)
+//
+// A [Registry] says which key providers and methods exist. Package builtin has
+// one with everything; a program that needs less lists its own.
+//
+// The Go API of this module is v0, whatever the version of the provider: it
+// may change between releases. What it reads and writes does not.
+package encryption
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+)
+
+// KeyProvider gives the key of a file.
+type KeyProvider interface {
+	// Key returns the key that a file was sealed with. Stored is what the key
+	// provider put into that file when it was sealed, as JSON; nil when the
+	// file holds nothing of it. Stored comes from outside: every number in it
+	// is hostile until checked. Keys gives the keys of other key providers of
+	// the same file. An error that wraps [ErrNoKey] means that this is not the
+	// right key provider for the file; anything else is final.
+	Key(ctx context.Context, keys Keys, stored json.RawMessage) ([]byte, error)
+}
+
+// Method turns encrypted data into plaintext.
+type Method interface {
+	// Decrypt opens data, which it may overwrite. An error that wraps
+	// [ErrNoKey] means that the key does not fit; anything else is final.
+	Decrypt(ctx context.Context, keys Keys, data []byte) ([]byte, error)
+}
+
+// Keys returns the key of the key provider at an address, for the file that is
+// being opened or sealed. The result belongs to the caller.
+type Keys func(ctx context.Context, address string) ([]byte, error)
+
+// ErrNoKey means that there is no key for this file here: a wrong key, nothing
+// stored, or a key service that denies the key, has disabled it or does not
+// know it. The next method is then tried. A timeout, a network failure or a
+// wrong setting must not wrap it.
+var ErrNoKey = errors.New("no key for this file")
+
+// What follows are abilities that a key provider or method may have beside the
+// one above. They are found by type assertion.
+
+// KeyMaker is a key provider that can make keys for new files.
+type KeyMaker interface {
+	// NewKey returns a fresh key and what to store in the file, as a JSON
+	// document, so that Key finds the same key again. Store is nil when
+	// nothing needs to be stored.
+	NewKey(ctx context.Context, keys Keys) (key []byte, store json.RawMessage, err error)
+}
+
+// Encrypter is a method that can seal.
+type Encrypter interface {
+	Encrypt(ctx context.Context, keys Keys, plain []byte) ([]byte, error)
+}
+
+// Recognizer is a key provider that knows its own metadata by its shape. It is
+// found by it after it was renamed.
+type Recognizer interface {
+	Recognizes(stored json.RawMessage) bool
+}
+
+// FileMethod is a method for a format of its own: Decrypt gets the whole file
+// and not the data of an OpenTofu envelope.
+type FileMethod interface {
+	RecognizesFile(file []byte) bool
+}
+
+// Block is one kind of key provider or method: its attributes, and how to
+// build one from them.
+type Block[T any] struct {
+	config.Table
+
+	// Build is pure: no I/O, no environment. What it checks is reported when
+	// the entry is used, not before.
+	Build func(config.Values) (T, error)
+}
+
+// Registry lists the kinds that a configuration may name.
+type Registry struct {
+	KeyProviders []Block[KeyProvider]
+	Methods      []Block[Method]
+}
+
+// Options returns what [config.Parse] needs to know of the registry.
+func (r Registry) Options(variables cty.Value) config.Options {
+	o := config.Options{Variables: variables}
+	for _, b := range r.KeyProviders {
+		o.KeyProviders = append(o.KeyProviders, b.Table)
+	}
+	for _, b := range r.Methods {
+		o.Methods = append(o.Methods, b.Table)
+	}
+	return o
+}
+
+// Encryption is a configuration at work. It is safe for concurrent use, builds
+// an entry when it is first needed, and asks a key provider once for each
+// distinct stored metadata.
+type Encryption struct {
+	config       *config.Config
+	keyProviders map[string]func() (keyProvider, error) // :: address → built once
+	methods      map[string]func() (Method, error)      // :: address → built once
+	derived      memo.Memo[string, []byte]              // :: see fileKeys.identity → key
+}
+
+type keyProvider struct {
+	KeyProvider
+	metadataKey string // what its metadata is stored under: alias or address
+	exportable  bool
+	references  []string // addresses of the key providers that it builds on
+}
+
+// New puts a configuration to work. A nil configuration has no methods. The
+// only error is a registry that lists a kind twice: mistakes in an entry are
+// reported when something uses it.
+func New(registry Registry, cfg *config.Config) (*Encryption, error) {
+	if cfg == nil {
+		cfg = &config.Config{}
+	}
+	kinds, err := byName(registry.KeyProviders)
+	if err != nil {
+		return nil, err
+	}
+	methodKinds, err := byName(registry.Methods)
+	if err != nil {
+		return nil, err
+	}
+	e := &Encryption{
+		config:       cfg,
+		keyProviders: map[string]func() (keyProvider, error){},
+		methods:      map[string]func() (Method, error){},
+	}
+	for address, entry := range cfg.KeyProviders {
+		e.keyProviders[address] = sync.OnceValues(func() (keyProvider, error) {
+			return buildKeyProvider(entry, kinds, cfg.LookupEnv)
+		})
+	}
+	for address, entry := range cfg.Methods {
+		e.methods[address] = sync.OnceValues(func() (Method, error) {
+			return build(entry, "method", methodKinds, cfg.LookupEnv)
+		})
+	}
+	if plain, ok := methodKinds[config.Unencrypted]; ok {
+		e.methods[config.Unencrypted] = sync.OnceValues(func() (Method, error) {
+			return plain.Build(config.Values{Address: config.Unencrypted})
+		})
+	}
+	return e, nil
+}
+
+func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {
+	m := map[string]Block[T]{}
+	for _, b := range blocks {
+		if _, twice := m[b.Name]; twice {
+			return nil, fmt.Errorf("the registry lists %q twice", b.Name)
+		}
+		m[b.Name] = b
+	}
+	return m, nil
+}
+
+func buildKeyProvider(entry *config.Entry, kinds map[string]Block[KeyProvider], env config.LookupEnv) (keyProvider, error) {
+	built, err := build(entry, "key_provider", kinds, env)
+	if err != nil {
+		return keyProvider{}, err
+	}
+	common, err := entry.Decode(config.Table{Attrs: config.KeyProviderAttrs()}, env)
+	if err != nil {
+		return keyProvider{}, err
+	}
+	return keyProvider{
+		KeyProvider: built,
+		metadataKey: metadataKey(entry),
+		exportable:  common.Bool("exportable"),
+		references:  entry.References(kinds[entry.Kind].Table),
+	}, nil
+}
+
+func build[T any](entry *config.Entry, what string, kinds map[string]Block[T], env config.LookupEnv) (T, error) {
+	var none T
+	if entry.Err != nil {
+		return none, entry.Err
+	}
+	kind, ok := kinds[entry.Kind]
+	if !ok {
+		var tables []config.Table
+		for _, k := range kinds {
+			tables = append(tables, k.Table)
+		}
+		return none, config.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
+	}
+	values, err := entry.Decode(kind.Table, env)
+	if err != nil {
+		return none, err
+	}
+	return kind.Build(values)
+}
+
+// metadataKey is what a key provider's metadata is stored under in a file: its
+// encrypted_metadata_alias, else its address.
+func metadataKey(entry *config.Entry) string {
+	alias := entry.Settings["encrypted_metadata_alias"].Value
+	if alias != cty.NilVal && alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
+		return alias.AsString()
+	}
+	return entry.Address
+}
+
+// State is the target for state files.
+func (e *Encryption) State() Target { return e.target("state", e.config.State) }
+
+// Plan is the target for plan files.
+func (e *Encryption) Plan() Target { return e.target("plan", e.config.Plan) }
+
+// RemoteState is the target for the states of other configurations: the
+// remote_state_data_source called name, else the default of
+// remote_state_data_sources. A name that is not configured is not an error,
+// as in OpenTofu; ask [Encryption.HasRemoteState] where it should be.
+func (e *Encryption) RemoteState(name string) Target {
+	if t, ok := e.config.Remote[name]; ok {
+		return e.target("remote_state_data_source "+name, t)
+	}
+	return e.target("remote_state_data_sources.default", e.config.RemoteDefault)
+}
+
+// HasRemoteState reports whether a remote_state_data_source of that name is
+// configured; of the empty name, whether there is a default.
+func (e *Encryption) HasRemoteState(name string) bool {
+	if name == "" {
+		return e.config.RemoteDefault != nil
+	}
+	return e.config.Remote[name] != nil
+}
+
+// Use is a target of the methods at these addresses: the primary, then the
+// fallbacks in order.
+func (e *Encryption) Use(methods ...string) Target {
+	return Target{encryption: e, methods: slices.Clone(methods)}
+}
+
+func (e *Encryption) target(name string, t *config.Target) Target {
+	if t == nil {
+		return Target{encryption: e, name: name}
+	}
+	return Target{encryption: e, name: name, methods: t.Methods(), enforced: t.Enforced, pos: t.Pos}
+}

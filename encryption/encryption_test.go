@@ -1,0 +1,495 @@
+package encryption_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const state = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l-1","outputs":{},"resources":[]}`
+
+// The keys are as fast to get as a static key can be.
+const keys = `
+key_provider "static" "a" { key = "00000000000000000000000000000000" }
+key_provider "static" "b" { key = "11111111111111111111111111111111" }
+method "aes_gcm" "a" { keys = key_provider.static.a }
+method "aes_gcm" "b" { keys = key_provider.static.b }
+method "unencrypted" "u" {}
+`
+
+func newEncryption(t *testing.T, registry encryption.Registry, text string) *encryption.Encryption {
+	t.Helper()
+	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := encryption.New(registry, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc
+}
+
+func seal(t *testing.T, text, plain string) []byte {
+	t.Helper()
+	file, err := newEncryption(t, builtin.Registry(), text).State().Encrypt(context.Background(), []byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"static": `key_provider "static" "k" { key = "000102030405060708090a0b0c0d0e0f" }
+			method "aes_gcm" "m" { keys = key_provider.static.k }`,
+		"base64": `key_provider "static" "k" { key_base64 = "AAECAwQFBgcICQoLDA0ODw==" }
+			method "aes_gcm" "m" { keys = key_provider.static.k }`,
+		"pbkdf2": `key_provider "pbkdf2" "k" {
+				passphrase = "sixteen bytes or more"
+				iterations = 200000
+			}
+			method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }`,
+		"chain, alias and aad": `key_provider "static" "root" { key = "000102030405060708090a0b0c0d0e0f" }
+			key_provider "pbkdf2" "k" {
+				chain                    = key_provider.static.root
+				iterations               = 200000
+				hash_function            = "sha256"
+				key_length               = 16
+				encrypted_metadata_alias = "other"
+			}
+			method "aes_gcm" "m" {
+				keys = key_provider.pbkdf2.k
+				aad  = [1, 2, 255]
+			}`,
+		"literal": `method "aes_gcm" "m" {
+				keys = {
+					encryption_key = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+					decryption_key = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+				}
+			}`,
+		"unencrypted": `method "unencrypted" "m" {}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kind := "aes_gcm"
+			if name == "unencrypted" {
+				kind = name
+			}
+			text += "\nstate { method = method." + kind + ".m }\nplan { method = method." + kind + ".m }"
+			enc := newEncryption(t, builtin.Registry(), text)
+			for _, c := range []struct {
+				target encryption.Target
+				plain  string
+			}{{enc.State(), state}, {enc.Plan(), "PK\x03\x04 a plan"}} {
+				file, err := c.target.Encrypt(context.Background(), []byte(c.plain))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kind != "unencrypted" && bytes.Contains(file, []byte("terraform_version")) {
+					t.Fatalf("not encrypted: %s", file)
+				}
+				opened, err := c.target.Decrypt(context.Background(), file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if string(opened.Data) != c.plain || opened.Method != "method."+kind+".m" || opened.UsedFallback || opened.Encrypted == (kind == "unencrypted") {
+					t.Errorf("got %+v", opened)
+				}
+			}
+		})
+	}
+}
+
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	sealed := seal(t, keys+`state { method = method.aes_gcm.b }`, state)
+	for name, c := range map[string]struct {
+		methods []string
+		want    string // the method that opens the file, or a part of the error
+		ok      bool
+	}{
+		"primary":                    {[]string{"method.aes_gcm.b"}, "method.aes_gcm.b", true},
+		"fallback":                   {[]string{"method.aes_gcm.a", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
+		"second fallback":            {[]string{"method.aes_gcm.a", "method.aes_gcm.a", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
+		"unencrypted is passed over": {[]string{"unencrypted", "method.unencrypted.u", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
+		"wrong key":                  {[]string{"method.aes_gcm.a"}, "method.aes_gcm.a: no key for this file", false},
+		"every attempt is named":     {[]string{"method.aes_gcm.a", "method.aes_gcm.a"}, "a: no key for this file: authentication failed: the key or the aad is another one, or the file was changed\n  - method.aes_gcm.a", false},
+		"undeclared fallback":        {[]string{"method.aes_gcm.b", "method.aes_gcm.c"}, `method.aes_gcm.c is not configured. Did you mean "method.aes_gcm.a"?`, false},
+		"only unencrypted":           {[]string{"unencrypted"}, `(its metadata names "key_provider.static.b")`, false},
+		"none":                       {nil, "no method is in effect", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enc := newEncryption(t, builtin.Registry(), keys)
+			opened, err := enc.Use(c.methods...).Decrypt(context.Background(), bytes.Clone(sealed))
+			switch {
+			case c.ok && err != nil:
+				t.Fatal(err)
+			case c.ok && (opened.Method != c.want || string(opened.Data) != state || opened.UsedFallback != (c.methods[0] != c.want)):
+				t.Errorf("got %+v", opened)
+			case !c.ok && err == nil:
+				t.Errorf("opened with %s", opened.Method)
+			case !c.ok && !strings.Contains(err.Error(), c.want):
+				t.Errorf("got %q, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A plaintext file where encryption is expected may be a downgrade.
+func TestPlaintextOnlyByName(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, builtin.Registry(), keys)
+	for _, c := range []struct {
+		target encryption.Target
+		ok     bool
+	}{
+		{enc.Use("method.aes_gcm.a"), false},
+		{enc.Use(), false},
+		{enc.State(), false},
+		{enc.Use("unencrypted"), true},
+		{enc.Use("method.aes_gcm.a", "unencrypted"), true},
+		{enc.Use("method.aes_gcm.a", "method.unencrypted.u"), true},
+		{enc.Use("unencrypted").Enforce(), false},
+		{enc.Use("method.aes_gcm.a", "method.unencrypted.u").Enforce(), false},
+	} {
+		opened, err := c.target.Decrypt(context.Background(), []byte(state))
+		if (err == nil) != c.ok {
+			t.Errorf("%v: %v", c.target.Methods(), err)
+		}
+		if c.ok && (opened.Encrypted || string(opened.Data) != state || opened.UsedFallback != (len(c.target.Methods()) > 1)) {
+			t.Errorf("%v: %+v", c.target.Methods(), opened)
+		}
+	}
+}
+
+func TestEnvelope(t *testing.T) {
+	t.Parallel()
+	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
+	enc := newEncryption(t, builtin.Registry(), keys)
+	change := func(name string, value any) []byte {
+		var m map[string]any
+		if err := json.Unmarshal(file, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m[name] = value; value == nil {
+			delete(m, name)
+		}
+		out, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		file []byte
+		step encryption.Step
+		want string // "" when it opens
+	}{
+		"untouched":              {file, "", ""},
+		"without serial":         {change("serial", nil), "", ""},
+		"without lineage":        {change("lineage", nil), "", ""},
+		"unknown member":         {change("more", 1), "", ""},
+		"another serial":         {change("serial", 8), encryption.StepDecrypt, "serial"},
+		"another lineage":        {change("lineage", "l-2"), encryption.StepDecrypt, "lineage"},
+		"serial is text":         {change("serial", "7"), encryption.StepEnvelope, `"envelope.serial" is not a int64`},
+		"serial is a fraction":   {change("serial", 7.5), encryption.StepEnvelope, "serial"},
+		"later version":          {change("encryption_version", "v1"), encryption.StepEnvelope, `"v1"`},
+		"empty version":          {change("encryption_version", ""), encryption.StepEnvelope, "neither"},
+		"data is not base64":     {change("encrypted_data", "%%"), encryption.StepEnvelope, "base64"},
+		"metadata is not base64": {change("meta", map[string]any{"x": "%"}), encryption.StepEnvelope, "base64"},
+		"no data":                {change("encrypted_data", ""), encryption.StepDecrypt, "too short"},
+		"cut off":                {file[:len(file)/2], encryption.StepEnvelope, "neither"},
+		"empty":                  {nil, encryption.StepEnvelope, "empty"},
+		"some other file":        {[]byte("hello"), encryption.StepEnvelope, "neither"},
+		"deeply nested":          {[]byte(strings.Repeat("[", 1<<20)), encryption.StepEnvelope, "neither"},
+	} {
+		opened, err := enc.Use("method.aes_gcm.a").Decrypt(context.Background(), bytes.Clone(c.file))
+		var failed *encryption.Error
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want == "" && string(opened.Data) != state:
+			t.Errorf("%s: got %s", name, opened.Data)
+		case c.want != "" && err == nil:
+			t.Errorf("%s: it opened", name)
+		case c.want != "" && (!errors.As(err, &failed) || failed.Step != c.step || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: got %v at step %q, want %q at %q", name, err, failed.Step, c.want, c.step)
+		}
+	}
+}
+
+func TestMetadataNames(t *testing.T) {
+	t.Parallel()
+	writer := func(name, alias string) string {
+		return fmt.Sprintf(`key_provider "pbkdf2" %q {
+			passphrase = "sixteen bytes or more"
+			iterations = 200000
+			%s
+		}
+		method "aes_gcm" "m" { keys = key_provider.pbkdf2.%[1]s }
+		state { method = method.aes_gcm.m }`, name, alias)
+	}
+	other := "\n" + `key_provider "pbkdf2" "other" { passphrase = "another passphrase!" }`
+	for name, c := range map[string]struct {
+		written, read string
+		ok            bool
+	}{
+		"same name":                   {writer("k", ""), writer("k", ""), true},
+		"same alias":                  {writer("k", `encrypted_metadata_alias = "x"`), writer("j", `encrypted_metadata_alias = "x"`), true},
+		"alias added later":           {writer("k", ""), writer("k", `encrypted_metadata_alias = "x"`), true},
+		"renamed":                     {writer("k", ""), writer("j", ""), true},
+		"renamed, beside another":     {writer("k", ""), writer("j", "") + other, true},
+		"the name belongs to another": {writer("other", ""), writer("j", "") + other, false},
+		"the alias belongs to another": {writer("k", `encrypted_metadata_alias = "x"`), writer("j", "") + "\n" + `key_provider "pbkdf2" "o" {
+			passphrase               = "another passphrase!"
+			encrypted_metadata_alias = "x"
+		}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := seal(t, c.written, state)
+			_, err := newEncryption(t, builtin.Registry(), c.read).State().Decrypt(context.Background(), file)
+			if (err == nil) != c.ok {
+				t.Error(err)
+			}
+			if !c.ok && !errors.Is(err, encryption.ErrNoKey) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Two entries of the same shape that nobody claims: a guess could be wrong.
+func TestAmbiguousMetadata(t *testing.T) {
+	t.Parallel()
+	file := seal(t, `key_provider "pbkdf2" "up" {
+		passphrase = "sixteen bytes or more"
+		iterations = 200000
+	}
+	key_provider "pbkdf2" "k" {
+		chain      = key_provider.pbkdf2.up
+		iterations = 200000
+	}
+	method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+	state { method = method.aes_gcm.m }`, state)
+	_, err := newEncryption(t, builtin.Registry(), `key_provider "pbkdf2" "renamed" { passphrase = "sixteen bytes or more" }
+	method "aes_gcm" "m" { keys = key_provider.pbkdf2.renamed }
+	state { method = method.aes_gcm.m }`).State().Decrypt(context.Background(), file)
+	if !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "encrypted_metadata_alias") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCircle(t *testing.T) {
+	t.Parallel()
+	text := `key_provider "pbkdf2" "a" { chain = key_provider.pbkdf2.b }
+key_provider "pbkdf2" "b" { chain = key_provider.pbkdf2.a }
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.a }
+state { method = method.aes_gcm.m }`
+	enc := newEncryption(t, builtin.Registry(), text)
+	want := "key_provider.pbkdf2.a → key_provider.pbkdf2.b → key_provider.pbkdf2.a"
+	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
+	if _, err := enc.State().Decrypt(context.Background(), file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "test:2,1") {
+		t.Errorf("opening: got %v", err)
+	}
+	if _, err := enc.State().Encrypt(context.Background(), []byte(state)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("sealing: got %v", err)
+	}
+}
+
+// counting is a key provider of a third party. It counts how often it is asked.
+type counting struct {
+	asked *atomic.Int64
+	fail  error
+}
+
+func (c counting) Key(context.Context, encryption.Keys, json.RawMessage) ([]byte, error) {
+	c.asked.Add(1)
+	return make([]byte, 16), c.fail
+}
+
+func (c counting) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+	return make([]byte, 16), json.RawMessage(`{"id":1}`), nil
+}
+
+func withCounting(asked *atomic.Int64, fail error) encryption.Registry {
+	r := builtin.Registry()
+	r.KeyProviders = append(r.KeyProviders, encryption.Block[encryption.KeyProvider]{
+		Table: config.Table{Name: "counting"},
+		Build: func(config.Values) (encryption.KeyProvider, error) { return counting{asked, fail}, nil },
+	})
+	return r
+}
+
+const counted = keys + `
+key_provider "counting" "c" {}
+method "aes_gcm" "c" { keys = key_provider.counting.c }
+method "aes_gcm" "c_aad" {
+	keys = key_provider.counting.c
+	aad  = [1]
+}
+state { method = method.aes_gcm.c }`
+
+func TestKeyProviderIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	enc := newEncryption(t, withCounting(&asked, nil), counted)
+	file, err := enc.State().Encrypt(context.Background(), []byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			// Two methods share the key provider, the first with the wrong aad.
+			if _, err := enc.Use("method.aes_gcm.c_aad", "method.aes_gcm.c").Decrypt(context.Background(), bytes.Clone(file)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+func TestFallbackOnlyWithoutKey(t *testing.T) {
+	t.Parallel()
+	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
+	for _, c := range []struct {
+		fail error
+		ok   bool
+	}{
+		{fmt.Errorf("%w: the key is disabled", encryption.ErrNoKey), true},
+		{errors.New("timeout"), false},
+		{context.DeadlineExceeded, false},
+	} {
+		var asked atomic.Int64
+		enc := newEncryption(t, withCounting(&asked, c.fail), counted)
+		opened, err := enc.Use("method.aes_gcm.c", "method.aes_gcm.a").Decrypt(context.Background(), bytes.Clone(file))
+		if (err == nil) != c.ok {
+			t.Errorf("%v: %v", c.fail, err)
+		}
+		if c.ok && !opened.UsedFallback {
+			t.Errorf("%v: %+v", c.fail, opened)
+		}
+		if !c.ok && !errors.Is(err, c.fail) {
+			t.Errorf("%v: got %v", c.fail, err)
+		}
+	}
+}
+
+// What nothing uses may be broken.
+func TestLazy(t *testing.T) {
+	t.Parallel()
+	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
+	enc := newEncryption(t, builtin.Registry(), keys+`
+key_provider "nonesuch" "x" { whatever = 1 }
+key_provider "pbkdf2" "short" { passphrase = "short" }
+key_provider "pbkdf2" "variable" { passphrase = var.nobody_gave }
+method "nonesuch" "y" {}
+method "aes_gcm" "x" { keys = key_provider.nonesuch.x }
+method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }
+method "aes_gcm" "variable" { keys = key_provider.pbkdf2.variable }
+method "aes_gcm" "gone" { keys = key_provider.pbkdf2.gone }`)
+	for method, want := range map[string]string{
+		"method.nonesuch.y":       `no method of type "nonesuch"`,
+		"method.aes_gcm.x":        `no key provider of type "nonesuch"`,
+		"method.aes_gcm.short":    "passphrase is too short",
+		"method.aes_gcm.variable": "var.nobody_gave has no value",
+		"method.aes_gcm.gone":     "key_provider.pbkdf2.gone: this key provider is not configured",
+	} {
+		if _, err := enc.Use("method.aes_gcm.a", method).Decrypt(context.Background(), bytes.Clone(file)); err != nil {
+			t.Errorf("%s as an unused fallback: %v", method, err)
+		}
+		if _, err := enc.Use(method, "method.aes_gcm.a").Decrypt(context.Background(), bytes.Clone(file)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", method, err, want)
+		}
+	}
+}
+
+func TestSameMetadataNameTwice(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, builtin.Registry(), `
+key_provider "pbkdf2" "up" {
+	passphrase               = "sixteen bytes or more"
+	encrypted_metadata_alias = "x"
+}
+key_provider "pbkdf2" "k" {
+	chain                    = key_provider.pbkdf2.up
+	encrypted_metadata_alias = "x"
+}
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+state { method = method.aes_gcm.m }`)
+	if _, err := enc.State().Encrypt(context.Background(), []byte(state)); err == nil || !strings.Contains(err.Error(), `under "x"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	info, err := encryption.Inspect(seal(t, keys+`state { method = method.aes_gcm.b }`, state))
+	if err != nil || info.Kind != encryption.Encrypted || *info.Serial != 7 || info.Lineage != "l-1" || info.Version != "v0" ||
+		len(info.KeyProviders) != 1 || info.KeyProviders[0] != "key_provider.static.b" {
+		t.Errorf("got %+v, %v", info, err)
+	}
+	for file, want := range map[string]encryption.FileKind{
+		"": encryption.Empty, "PK\x03\x04": encryption.Plan, state: encryption.State, "{}": encryption.Unknown, "x": encryption.Unknown,
+	} {
+		if info, err := encryption.Inspect([]byte(file)); err != nil || info.Kind != want {
+			t.Errorf("%q: %+v, %v", file, info, err)
+		}
+	}
+}
+
+// Whoever can write the file chooses these numbers. None may cost anything.
+func TestHostileMetadata(t *testing.T) {
+	t.Parallel()
+	const text = `key_provider "pbkdf2" "k" { passphrase = "sixteen bytes or more" }
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+state { method = method.aes_gcm.m }`
+	enc := newEncryption(t, builtin.Registry(), text)
+	salt := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	for meta, want := range map[string]string{
+		`{"salt":"` + salt + `","iterations":2147483647,"hash_function":"sha512","key_length":32}`:                                         "max_iterations",
+		`{"salt":"` + salt + `","iterations":9223372036854775807,"hash_function":"sha512","key_length":32}`:                                "max_iterations",
+		`{"salt":"` + salt + `","iterations":10000000,"hash_function":"sha256","key_length":64}`:                                           "max_iterations",
+		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":9223372036854775807}`:                                 "at most 1024",
+		`{"salt":"` + salt + `","iterations":-1,"hash_function":"sha512","key_length":32}`:                                                 "negative",
+		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":-32}`:                                                 "negative",
+		`{"salt":"` + salt + `","iterations":1,"hash_function":"md5","key_length":32}`:                                                     "hash function",
+		`{"salt":"` + salt + `","iterations":"1","hash_function":"sha512","key_length":32}`:                                                "damaged",
+		`{"salt":"","iterations":1,"hash_function":"sha512","key_length":32}`:                                                              "lacks",
+		`{"salt":"` + base64.StdEncoding.EncodeToString(make([]byte, 5000)) + `","iterations":1,"hash_function":"sha512","key_length":32}`: "salt of 5000 bytes",
+		`[]`: "damaged",
+		``:   "damaged",
+	} {
+		file, err := json.Marshal(map[string]any{
+			"meta":               map[string][]byte{"key_provider.pbkdf2.k": []byte(meta)},
+			"encrypted_data":     make([]byte, 64),
+			"encryption_version": "v0",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := enc.State().Decrypt(context.Background(), file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", meta, err, want)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package encryption
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// FileKind is what a file is, as far as can be told without a key.
+type FileKind int
+
+// The kinds of files.
+const (
+	Unknown   FileKind = iota // none of the others; it may be a format of its own
+	Empty                     // no bytes at all
+	Encrypted                 // an OpenTofu envelope
+	State                     // a plaintext state
+	Plan                      // a plaintext plan
+)
+
+func (k FileKind) String() string {
+	return [...]string{"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan"}[k]
+}
+
+// Info is what can be told of a file without any key. Nothing of it is
+// authenticated: whoever can write the file can make it say anything.
+type Info struct {
+	Kind         FileKind
+	Version      string   // encryption_version of an envelope
+	Serial       *int64   // of an envelope; nil when absent
+	Lineage      string   // of an envelope
+	KeyProviders []string // names in the metadata of an envelope, sorted
+}
+
+// Inspect says what file is, without a key. The error is that of an envelope
+// that is damaged.
+func Inspect(file []byte) (Info, error) {
+	kind, env, err := identify(file)
+	if err != nil || env == nil {
+		return Info{Kind: kind}, err
+	}
+	return Info{
+		Kind: kind, Version: env.Version, Serial: env.Serial, Lineage: env.Lineage,
+		KeyProviders: slices.Sorted(maps.Keys(env.Meta)),
+	}, nil
+}
+
+// envelope is OpenTofu's format for encrypted states and plans, with the names
+// of opentofu/internal/encryption/base.go and state.go. The order of the
+// fields is the order in which OpenTofu writes them.
+type envelope struct {
+	Serial  *int64            `json:"serial,omitempty"`  // cleartext copy; absent in plans
+	Lineage string            `json:"lineage,omitempty"` // cleartext copy; absent in plans
+	Meta    map[string][]byte `json:"meta"`              // :: alias or address of a key provider → JSON document
+	Data    []byte            `json:"encrypted_data"`
+	Version string            `json:"encryption_version"`
+}
+
+const envelopeVersion = "v0"
+
+// identify looks at a file and returns its kind and, of an encrypted one, the
+// envelope.
+func identify(file []byte) (FileKind, *envelope, error) {
+	switch {
+	case len(file) == 0:
+		return Empty, nil, nil
+	case bytes.HasPrefix(file, []byte("PK")): // a zip archive
+		return Plan, nil, nil
+	}
+	var header struct {
+		envelope
+		StateVersion json.RawMessage `json:"version"`
+	}
+	// A value of the wrong type is an error, and yet the rest is decoded.
+	err := json.Unmarshal(file, &header)
+	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
+		return Unknown, nil, nil
+	}
+	switch {
+	case header.Version == envelopeVersion && err != nil:
+		return Encrypted, nil, fmt.Errorf("the encrypted file is damaged: %w", describeJSON(err))
+	case header.Version == envelopeVersion:
+		return Encrypted, &header.envelope, nil
+	case header.Version != "":
+		return Encrypted, nil, fmt.Errorf("encryption_version %q is not known here; %q is", cut(header.Version), envelopeVersion)
+	case isNumber(header.StateVersion):
+		return State, nil, nil
+	}
+	return Unknown, nil, nil
+}
+
+func isNumber(raw json.RawMessage) bool {
+	var n json.Number
+	return len(raw) > 0 && raw[0] != '"' && json.Unmarshal(raw, &n) == nil && n != ""
+}
+
+// check compares the cleartext copies of serial and lineage with those inside.
+// It is all that protects them; a copy that is absent is accepted, because
+// early versions wrote none.
+func (env *envelope) check(plain []byte) error {
+	if env.Serial == nil && env.Lineage == "" {
+		return nil
+	}
+	var inner struct {
+		Serial  *int64 `json:"serial"`
+		Lineage string `json:"lineage"`
+	}
+	if err := json.Unmarshal(plain, &inner); err != nil {
+		return fmt.Errorf("the decrypted data is not a state: %w", describeJSON(err))
+	}
+	if env.Serial != nil && inner.Serial != nil && *env.Serial != *inner.Serial {
+		return fmt.Errorf("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed the file", *env.Serial, *inner.Serial)
+	}
+	if env.Lineage != "" && env.Lineage != inner.Lineage {
+		return errors.New("the lineage beside the encrypted data is not the one inside: somebody changed the file")
+	}
+	return nil
+}
+
+// describeJSON keeps of an error of encoding/json the place and the kind, and
+// drops what it repeats of the file.
+func describeJSON(err error) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%q is not a %s", cut(kind.Field), kind.Type)
+	}
+	return errors.New("a value is not base64")
+}
+
+// cut shortens text from a file for a message.
+func cut(s string) string {
+	const limit = 100
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit] + "…"
+}

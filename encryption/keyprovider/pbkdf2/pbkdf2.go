@@ -1,0 +1,242 @@
+// Package pbkdf2 derives the key of a file from a passphrase, or from the key
+// of another key provider, with PBKDF2 (RFC 8018).
+//
+// Options, defaults and metadata are those of OpenTofu's key provider of the
+// same name: opentofu/internal/encryption/keyprovider/pbkdf2.
+package pbkdf2
+
+import (
+	"context"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const (
+	minPassphrase = 16      // bytes
+	minIterations = 200_000 // for new keys; a file may hold fewer
+
+	// The limits for what a file may ask for, because whoever can write the
+	// file chooses these numbers. Ten million iterations take about four
+	// seconds on a laptop.
+	defaultMaxIterations = 10_000_000
+	maxKeyLength         = 1024 // bytes
+	maxSaltLength        = 4096 // bytes
+
+	// What derived keys may be built on.
+	minDerivedSalt = 16 // bytes
+	minDerivedKey  = 16 // bytes
+)
+
+// Block returns the pbkdf2 key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "pbkdf2",
+		Doc:  "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
+		Attrs: []config.Attr{
+			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. Exactly one of `passphrase` and `chain` is required."},
+			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key takes the place of the passphrase, such as `key_provider.static.root`."},
+			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
+			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
+			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new salts in bytes. A file that is read holds its own salt. Defaults to `32`."},
+			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Doc: "`sha512` or `sha256`, for new keys. A file that is read names its own. Defaults to `sha512`."},
+			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations), Doc: "The most work that a file may ask for: its iterations times the hash blocks of its key. A file that asks for more is refused before any work is done. Defaults to `10000000`, which takes a few seconds."},
+		},
+	}
+}
+
+// Provider derives keys with PBKDF2.
+type Provider struct {
+	passphrase    []byte
+	chain         string
+	fresh         metadata // what new keys are made with; no salt
+	saltLength    int
+	maxIterations int64
+}
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.Recognizer  = (*Provider)(nil)
+	_ encryption.Deriver     = (*Provider)(nil)
+)
+
+// metadata is what a file stores, with the names of
+// opentofu/internal/encryption/keyprovider/pbkdf2/metadata.go.
+type metadata struct {
+	Salt         []byte `json:"salt"`
+	Iterations   int64  `json:"iterations"`
+	HashFunction string `json:"hash_function"`
+	KeyLength    int64  `json:"key_length"`
+}
+
+func build(v config.Values) (encryption.KeyProvider, error) {
+	p := &Provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
+	switch {
+	case v.Has("passphrase") && v.Has("chain"):
+		return nil, v.Errorf("", "passphrase and chain exclude one another")
+	case !v.Has("passphrase") && !v.Has("chain"):
+		return nil, v.Errorf("", "one of passphrase and chain is required")
+	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:
+		return nil, v.Errorf("passphrase", "the passphrase is too short: at least %d bytes are required", minPassphrase)
+	}
+	var errs [4]error
+	var saltLength int64
+	p.fresh.Iterations, errs[0] = v.Int("iterations", minIterations, 1<<31-1)
+	p.fresh.KeyLength, errs[1] = v.Int("key_length", 1, maxKeyLength)
+	saltLength, errs[2] = v.Int("salt_length", 1, maxSaltLength)
+	p.maxIterations, errs[3] = v.Int("max_iterations", 1, 1<<31-1)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	p.saltLength = int(saltLength)
+	p.fresh.HashFunction = v.String("hash_function")
+	if _, err := hashFunction(p.fresh.HashFunction); err != nil {
+		return nil, v.Errorf("hash_function", "%w", err)
+	}
+	return p, nil
+}
+
+// Key derives the key that stored describes.
+func (p *Provider) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if stored == nil {
+		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+	}
+	m, err := parse(stored)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.limit(m); err != nil {
+		return nil, err
+	}
+	return p.derive(ctx, keys, m)
+}
+
+// NewKey derives a key from a new salt.
+func (p *Provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+	m := p.fresh
+	m.Salt = make([]byte, p.saltLength)
+	if _, err := rand.Read(m.Salt); err != nil {
+		return nil, nil, err
+	}
+	key, err := p.derive(ctx, keys, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := json.Marshal(m)
+	return key, stored, err
+}
+
+// Recognizes reports whether stored is metadata of this kind.
+func (p *Provider) Recognizes(stored json.RawMessage) bool {
+	_, err := parse(stored)
+	return err == nil
+}
+
+// Stored returns metadata for derived keys: the configured parameters with
+// salt, or wrapped, if it is no weaker than what is allowed for new keys.
+func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	m := p.fresh
+	switch {
+	case salt != nil && wrapped != nil:
+		return nil, errors.New("salt and wrapped_key exclude one another")
+	case wrapped != nil:
+		var err error
+		if m, err = parse(wrapped); err != nil {
+			return nil, err
+		}
+	case salt != nil:
+		m.Salt = salt
+	default:
+		return nil, errors.New("salt is required, so that the same key comes back each time")
+	}
+	switch {
+	case len(m.Salt) < minDerivedSalt:
+		return nil, fmt.Errorf("a salt of at least %d bytes is required", minDerivedSalt)
+	case m.Iterations < minIterations:
+		return nil, fmt.Errorf("at least %d iterations are required", minIterations)
+	case m.KeyLength < minDerivedKey:
+		return nil, fmt.Errorf("a key_length of at least %d bytes is required", minDerivedKey)
+	}
+	return json.Marshal(m)
+}
+
+func parse(stored json.RawMessage) (metadata, error) {
+	var m metadata
+	if json.Unmarshal(stored, &m) != nil {
+		return m, errors.New("the metadata in the file is damaged: it is not that of a pbkdf2 key provider")
+	}
+	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
+		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length", encryption.ErrNoKey)
+	}
+	if _, err := hashFunction(m.HashFunction); err != nil {
+		return m, fmt.Errorf("the metadata in the file: %w", err)
+	}
+	if m.Iterations < 0 || m.KeyLength < 0 {
+		return m, errors.New("the metadata in the file holds a negative number")
+	}
+	return m, nil
+}
+
+// limit refuses what a hostile file may ask for, before any work is done. The
+// work is iterations times blocks, because PBKDF2 repeats its iterations for
+// each block of the key.
+func (p *Provider) limit(m metadata) error {
+	newHash, err := hashFunction(m.HashFunction)
+	if err != nil {
+		return err
+	}
+	size := int64(newHash().Size())
+	switch {
+	case m.KeyLength > maxKeyLength:
+		return fmt.Errorf("the file asks for a key of %d bytes; at most %d are allowed", m.KeyLength, maxKeyLength)
+	case len(m.Salt) > maxSaltLength:
+		return fmt.Errorf("the file holds a salt of %d bytes; at most %d are allowed", len(m.Salt), maxSaltLength)
+	case m.Iterations > p.maxIterations/((m.KeyLength+size-1)/size):
+		return fmt.Errorf("the file asks for %d iterations for a key of %d bytes; max_iterations allows %d in all", m.Iterations, m.KeyLength, p.maxIterations)
+	}
+	return nil
+}
+
+func (p *Provider) derive(ctx context.Context, keys encryption.Keys, m metadata) ([]byte, error) {
+	password := p.passphrase
+	if p.chain != "" {
+		upstream, err := keys(ctx, p.chain)
+		if err != nil {
+			return nil, err
+		}
+		if len(upstream) < minPassphrase {
+			return nil, fmt.Errorf("the key of %s is too short to build on: at least %d bytes are required", p.chain, minPassphrase)
+		}
+		password = upstream
+	}
+	newHash, err := hashFunction(m.HashFunction)
+	if err != nil {
+		return nil, err
+	}
+	return pbkdf2.Key(newHash, string(password), m.Salt, int(m.Iterations), int(m.KeyLength))
+}
+
+func hashFunction(name string) (func() hash.Hash, error) {
+	switch name {
+	case "sha512":
+		return sha512.New, nil
+	case "sha256":
+		return sha256.New, nil
+	}
+	return nil, errors.New("the hash function must be sha512 or sha256")
+}

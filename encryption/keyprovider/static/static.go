@@ -1,0 +1,177 @@
+// Package static holds the key itself.
+//
+// The metadata is that of the key provider of the same name in OpenTofu's
+// source: opentofu/internal/encryption/keyprovider/static.
+package static
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
+
+// Block returns the static key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "static",
+		Doc:  "Uses a key that is given as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
+		Attrs: []config.Attr{
+			{Name: "key", Type: cty.String, Sensitive: true, Doc: "The key, in hexadecimal."},
+			{Name: "key_base64", Type: cty.String, Sensitive: true, Doc: "The key, in standard base64."},
+			{Name: "key_file", Type: cty.String, Doc: "The path of a file that holds the bytes of the key and nothing else. It is read when the key is needed."},
+		},
+	}
+}
+
+// Provider gives the same key for every file.
+type Provider struct {
+	key  []byte
+	file string // read for the key when key is nil
+}
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.Recognizer  = (*Provider)(nil)
+	_ encryption.Deriver     = (*Provider)(nil)
+)
+
+// metadata is what OpenTofu's static key provider stores: a mark, and nothing
+// of the key.
+type metadata struct {
+	Magic string `json:"magic"`
+}
+
+const magic = "Hello world!"
+
+func build(v config.Values) (encryption.KeyProvider, error) {
+	set := 0
+	for _, name := range []string{"key", "key_base64", "key_file"} {
+		if v.Has(name) {
+			set++
+		}
+	}
+	if set != 1 {
+		return nil, v.Errorf("", "exactly one of key, key_base64 and key_file is required")
+	}
+	var p Provider
+	var err error
+	switch {
+	case v.Has("key"):
+		// The decoder's own errors repeat a character of the key.
+		if p.key, err = hex.DecodeString(v.String("key")); err != nil {
+			return nil, v.Errorf("key", "this is not hexadecimal")
+		}
+	case v.Has("key_base64"):
+		if p.key, err = base64.StdEncoding.DecodeString(v.String("key_base64")); err != nil {
+			return nil, v.Errorf("key_base64", "this is not standard base64")
+		}
+	default:
+		p.file = v.String("key_file")
+		return &p, nil
+	}
+	if err := checkLength(p.key); err != nil {
+		return nil, v.Errorf("", "%w", err)
+	}
+	return &p, nil
+}
+
+func checkLength(key []byte) error {
+	if len(key) == 0 || len(key) > maxKeyLength {
+		return fmt.Errorf("the key is %d bytes long; 1 to %d are possible", len(key), maxKeyLength)
+	}
+	return nil
+}
+
+// Key returns the key. A file need not store anything for that.
+func (p *Provider) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if stored != nil && !p.Recognizes(stored) {
+		return nil, errors.New("the metadata in the file is not that of a static key provider")
+	}
+	return p.load()
+}
+
+// NewKey returns the key, and the mark to store.
+func (p *Provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+	key, err := p.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := json.Marshal(metadata{magic})
+	return key, stored, err
+}
+
+// Recognizes reports whether stored is the mark.
+func (p *Provider) Recognizes(stored json.RawMessage) bool {
+	var m metadata
+	return json.Unmarshal(stored, &m) == nil && m.Magic == magic
+}
+
+// Stored returns nothing: the key is the same each time by itself.
+func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	if salt != nil || wrapped != nil {
+		return nil, errors.New("a static key needs neither salt nor wrapped_key; tell keys apart by info")
+	}
+	key, err := p.load()
+	if err == nil && len(key) < 16 {
+		err = errors.New("a key of at least 16 bytes is required to derive keys from")
+	}
+	return nil, err
+}
+
+func (p *Provider) load() ([]byte, error) {
+	if p.file == "" {
+		return bytes.Clone(p.key), nil
+	}
+	path, err := config.ExpandHome(p.file)
+	if err != nil {
+		return nil, fmt.Errorf("key_file: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("key_file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("key_file: %s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("key_file: %w", err)
+	}
+	defer f.Close()
+	key, err := io.ReadAll(io.LimitReader(f, maxKeyLength+1))
+	if err != nil {
+		return nil, fmt.Errorf("key_file: %w", err)
+	}
+	if isTextLine(key) {
+		return nil, errors.New("key_file: the file holds a line of text, not the bytes of a key; decode it, or use key or key_base64")
+	}
+	return key, checkLength(key)
+}
+
+// isTextLine reports whether b is printable text that ends a line: an encoded
+// key. Bytes of a real key look like this about once in a billion times.
+func isTextLine(b []byte) bool {
+	line, ok := bytes.CutSuffix(b, []byte("\n"))
+	for _, c := range bytes.TrimSuffix(line, []byte("\r")) {
+		ok = ok && c >= ' ' && c <= '~'
+	}
+	return ok
+}

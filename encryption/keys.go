@@ -1,0 +1,212 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// KeyError says which key provider failed.
+type KeyError struct {
+	Address string
+	Err     error
+}
+
+func (e *KeyError) Error() string { return e.Address + ": " + e.Err.Error() }
+
+// Unwrap returns the key provider's own error.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// fileKeys gives the keys of one file that is being opened.
+type fileKeys struct {
+	encryption *Encryption
+	meta       map[string][]byte // :: alias or address of a key provider → stored JSON document
+}
+
+// key is the [Keys] of the file.
+func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
+	if literal, ok := k.encryption.config.Literals[address]; ok {
+		if literal.Decryption == nil {
+			return nil, &KeyError{address, fmt.Errorf("%w: the literal key has no decryption_key", ErrNoKey)}
+		}
+		return bytes.Clone(literal.Decryption), nil
+	}
+	identity, err := k.identity(address, nil)
+	if err != nil {
+		return nil, err
+	}
+	key, err := k.encryption.derived.Do(ctx, identity, func(ctx context.Context) ([]byte, error) {
+		provider, err := k.encryption.keyProvider(address)
+		if err != nil {
+			return nil, err
+		}
+		key, err := provider.Key(ctx, k.key, k.stored(address, provider))
+		if err == nil && len(key) == 0 {
+			err = ErrNoKey
+		}
+		return key, err
+	})
+	if err != nil {
+		return nil, keyError(address, err)
+	}
+	return bytes.Clone(key), nil
+}
+
+// keyError adds the address, unless the error names one already: the innermost
+// key provider of a chain is the one to mend.
+func keyError(address string, err error) error {
+	switch e := err.(type) {
+	case *KeyError:
+		return e
+	case *config.Error:
+		return &KeyError{e.Address, err}
+	}
+	return &KeyError{address, err}
+}
+
+// identity names the key that address gives for this file: every key provider
+// it is built from, with what the file stores of each. Equal identities are
+// equal keys. Circles end here, before anything waits for itself.
+func (k fileKeys) identity(address string, path []string) (string, error) {
+	path = append(path, address)
+	if slices.Contains(path[:len(path)-1], address) {
+		return "", k.encryption.circle(path)
+	}
+	if _, literal := k.encryption.config.Literals[address]; literal {
+		return address + "\n", nil
+	}
+	provider, err := k.encryption.keyProvider(address)
+	if err != nil {
+		return "", &KeyError{address, err}
+	}
+	id := fmt.Sprintf("%s %x\n", address, sha256.Sum256(k.stored(address, provider)))
+	for _, upstream := range provider.references {
+		part, err := k.identity(upstream, path)
+		if err != nil {
+			return "", err
+		}
+		id += part
+	}
+	return id, nil
+}
+
+// stored finds what a key provider put into the file: under its alias, under
+// its address, or, after it was renamed, the one entry that has its shape and
+// belongs to no other key provider.
+func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
+	if doc, ok := k.meta[provider.metadataKey]; ok {
+		return doc
+	}
+	if doc, ok := k.meta[address]; ok {
+		return doc
+	}
+	recognizer, ok := provider.KeyProvider.(Recognizer)
+	if !ok {
+		return nil
+	}
+	var found []json.RawMessage
+	for name, doc := range k.meta {
+		if !k.encryption.claimed(name) && recognizer.Recognizes(doc) {
+			found = append(found, doc)
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// claimed reports whether a configured key provider stores under name.
+func (e *Encryption) claimed(name string) bool {
+	for _, entry := range e.config.KeyProviders {
+		if metadataKey(entry) == name || entry.Address == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Encryption) keyProvider(address string) (keyProvider, error) {
+	build, ok := e.keyProviders[address]
+	if !ok {
+		return keyProvider{}, fmt.Errorf("this key provider is not configured%s", config.Suggest(address, addresses(e.config.KeyProviders)))
+	}
+	return build()
+}
+
+func (e *Encryption) circle(path []string) error {
+	start := slices.Index(path, path[len(path)-1])
+	var pos config.Pos
+	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
+		pos = entry.Pos
+	}
+	return &KeyError{path[len(path)-1], &config.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one another in a circle: %s", strings.Join(path[start:], " → "))}}
+}
+
+func addresses(entries map[string]*config.Entry) []string {
+	var out []string
+	for address := range entries {
+		out = append(out, address)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// newKeys makes the keys of one file that is being sealed. It is not safe for
+// concurrent use.
+type newKeys struct {
+	encryption *Encryption
+	path       []string
+	made       map[string][]byte // :: address → key
+	meta       map[string][]byte // :: alias or address → JSON document to store
+}
+
+func (k *newKeys) key(ctx context.Context, address string) ([]byte, error) {
+	if literal, ok := k.encryption.config.Literals[address]; ok {
+		if literal.Encryption == nil {
+			return nil, &KeyError{address, fmt.Errorf("the literal key has no encryption_key")}
+		}
+		return bytes.Clone(literal.Encryption), nil
+	}
+	if key, ok := k.made[address]; ok {
+		return bytes.Clone(key), nil
+	}
+	if slices.Contains(k.path, address) {
+		return nil, k.encryption.circle(append(k.path, address))
+	}
+	k.path = append(k.path, address)
+	defer func() { k.path = k.path[:len(k.path)-1] }()
+
+	key, err := k.make(ctx, address)
+	if err != nil {
+		return nil, keyError(address, err)
+	}
+	k.made[address] = key
+	return bytes.Clone(key), nil
+}
+
+func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
+	provider, err := k.encryption.keyProvider(address)
+	if err != nil {
+		return nil, err
+	}
+	maker, ok := provider.KeyProvider.(KeyMaker)
+	if !ok {
+		return nil, fmt.Errorf("this kind of key provider can open files, but not seal them")
+	}
+	key, store, err := maker.NewKey(ctx, k.key)
+	if err != nil || store == nil {
+		return key, err
+	}
+	if _, taken := k.meta[provider.metadataKey]; taken {
+		return nil, fmt.Errorf("another key provider stores its metadata under %q as well; give one of them another encrypted_metadata_alias", provider.metadataKey)
+	}
+	k.meta[provider.metadataKey] = store
+	return key, nil
+}

@@ -1,0 +1,94 @@
+// Package aesgcm encrypts with AES in Galois/counter mode (NIST SP 800-38D).
+//
+// The layout is that of opentofu/internal/encryption/method/aesgcm: a nonce of
+// 12 random bytes, the ciphertext, a tag of 16 bytes.
+package aesgcm
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// Block returns the aes_gcm method.
+func Block() encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{
+		Table: config.Table{
+			Name: "aes_gcm",
+			Doc:  "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
+			Attrs: []config.Attr{
+				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key provider, such as `key_provider.pbkdf2.main`."},
+				{Name: "aad", Type: cty.List(cty.Number), Doc: "Additional authenticated data, as a list of bytes (0 to 255). It must be what the file was sealed with. Defaults to none."},
+			},
+		},
+		Build: build,
+	}
+}
+
+// Method encrypts with AES-GCM.
+type Method struct {
+	keys string
+	aad  []byte
+}
+
+var (
+	_ encryption.Method    = (*Method)(nil)
+	_ encryption.Encrypter = (*Method)(nil)
+)
+
+func build(v config.Values) (encryption.Method, error) {
+	aad, err := v.Bytes("aad")
+	if err != nil {
+		return nil, err
+	}
+	return &Method{keys: v.String("keys"), aad: aad}, nil
+}
+
+// Decrypt opens data in place.
+func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+	gcm, err := m.cipher(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) < gcm.NonceSize()+gcm.Overhead() {
+		return nil, fmt.Errorf("%w: the encrypted data is %d bytes long, too short for this method; the file may be cut off", encryption.ErrNoKey, len(data))
+	}
+	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
+	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
+	if err != nil {
+		return nil, fmt.Errorf("%w: authentication failed: the key or the aad is another one, or the file was changed", encryption.ErrNoKey)
+	}
+	return plain, nil
+}
+
+// Encrypt seals plain under a random nonce.
+func (m *Method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+	gcm, err := m.cipher(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	sealed := make([]byte, gcm.NonceSize(), gcm.NonceSize()+len(plain)+gcm.Overhead())
+	if _, err := rand.Read(sealed); err != nil {
+		return nil, err
+	}
+	return gcm.Seal(sealed, sealed, plain, m.aad), nil
+}
+
+func (m *Method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD, error) {
+	key, err := keys(ctx, m.keys)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("%s gives a key of %d bytes; AES takes 16, 24 or 32", m.keys, len(key))
+	}
+	return cipher.NewGCM(block)
+}

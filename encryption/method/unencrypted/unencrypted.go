@@ -1,0 +1,39 @@
+// Package unencrypted is the method for plaintext. It exists so that plaintext
+// is read only where somebody asked for it by name.
+package unencrypted
+
+import (
+	"context"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// Block returns the unencrypted method.
+func Block() encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{
+		Table: config.Table{
+			Name: config.Unencrypted,
+			Doc:  "Plaintext. A state that is not encrypted is read only where this is the method or a fallback. The address `unencrypted` stands for it without a block.",
+		},
+		Build: func(config.Values) (encryption.Method, error) { return Method{}, nil },
+	}
+}
+
+// Method hands plaintext through.
+type Method struct{}
+
+var (
+	_ encryption.Method    = Method{}
+	_ encryption.Encrypter = Method{}
+)
+
+// Decrypt returns data.
+func (Method) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, error) {
+	return data, nil
+}
+
+// Encrypt returns plain.
+func (Method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+	return plain, nil
+}

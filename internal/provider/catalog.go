@@ -1,0 +1,99 @@
+package provider
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// catalog is everything that a user can name: kinds of key providers, methods
+// and sources. The schemas are made from it.
+type catalog struct {
+	registry encryption.Registry
+	sources  []source.Kind
+}
+
+// providerFields are the arguments of the provider block.
+func (c catalog) providerFields() []field {
+	options := c.registry.Options(cty.NilVal)
+	var credentials []field
+	for _, kind := range c.sources {
+		if kind.Credentials.Name != "" {
+			credentials = append(credentials, many(kind.Credentials, nil))
+		}
+	}
+	return []field{
+		block("key_provider", "Where keys come from. The address of an entry is its path, such as `key_provider.pbkdf2.main`.", entryBlocks(options.KeyProviders, config.WithCommon)),
+		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.", entryBlocks(options.Methods, nil)),
+		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
+		block("credentials", "Secrets and connection settings for sources. They live here and never in a data source, because any module can write a data source: each block is used only for the addresses that its `url` covers.", credentials),
+		argument("encryption", cty.String, "Encryption settings as OpenTofu writes them: the body of its `encryption` block, in native syntax or JSON, in place of `key_provider`, `method` and `default`. The environment variable `TF_ENCRYPTION` is merged over it; alone, it takes its place. The default for data sources is `remote_state_data_sources.default`, else `state`."),
+		secret(argument("encryption_variables", cty.Map(cty.String), "The values of `var.*` in the `encryption` text.")),
+		argument("enforced", cty.Bool, "Refuse unencrypted states everywhere, whatever a data source says. Defaults to `false`."),
+		argument("use_environment", cty.Bool, "Whether environment variables such as `TF_ENCRYPTION` or `GIT_PASSWORD` are read. Defaults to `true`."),
+		argument("allow_external", cty.Bool, "Whether a command may be run that only the environment names. Defaults to `false`."),
+	}
+}
+
+// entryBlocks are the blocks inside key_provider and method, one per kind.
+func entryBlocks(tables []config.Table, extend func(config.Table) config.Table) []field {
+	out := make([]field, len(tables))
+	for i, t := range tables {
+		if extend != nil {
+			t = extend(t)
+		}
+		out[i] = many(t, []field{required(argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and dashes."))})
+	}
+	return out
+}
+
+// targetFields are the arguments of the default block, and of the part of a
+// data source that overrides it.
+func targetFields() []field {
+	return []field{
+		argument("method", cty.String, "The address of the method, such as `method.aes_gcm.main`, or `unencrypted`."),
+		block("fallback", "A method to try when those before it have no key for the file. Any number, tried in order.", []field{
+			required(argument("method", cty.String, "The address of the method, or `unencrypted`.")),
+		}),
+	}
+}
+
+func argument(name string, typ cty.Type, doc string) field {
+	return field{Attr: config.Attr{Name: name, Type: typ, Doc: doc}}
+}
+
+func required(f field) field {
+	f.Required = true
+	return f
+}
+
+func secret(f field) field {
+	f.Sensitive = true
+	return f
+}
+
+func block(name, doc string, inner []field) field {
+	return field{Attr: config.Attr{Name: name, Doc: doc}, Many: true, Fields: inner}
+}
+
+func atMostOne(f field) field {
+	f.Many = false
+	return f
+}
+
+// many is a block of a table that may stand any number of times.
+func many(t config.Table, extra []field) field {
+	return block(t.Name, t.Doc, append(extra, fields(t.Attrs)...))
+}
+
+// source returns the kind of source called name.
+func (c catalog) source(name string) source.Kind {
+	for _, kind := range c.sources {
+		if kind.Name == name {
+			return kind
+		}
+	}
+	return source.Kind{}
+}

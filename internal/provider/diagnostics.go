@@ -1,0 +1,165 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// This file is the one place that turns errors into diagnostics.
+
+// step is where a read failed.
+type step string
+
+const (
+	stepConfiguration = step(encryption.StepConfiguration)
+	stepFetch         = step("fetch")
+	stepEnvelope      = step(encryption.StepEnvelope)
+	stepKey           = step(encryption.StepKey)
+	stepDecrypt       = step(encryption.StepDecrypt)
+	stepParse         = step("parse")
+	stepCheck         = step("check")
+)
+
+// summary is the headline of the step's errors.
+func (s step) summary() string {
+	switch s {
+	case stepFetch:
+		return "Cannot fetch the state"
+	case stepEnvelope:
+		return "Cannot use the state file"
+	case stepKey:
+		return "Cannot get the key of the state"
+	case stepDecrypt:
+		return "Cannot decrypt the state"
+	case stepParse:
+		return "Cannot read the outputs of the state"
+	case stepCheck:
+		return "The state is not what it should be"
+	}
+	return "Cannot read a state with this configuration"
+}
+
+// stepError says at which step the read of which source failed.
+type stepError struct {
+	step   step
+	source source.Source // nil before there is one
+	err    error
+}
+
+func (e *stepError) Error() string {
+	if e.source == nil {
+		return fmt.Sprintf("%s: %v", e.step, e.err)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.source, e.step, e.err)
+}
+
+func (e *stepError) Unwrap() error { return e.err }
+
+// stepOf returns the step of an error of package encryption.
+func stepOf(err error) step {
+	if e, ok := errors.AsType[*encryption.Error](err); ok {
+		return step(e.Step)
+	}
+	return stepDecrypt
+}
+
+type warning struct{ summary, detail string }
+
+// readDiagnostics explains a read that failed.
+func readDiagnostics(err error) diag.Diagnostics {
+	failed, ok := errors.AsType[*stepError](err)
+	if !ok {
+		failed = &stepError{step: stepFetch, err: err}
+	}
+	var b strings.Builder
+	if failed.source != nil {
+		fmt.Fprintf(&b, "Source: %s\n", failed.source)
+	}
+	fmt.Fprintf(&b, "Step: %s\n\n%s", failed.step, sentence(failed.err))
+	if advice := advise(failed); advice != "" {
+		fmt.Fprintf(&b, "\n\n%s", advice)
+	}
+	return diag.Diagnostics{diag.NewErrorDiagnostic(failed.step.summary(), printable(b.String()))}
+}
+
+// advise says what to do next where the error itself does not.
+func advise(e *stepError) string {
+	if c, ok := errors.AsType[*config.Error](e.err); ok && c.Unknown {
+		return "The value comes from something that does not exist before apply. Add depends_on to this data source, naming what the value comes from, so that it is read during apply."
+	}
+	if errors.Is(e.err, encryption.ErrNoKey) {
+		return "Check the passphrase or key, the aad, and whether this is the right file. If the key was changed after the file was written, add the old one as a fallback."
+	}
+	return ""
+}
+
+func warningDiagnostics(warnings []warning) diag.Diagnostics {
+	var out diag.Diagnostics
+	for _, w := range warnings {
+		out.AddWarning(w.summary, printable(w.detail))
+	}
+	return out
+}
+
+// diagnostics reports mistakes in blocks at their places.
+func diagnostics(problems []problem) diag.Diagnostics {
+	var out diag.Diagnostics
+	for _, p := range problems {
+		detail := printable(sentence(p.err))
+		if p.path.Equal(path.Empty()) {
+			out.AddError("Invalid configuration", detail)
+			continue
+		}
+		out.AddAttributeError(p.path, "Invalid configuration", fmt.Sprintf("%s: %s", p.path, detail))
+	}
+	return out
+}
+
+func sentence(err error) string {
+	s := err.Error()
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+// printable shows control characters as what they are. Text from outside may
+// hold terminal sequences or commands for a CI system.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) || r == unicode.ReplacementChar {
+			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// clip shortens a name from outside for a message.
+func clip(s string) string {
+	const limit = 100
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit] + "…"
+}
+
+// deriveDiagnostics explains a derivation that failed.
+func deriveDiagnostics(err error) diag.Diagnostics {
+	detail := sentence(err)
+	if c, ok := errors.AsType[*config.Error](err); ok && c.Unknown {
+		detail += "\n\nThe value comes from something that does not exist before apply. Keys can be derived only from what is known when planning."
+	}
+	return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot derive the key", printable(detail))}
+}

@@ -1,0 +1,293 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+)
+
+// remoteState is what statecrypt_remote_state, as a data source or an
+// ephemeral resource, results in.
+type remoteState struct {
+	attributes map[string]cty.Value // :: read-only attribute → value
+	warnings   []warning
+}
+
+// openedState is a state that was fetched, decrypted and parsed. Every reader
+// of the same state shares it, so nothing in it is ever changed.
+type openedState struct {
+	*tfstate.State
+	missing  *source.MissingError // set when there is no state; State is nil then
+	revision string
+	warnings []warning
+
+	encrypted    bool
+	method       string
+	usedFallback bool
+}
+
+// read is the main path: everything that happens between the arguments that a
+// user wrote and the attributes that come back.
+func (c *configured) read(ctx context.Context, req stateRequest) (*remoteState, error) {
+	if c.unknown != nil {
+		return nil, &stepError{step: stepConfiguration, err: c.unknown}
+	}
+	src, err := c.sources[req.kind.Name](req.source)
+	if err != nil {
+		return nil, &stepError{step: stepConfiguration, err: err}
+	}
+	target, err := c.targetFor(req.target, req.name)
+	if err != nil {
+		return nil, &stepError{step: stepConfiguration, source: src, err: err}
+	}
+	state, err := c.states.Do(ctx, req.identity(target), func(ctx context.Context) (*openedState, error) {
+		return openState(ctx, src, target)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := req.accept(state); err != nil {
+		return nil, &stepError{step: stepCheck, source: src, err: err}
+	}
+	result, err := req.outputs(state)
+	if err != nil {
+		return nil, &stepError{step: stepParse, source: src, err: err}
+	}
+	result.warnings = append(slices.Clone(state.warnings), result.warnings...)
+	return result, nil
+}
+
+// openState fetches, decrypts and parses one state.
+func openState(ctx context.Context, src source.Source, target encryption.Target) (*openedState, error) {
+	snapshot, err := src.Fetch(ctx)
+	if missing, ok := source.IsMissing(err); ok {
+		return &openedState{missing: missing}, nil
+	}
+	if err != nil {
+		return nil, &stepError{step: stepFetch, source: src, err: err}
+	}
+	opened, err := target.Decrypt(ctx, snapshot.Data)
+	if err != nil {
+		return nil, &stepError{step: stepOf(err), source: src, err: err}
+	}
+	state, err := tfstate.Parse(opened.Data)
+	if err != nil {
+		return nil, &stepError{step: stepParse, source: src, err: err}
+	}
+	return &openedState{
+		State:        state,
+		revision:     snapshot.Revision,
+		warnings:     openingWarnings(src, snapshot, opened),
+		encrypted:    opened.Encrypted,
+		method:       opened.Method,
+		usedFallback: opened.UsedFallback,
+	}, nil
+}
+
+func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []warning {
+	var out []warning
+	for _, w := range snapshot.Warnings {
+		out = append(out, warning{"Insecure or slow source", fmt.Sprintf("%s: %s", src, w)})
+	}
+	if !opened.Encrypted {
+		out = append(out, warning{"Unencrypted state", fmt.Sprintf("%s is not encrypted. It was read because %q is in effect for it.", src, opened.Method)})
+	} else if opened.UsedFallback {
+		var tried []string
+		for _, a := range opened.Attempts {
+			tried = append(tried, fmt.Sprintf("\n  - %s: %v", a.Method, a.Err))
+		}
+		out = append(out, warning{"Fallback used", fmt.Sprintf("%s was opened by the fallback %s. Tried before:%s", src, opened.Method, strings.Join(tried, ""))})
+	}
+	return out
+}
+
+// stateRequest is statecrypt_remote_state as the user wrote it.
+type stateRequest struct {
+	kind   source.Kind
+	source source.Request
+	target *config.Target // nil when the source sets no method
+	name   string         // of a remote_state_data_source in the text
+
+	only              []string // nil for all outputs
+	defaults          map[string]cty.Value
+	sensitiveDefaults map[string]cty.Value
+	defaultsIfMissing bool
+
+	expectedLineage string // "" when not pinned
+	minimumSerial   *int64
+
+	keepSensitive bool // whether sensitive_outputs are filled
+}
+
+// identity is equal for requests that read the same state in the same way.
+func (r stateRequest) identity(target encryption.Target) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00%q\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, target.Enforced(), target.Methods())
+	b.WriteString(r.source.Values.Identity())
+	return b.String()
+}
+
+// accept checks the state against what the user pinned. A missing state under
+// a pin is refused: a deletion is a rollback.
+func (r stateRequest) accept(s *openedState) error {
+	pinned := r.expectedLineage != "" || r.minimumSerial != nil
+	switch {
+	case s.missing != nil && pinned:
+		return fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing)
+	case s.missing != nil && !r.defaultsIfMissing:
+		return fmt.Errorf("%w%s; if that is expected, set on_missing = \"defaults\"", s.missing, sent(s.missing))
+	case s.missing != nil:
+		return nil
+	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
+		return fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state", clip(s.Lineage), clip(r.expectedLineage))
+	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
+		return fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy", s.Serial, *r.minimumSerial)
+	}
+	return nil
+}
+
+func sent(m *source.MissingError) string {
+	if m.CredentialsSent {
+		return " (credentials were sent; some servers give the same answer when they do not allow access)"
+	}
+	return " (no credentials were sent; some servers give the same answer when they need some)"
+}
+
+// outputs splits the state's outputs by their sensitivity and lays them over
+// the defaults. A default never stands in for an output that the state has,
+// sensitive or not.
+func (r stateRequest) outputs(s *openedState) (*remoteState, error) {
+	plain, sensitive := map[string]cty.Value{}, map[string]cty.Value{}
+	var sensitiveNames, deprecated []string
+	var stored map[string]tfstate.Output
+	if s.missing == nil {
+		stored = s.Outputs
+	}
+	wanted, err := r.wanted(stored)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range wanted {
+		output, ok := stored[name]
+		if !ok {
+			addDefault(plain, r.defaults, name)
+			addDefault(sensitive, r.sensitiveDefaults, name)
+			continue
+		}
+		if output.Deprecated != "" {
+			deprecated = append(deprecated, fmt.Sprintf("\n  - %q: %q", clip(name), clip(output.Deprecated)))
+		}
+		into := plain
+		if output.Sensitive {
+			sensitiveNames = append(sensitiveNames, name)
+			if into = sensitive; !r.keepSensitive {
+				continue
+			}
+		}
+		if into[name], err = output.Value(); err != nil {
+			return nil, fmt.Errorf("output %q: %w", clip(name), err)
+		}
+	}
+	result := &remoteState{attributes: s.header()}
+	result.attributes["outputs"] = cty.ObjectVal(plain)
+	result.attributes["sensitive_outputs"] = cty.NullVal(cty.DynamicPseudoType)
+	if r.keepSensitive {
+		result.attributes["sensitive_outputs"] = cty.ObjectVal(sensitive)
+	}
+	result.attributes["sensitive_output_names"] = stringList(sensitiveNames)
+	if s.missing != nil {
+		result.warn("Defaults in place of a state", "%v%s. The defaults stand in for its outputs.", s.missing, sent(s.missing))
+	}
+	if deprecated != nil {
+		result.warn("Deprecated outputs", "The configuration that owns the state marks these outputs as deprecated:%s", strings.Join(deprecated, ""))
+	}
+	return result, nil
+}
+
+// wanted returns the names of the outputs to give, sorted: those of only, else
+// all that the state or the defaults have.
+func (r stateRequest) wanted(stored map[string]tfstate.Output) ([]string, error) {
+	all := map[string]bool{}
+	for name := range stored {
+		all[name] = true
+	}
+	for name := range r.defaults {
+		all[name] = true
+	}
+	for name := range r.sensitiveDefaults {
+		all[name] = true
+	}
+	names := slices.Sorted(maps.Keys(all))
+	if r.only == nil {
+		return names, nil
+	}
+	for _, name := range r.only {
+		if !all[name] {
+			return nil, fmt.Errorf("only names the output %q, which neither the state nor the defaults have%s", clip(name), config.Suggest(name, names))
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
+}
+
+func addDefault(into, defaults map[string]cty.Value, name string) {
+	if v, ok := defaults[name]; ok {
+		into[name] = v
+	}
+}
+
+// header returns the read-only attributes that describe the state itself.
+func (s *openedState) header() map[string]cty.Value {
+	out := map[string]cty.Value{
+		"exists":            cty.BoolVal(s.missing == nil),
+		"serial":            cty.NullVal(cty.Number),
+		"lineage":           cty.NullVal(cty.String),
+		"terraform_version": cty.NullVal(cty.String),
+		"encrypted":         cty.NullVal(cty.Bool),
+		"decrypted_with":    cty.NullVal(cty.String),
+		"used_fallback":     cty.NullVal(cty.Bool),
+		"revision":          orNull(s.revision),
+	}
+	if s.missing != nil {
+		return out
+	}
+	out["serial"] = cty.NumberIntVal(s.Serial)
+	out["lineage"] = orNull(s.Lineage)
+	out["terraform_version"] = orNull(s.TerraformVersion)
+	out["encrypted"] = cty.BoolVal(s.encrypted)
+	out["used_fallback"] = cty.BoolVal(s.usedFallback)
+	if s.encrypted {
+		out["decrypted_with"] = cty.StringVal(s.method)
+	}
+	return out
+}
+
+func orNull(s string) cty.Value {
+	if s == "" {
+		return cty.NullVal(cty.String)
+	}
+	return cty.StringVal(s)
+}
+
+func stringList(names []string) cty.Value {
+	if len(names) == 0 {
+		return cty.ListValEmpty(cty.String)
+	}
+	values := make([]cty.Value, len(names))
+	for i, n := range names {
+		values[i] = cty.StringVal(n)
+	}
+	return cty.ListVal(values)
+}
+
+func (r *remoteState) warn(summary, format string, args ...any) {
+	r.warnings = append(r.warnings, warning{summary, fmt.Sprintf(format, args...)})
+}
