@@ -1,0 +1,279 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// pin is one ref of one repository, pinned by the first fetch: all files that a
+// run reads here come from the same commit.
+type pin struct {
+	run    *run
+	remote remote
+	ref    ref
+
+	mu         sync.Mutex
+	visit      *visit // under way, or nil
+	tree       *tree  // nil until a fetch succeeded
+	redirected bool   // the server redirects, so credentials must be offered by a helper
+}
+
+// want is one caller's wish.
+type want struct {
+	path    string
+	maxSize int64
+	answer  chan answer // holds one
+	gone    bool        // the caller no longer waits
+}
+
+type answer struct {
+	snapshot *source.Snapshot
+	err      error
+}
+
+// visit is one stay at the server, shared by all who want something there
+// meanwhile. It owns a throw-away repository, which is gone before the last of
+// them gets an answer: a provider has no moment to clean up later.
+type visit struct {
+	pin     *pin
+	cancel  context.CancelFunc
+	queue   []*want
+	waiting int           // queued or being served, and not given up
+	done    chan struct{} // closed when nothing is left on disk
+}
+
+// read joins the visit under way, or begins one.
+func (p *pin) read(ctx context.Context, path string, maxSize int64) (*source.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	w := &want{path: path, maxSize: maxSize, answer: make(chan answer, 1)}
+	v := p.join(w)
+	select {
+	case a := <-w.answer:
+		return a.snapshot, a.err
+	case <-ctx.Done():
+		v.leave(w)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (p *pin) join(w *want) *visit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.visit == nil {
+		// Not the caller's context: others may depend on the visit when the
+		// caller has gone.
+		ctx, cancel := context.WithCancel(context.Background())
+		p.visit = &visit{pin: p, cancel: cancel, done: make(chan struct{})}
+		go p.visit.run(ctx)
+	}
+	p.visit.queue = append(p.visit.queue, w)
+	p.visit.waiting++
+	return p.visit
+}
+
+// leave gives up on w. The last to leave ends the visit, and stays until
+// nothing is left on disk, because the process may end right after.
+func (v *visit) leave(w *want) {
+	v.pin.mu.Lock()
+	if len(w.answer) == 0 {
+		w.gone = true
+		v.waiting--
+		v.queue = slices.DeleteFunc(v.queue, func(q *want) bool { return q == w })
+	}
+	last := v.waiting == 0
+	if last && v.pin.visit == v {
+		v.pin.visit = nil // whoever comes now begins another
+	}
+	v.pin.mu.Unlock()
+	if last {
+		v.cancel()
+		<-v.done
+	}
+}
+
+func (v *visit) run(ctx context.Context) {
+	defer close(v.done)
+	defer v.cancel()
+	dir := &repository{run: v.pin.run, remote: v.pin.remote}
+	defer dir.remove()
+	for {
+		batch, answers := v.serve(ctx, dir)
+		last := v.nobodyQueued()
+		if last {
+			if warning := dir.remove(); warning != "" {
+				warn(answers, warning)
+			}
+		}
+		v.reply(batch, answers)
+		if last {
+			return
+		}
+	}
+}
+
+// serve answers all who were waiting when the list of files had arrived. Who
+// comes later, while the files are on their way, is served by the next round.
+func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) {
+	list, err := v.pin.list(ctx, dir)
+	v.pin.mu.Lock()
+	batch := v.queue
+	v.queue = nil
+	v.pin.mu.Unlock()
+
+	if err == nil {
+		err = dir.fetchBlobs(ctx, list.wanted(batch))
+		for range 2 {
+			if !isRefusal(err) {
+				break
+			}
+			// Either the branch was rewritten and its old files collected, or
+			// this server never sends single files.
+			if list, err = v.pin.listAgain(ctx, dir, err); err == nil {
+				err = dir.fetchBlobs(ctx, list.wanted(batch))
+			}
+		}
+	}
+	if err != nil {
+		return batch, slices.Repeat([]answer{{err: dir.explain(err, v.pin.ref)}}, len(batch))
+	}
+	return batch, dir.answers(ctx, list, batch)
+}
+
+// list returns the files of the pinned commit, and pins it first if need be.
+func (p *pin) list(ctx context.Context, dir *repository) (*tree, error) {
+	p.mu.Lock()
+	list, redirected := p.tree, p.redirected
+	p.mu.Unlock()
+	if err := dir.prepare(ctx, redirected); err != nil {
+		return nil, err
+	}
+	if list != nil {
+		dir.format = list.format
+		return list, nil
+	}
+	return p.fetchList(ctx, dir)
+}
+
+func (p *pin) listAgain(ctx context.Context, dir *repository, refusal error) (*tree, error) {
+	dir.remove()
+	dir.wholeSnapshot = dir.refusedBefore || says(refusal, unadvertised)
+	dir.refusedBefore = true
+	return p.fetchList(ctx, dir)
+}
+
+func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
+	list, err := dir.fetchTree(ctx, p.ref)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.tree, p.redirected = list, dir.access.redirected
+	p.mu.Unlock()
+	return list, nil
+}
+
+// wanted returns the ids of the files that the batch asks for, each once.
+func (t *tree) wanted(batch []*want) []string {
+	var ids []string
+	for _, w := range batch {
+		if e, err := t.resolve(w.path, false); err == nil && !slices.Contains(ids, e.id) {
+			ids = append(ids, e.id)
+		}
+	}
+	return ids
+}
+
+func (v *visit) nobodyQueued() bool {
+	v.pin.mu.Lock()
+	defer v.pin.mu.Unlock()
+	if len(v.queue) > 0 {
+		return false
+	}
+	if v.pin.visit == v {
+		v.pin.visit = nil
+	}
+	return true
+}
+
+func (v *visit) reply(batch []*want, answers []answer) {
+	v.pin.mu.Lock()
+	defer v.pin.mu.Unlock()
+	for i, w := range batch {
+		w.answer <- answers[i]
+		if !w.gone {
+			v.waiting--
+		}
+	}
+}
+
+func warn(answers []answer, warning string) {
+	for _, a := range answers {
+		if a.snapshot != nil {
+			a.snapshot.Warnings = append(a.snapshot.Warnings, warning)
+		}
+	}
+}
+
+// answers reads the batch out of the throw-away repository.
+func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []answer {
+	limits := map[string]int64{} // :: id → the largest size that somebody accepts
+	for _, w := range batch {
+		if e, err := list.resolve(w.path, false); err == nil {
+			limits[e.id] = max(limits[e.id], w.maxSize)
+		}
+	}
+	blobs, err := d.readBlobs(ctx, limits)
+	answers := make([]answer, len(batch))
+	for i, w := range batch {
+		if err != nil {
+			answers[i].err = d.explain(err, ref{})
+			continue
+		}
+		answers[i].snapshot, answers[i].err = d.snapshot(list, blobs, w)
+	}
+	return answers
+}
+
+func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*source.Snapshot, error) {
+	e, err := list.resolve(w.path, d.access.sent())
+	if err != nil {
+		return nil, err
+	}
+	b, ok := blobs[e.id]
+	if !ok {
+		return nil, errors.New("git did not deliver the file")
+	}
+	if e.mode == modeSymlink {
+		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself", printable(w.path), excerpt(string(b.data), 200))
+	}
+	if b.size > w.maxSize {
+		return nil, source.TooLarge(w.maxSize)
+	}
+	if isLFSPointer(b.data) {
+		return nil, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", printable(w.path))
+	}
+	data := b.data
+	if b.taken {
+		data = bytes.Clone(data) // each caller may overwrite its own
+	}
+	b.taken = true
+	blobs[e.id] = b
+	return &source.Snapshot{
+		Data:     data,
+		Revision: list.commit,
+		Warnings: slices.Concat(list.warnings, d.access.warnings),
+	}, nil
+}
+
+// isLFSPointer recognises what Git LFS commits in place of a large file.
+func isLFSPointer(data []byte) bool {
+	return len(data) < 1024 && bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/v1\n"))
+}

@@ -1,0 +1,154 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+const (
+	// killDelay is how long git may clean up after it was asked to stop.
+	killDelay = 3 * time.Second
+
+	maxStderr = 256 << 10
+)
+
+// commandError is a git command that failed.
+type commandError struct {
+	said string // on stderr
+	err  error
+}
+
+func (e *commandError) Error() string { return "git: " + e.err.Error() }
+func (e *commandError) Unwrap() error { return e.err }
+
+// git runs one command in the throw-away repository and returns what it said
+// on stderr. read, if not nil, is given stdout.
+func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout io.Reader) error, args ...string) (said string, err error) {
+	return runGit(ctx, d.environ(), stdin, read, args...)
+}
+
+// output returns at most limit bytes of stdout; more is an error.
+func (d *repository) output(ctx context.Context, limit int64, args ...string) ([]byte, error) {
+	var out []byte
+	_, err := d.git(ctx, nil, func(stdout io.Reader) (err error) {
+		out, err = io.ReadAll(io.LimitReader(stdout, limit+1))
+		if int64(len(out)) > limit {
+			return errors.New("the repository has too many files")
+		}
+		return err
+	}, args...)
+	return out, err
+}
+
+func runGit(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	var stderr capped
+	cmd.Env, cmd.Stdin, cmd.Stderr = environ, stdin, &stderr
+	cmd.WaitDelay = killDelay
+	ownGroup(cmd)
+
+	readErr := make(chan error, 1)
+	stdout := io.WriteCloser(nopCloser{io.Discard})
+	if read == nil {
+		readErr <- nil
+	} else {
+		r, w := io.Pipe()
+		stdout = w
+		go func() {
+			err := read(r)
+			_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // never nil, so that git stops writing
+			readErr <- err
+		}()
+	}
+	cmd.Stdout = stdout
+	err := cmd.Run()
+	_ = stdout.Close()
+	if ctx.Err() != nil {
+		killGroup(cmd)
+		return "", errors.Join(context.Cause(ctx), <-readErr)
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // git is done; a connection that ssh keeps for later holds the pipe
+	}
+	e := <-readErr
+	switch exit, ok := errors.AsType[*exec.ExitError](err); {
+	case e != nil && (!ok || exit.ExitCode() < 0):
+		return "", e // we stopped reading, and that stopped git
+	case err != nil:
+		return "", &commandError{said: string(stderr.kept), err: err}
+	case e != nil:
+		return "", e
+	}
+	return string(stderr.kept), nil
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// capped keeps the beginning: a server can make git print without end.
+type capped struct{ kept []byte }
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.kept = append(c.kept, p[:min(len(p), maxStderr-len(c.kept))]...)
+	return len(p), nil
+}
+
+// versionTimeout bounds the first call: on a Mac without developer tools, git
+// is a stub that opens a window and waits.
+const versionTimeout = 20 * time.Second
+
+var versionLine = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+
+// checkVersion makes sure, once per run, that git is there and knows
+// GIT_CONFIG_COUNT (2.31) and fetch --stdin (2.29).
+func (r *run) checkVersion(ctx context.Context) error {
+	r.versionMu.Lock()
+	defer r.versionMu.Unlock()
+	if r.versionOK {
+		return nil
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		return fmt.Errorf("git cannot be run (%w); install git 2.31 or newer", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	var out []byte
+	_, err := runGit(limited, scrubbed(r.environ), nil, func(stdout io.Reader) (err error) {
+		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
+		return err
+	}, "version")
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if limited.Err() != nil {
+		return errors.New(`"git version" does not answer; on macOS, install the developer tools with "xcode-select --install"`)
+	}
+	if err != nil {
+		return fmt.Errorf(`"git version" failed: %w`, err)
+	}
+	if err := checkVersionText(out); err != nil {
+		return err
+	}
+	r.versionOK = true
+	return nil
+}
+
+func checkVersionText(text []byte) error {
+	m := versionLine.FindSubmatch(text)
+	if m == nil {
+		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, excerpt(string(text), 100))
+	}
+	major, _ := strconv.Atoi(string(m[1]))
+	minor, _ := strconv.Atoi(string(m[2]))
+	if major < 2 || major == 2 && minor < 31 {
+		return fmt.Errorf("git %d.%d is too old; git 2.31 or newer is required", major, minor)
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+func TestRefs(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	state := func(text string) gittest.File { return gittest.File{Path: "s", Data: text} }
+	old := repo.Commit("refs/heads/main", state("old"))
+	tip := repo.Commit("refs/heads/main", state("tip"))
+	both := repo.Commit("refs/heads/both", state("branch"))
+	tagged := repo.Commit("refs/heads/tmp", state("tagged"))
+	repo.Git("tag", "light", tagged)
+	repo.Git("tag", "-a", "-m", "x", "annotated", tagged)
+	repo.Git("tag", "both", tagged)
+	repo.Git("tag", "a-tree", tagged+"^{tree}")
+	repo.Git("tag", "a-blob", tagged+":s")
+	repo.Git("tag", "-a", "-m", "x", "annotated-tree", tagged+"^{tree}")
+	pull := repo.Commit("refs/pull/7/head", state("pull"))
+	lock := repo.Commit("refs/heads/locks/a/b.tfstate", state("lock"))
+	head := repo.Commit("refs/heads/trunk", state("head"))
+	repo.Git("symbolic-ref", "HEAD", "refs/heads/trunk")
+	empty := gittest.NewRepo(t, gittest.RepoOptions{})
+
+	for name, c := range map[string]struct {
+		ref, want, commit string
+		err               []string
+	}{
+		"branch":                 {ref: "main", want: "tip", commit: tip},
+		"full branch":            {ref: "refs/heads/main", want: "tip", commit: tip},
+		"annotated tag":          {ref: "annotated", want: "tagged", commit: tagged},
+		"lightweight tag":        {ref: "light", want: "tagged", commit: tagged},
+		"tag of a tree":          {ref: "a-tree", err: []string{"a-tree names something else than a commit"}},
+		"tag of a blob":          {ref: "a-blob", err: []string{"a-blob names something else than a commit"}},
+		"annotated tag of tree":  {ref: "annotated-tree", err: []string{"something else than a commit"}},
+		"pull request":           {ref: "refs/pull/7/head", want: "pull", commit: pull},
+		"HEAD":                   {ref: "HEAD", want: "head", commit: head},
+		"absent":                 {ref: "", want: "head", commit: head},
+		"full non-tip id":        {ref: old, want: "old", commit: old},
+		"uppercase id":           {ref: strings.ToUpper(old), want: "old", commit: old},
+		"missing":                {ref: "none", err: []string{"there is no branch, tag or ref none", "couldn't find remote ref"}},
+		"missing full":           {ref: "refs/heads/none", err: []string{"there is no branch, tag or ref refs/heads/none"}},
+		"missing id":             {ref: strings.Repeat("ab", 20), err: []string{"the server has no commit abab"}},
+		"abbreviated id":         {ref: old[:10], err: []string{"there is no branch, tag or ref"}},
+		"64 digits against SHA1": {ref: strings.Repeat("ab", 32), err: []string{"another length"}},
+		"tag and branch":         {ref: "both", want: "branch", commit: both},
+		"the tag of the two":     {ref: "refs/tags/both", want: "tagged", commit: tagged},
+		"lock branch":            {ref: "locks/a/b.tfstate", want: "lock", commit: lock},
+		"wildcard":               {ref: "refs/heads/*", err: []string{"ref: "}},
+		"colon":                  {ref: "main:refs/heads/x", err: []string{"ref: "}},
+		"leading dash":           {ref: "-main", err: []string{"ref: "}},
+		"leading plus":           {ref: "+main", err: []string{"there is no branch"}},
+		"leading caret":          {ref: "^main", err: []string{"ref: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := place{repository: repo.FileURL(), ref: c.ref, path: "s"}
+			if c.err != nil {
+				_, err := read(t, newTestRun(t, nil), p)
+				mustFail(t, err, c.err...)
+				mustNotBeMissing(t, err)
+				return
+			}
+			if s := mustRead(t, newTestRun(t, nil), p, c.want); s.Revision != c.commit {
+				t.Errorf("revision %s, want %s", s.Revision, c.commit)
+			}
+		})
+	}
+	t.Run("empty repository", func(t *testing.T) {
+		_, err := read(t, newTestRun(t, nil), place{repository: empty.FileURL(), path: "s"})
+		mustFail(t, err, "the repository has no HEAD")
+		_, err = read(t, newTestRun(t, nil), place{repository: empty.FileURL(), ref: "main", path: "s"})
+		mustFail(t, err, "there is no branch, tag or ref main")
+		mustNotBeMissing(t, err)
+	})
+}
+
+func mustNotBeMissing(t *testing.T, err error) {
+	t.Helper()
+	if _, ok := source.IsMissing(err); ok {
+		t.Errorf("a MissingError, which says that there is no state: %v", err)
+	}
+}
+
+const (
+	composed   = "caf\u00e9/\u00fc.tfstate"
+	decomposed = "nai\u0308ve/o\u0308.tfstate"
+)
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	sub := repo.Commit("refs/heads/sub", gittest.File{Path: "x", Data: "x"})
+	file := func(path string) gittest.File { return gittest.File{Path: path, Data: "content of " + path} }
+	link := func(path, to string) gittest.File { return gittest.File{Path: path, Data: to, Mode: "120000"} }
+	repo.Commit("refs/heads/main",
+		file("plain"), file("envs/dev/a.tfstate"), file("*.tfstate"), file("x.tfstate"), file("-dash"), file(":(glob)*"),
+		file(`it's "quoted" \ here`), file("grüße 日本/état.tfstate"), file("new\nline"), file("tab\there"), file("here"), file("Case"),
+		file(composed), file(decomposed),
+		gittest.File{Path: "exec", Data: "content of exec", Mode: "100755"},
+		gittest.File{Path: "empty"},
+		gittest.File{Path: "lfs", Data: "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"},
+		gittest.File{Path: "sub/module", Data: sub, Mode: "160000"},
+		link("rel", "envs/dev/a.tfstate"), link("abs", "/etc/\x1b[31mpasswd"), link("dir", "envs/dev"),
+	)
+	r := newTestRun(t, nil)
+
+	for name, c := range map[string]struct {
+		path, want string
+		missing    string
+		err        []string
+	}{
+		"plain":                 {path: "plain", want: "content of plain"},
+		"executable":            {path: "exec", want: "content of exec"},
+		"missing":               {path: "envs/none", missing: "holds no file envs/none"},
+		"directory":             {path: "envs/dev", err: []string{"envs/dev is a directory"}},
+		"trailing slash of dir": {path: "envs/dev/", err: []string{"envs/dev is a directory"}},
+		"symlink rel":           {path: "rel", err: []string{"symbolic link to envs/dev/a.tfstate"}},
+		"symlink abs":           {path: "abs", err: []string{`symbolic link to /etc/\u001b[31mpasswd`}},
+		"below symlink":         {path: "dir/a.tfstate", err: []string{"dir is a symbolic link"}},
+		"star is literal":       {path: "*.tfstate", want: "content of *.tfstate"},
+		"magic is literal":      {path: ":(glob)*", want: "content of :(glob)*"},
+		"pattern of none":       {path: "envs/*/a.tfstate", missing: "holds no file"},
+		"leading dash":          {path: "-dash", want: "content of -dash"},
+		"quotes and spaces":     {path: `it's "quoted" \ here`, want: `content of it's "quoted" \ here`},
+		"UTF-8":                 {path: "grüße 日本/état.tfstate", want: "content of grüße 日本/état.tfstate"},
+		"NFC":                   {path: composed, want: "content of " + composed},
+		"NFD":                   {path: decomposed, want: "content of " + decomposed},
+		"newline":               {path: "new\nline", want: "content of new\nline"},
+		"tab":                   {path: "tab\there", want: "content of tab\there"},
+		"after a tab":           {path: "here", want: "content of here"},
+		"up":                    {path: "../x", err: []string{"path: the path leaves"}},
+		"up in the middle":      {path: "envs/../../x", err: []string{"path: the path leaves"}},
+		"absolute":              {path: "/plain", err: []string{"no leading slash"}},
+		"empty":                 {path: "", err: []string{"path of a file"}},
+		"dot":                   {path: "./", err: []string{"path of a file"}},
+		"./x":                   {path: "./plain", want: "content of plain"},
+		"a//b":                  {path: "envs//dev/./a.tfstate", want: "content of envs/dev/a.tfstate"},
+		"a/../b":                {path: "envs/../plain", want: "content of plain"},
+		"file as directory":     {path: "plain/x", missing: "plain is a file, not a directory"},
+		"empty file":            {path: "empty", want: ""},
+		"LFS pointer":           {path: "lfs", err: []string{"Git LFS"}},
+		"gitlink":               {path: "sub/module", err: []string{"sub/module is a submodule"}},
+		"below gitlink":         {path: "sub/module/x", err: []string{"sub/module is a submodule"}},
+		"case differs":          {path: "case", missing: "there is Case"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := read(t, r, place{repository: repo.FileURL(), ref: "main", path: c.path})
+			if c.missing != "" {
+				m, ok := source.IsMissing(err)
+				if !ok || !strings.Contains(m.Detail, c.missing) || m.CredentialsSent {
+					t.Fatalf("%v; want a MissingError with %q and without credentials", err, c.missing)
+				}
+				return
+			}
+			if c.err != nil {
+				mustFail(t, err, c.err...)
+				mustNotBeMissing(t, err)
+				return
+			}
+			if err != nil || string(s.Data) != c.want {
+				t.Fatalf("%v, %v; want %q", s, err, c.want)
+			}
+		})
+	}
+}
+
+// Good and bad files leave together, some of them with the same content.
+func TestDuplicatePathsInABatch(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main",
+		gittest.File{Path: "a", Data: "same"}, gittest.File{Path: "b", Data: "same"}, gittest.File{Path: "c", Data: "other"},
+		gittest.File{Path: "link", Data: "a", Mode: "120000"})
+	r := newTestRun(t, nil)
+	type result struct {
+		path string
+		s    *source.Snapshot
+		err  error
+	}
+	results := make(chan result)
+	paths := []string{"a", "a", "b", "c", "link", "none", "a"}
+	for _, path := range paths {
+		src, err := r.open(place{repository: repo.FileURL(), path: path}.request(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			s, err := src.Fetch(t.Context())
+			results <- result{path, s, err}
+		}()
+	}
+	want := map[string]string{"a": "same", "b": "same", "c": "other"}
+	for range paths {
+		got := <-results
+		if text, good := want[got.path]; good {
+			if got.err != nil || string(got.s.Data) != text {
+				t.Errorf("%s: %v", got.path, got.err)
+			} else {
+				clear(got.s.Data)
+			}
+		} else if got.err == nil {
+			t.Errorf("%s: no error", got.path)
+		}
+	}
+}
+
+func TestMaxSize(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: strings.Repeat("x", 1000)}, gittest.File{Path: "t", Data: "t"})
+	r := newTestRun(t, nil)
+	_, err := read(t, r, place{repository: repo.FileURL(), path: "s", maxSize: 999})
+	if err == nil || err.Error() != source.TooLarge(999).Error() {
+		t.Errorf("%v; want %v", err, source.TooLarge(999))
+	}
+	mustRead(t, r, place{repository: repo.FileURL(), path: "s", maxSize: 1000}, strings.Repeat("x", 1000))
+}
+
+// TestAttributesDoNotApply: the bytes are those of the repository, whatever
+// .gitattributes would make of them in a working tree.
+func TestAttributesDoNotApply(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main",
+		gittest.File{Path: ".gitattributes", Data: "*.tfstate text eol=crlf ident export-subst\nhidden.tfstate export-ignore\n"},
+		gittest.File{Path: "s.tfstate", Data: "$Id$\n$Format:%H$\n"}, gittest.File{Path: "hidden.tfstate", Data: "hidden\n"})
+	r := newTestRun(t, nil)
+	mustRead(t, r, place{repository: repo.FileURL(), path: "s.tfstate"}, "$Id$\n$Format:%H$\n")
+	mustRead(t, r, place{repository: repo.FileURL(), path: "hidden.tfstate"}, "hidden\n")
+}
+
+func TestLocalRepositories(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "one"})
+	tip := repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "two"})
+
+	t.Run("absolute path", func(t *testing.T) {
+		mustRead(t, newTestRun(t, nil), place{repository: repo.Dir, path: "s"}, "two")
+	})
+	t.Run("odd path", func(t *testing.T) {
+		odd := filepath.Join(t.TempDir(), `a b"c%20#d\e`)
+		if runtime.GOOS == "windows" {
+			t.Skip("Windows has no such names")
+		}
+		if err := os.Symlink(repo.Dir, odd); err != nil {
+			t.Skip(err)
+		}
+		mustRead(t, newTestRun(t, nil), place{repository: odd, path: "s"}, "two")
+	})
+	t.Run("shallow source", func(t *testing.T) {
+		shallow := filepath.Join(t.TempDir(), "shallow")
+		repo.Git("clone", "-q", "--depth=1", repo.FileURL(), shallow)
+		if s := mustRead(t, newTestRun(t, nil), place{repository: "file://" + filepath.ToSlash(shallow), path: "s"}, "two"); s.Revision != tip {
+			t.Errorf("revision %s", s.Revision)
+		}
+	})
+	t.Run("foreign owner", func(t *testing.T) {
+		if os.Getuid() != 0 {
+			t.Skip("only root can give files away")
+		}
+		foreign := gittest.NewRepo(t, gittest.RepoOptions{})
+		foreign.Commit("refs/heads/main", gittest.File{Path: "s", Data: "x"})
+		if err := os.Chown(foreign.Dir, 12345, 12345); err != nil {
+			t.Skip(err)
+		}
+		_, err := read(t, newTestRun(t, nil), place{repository: foreign.FileURL(), path: "s"})
+		mustFail(t, err, "belongs to another user", "dubious ownership")
+	})
+	t.Run("no repository", func(t *testing.T) {
+		_, err := read(t, newTestRun(t, nil), place{repository: "file://" + filepath.ToSlash(t.TempDir()), path: "s"})
+		mustFail(t, err, "there is no such repository")
+		mustNotBeMissing(t, err)
+	})
+}
+
+func TestSHA256(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{SHA256: true})
+	first := repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "one"})
+	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "two"}, gittest.File{Path: "t", Data: "three"})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	for _, url := range []string{server.URL, repo.FileURL()} {
+		r := newTestRun(t, nil)
+		if s := mustRead(t, r, place{repository: url, ref: "main", path: "s"}, "two"); len(s.Revision) != 64 {
+			t.Errorf("revision %s", s.Revision)
+		}
+		mustRead(t, r, place{repository: url, ref: "main", path: "t"}, "three")
+		mustRead(t, r, place{repository: url, ref: first, path: "s"}, "one")
+		_, err := read(t, r, place{repository: url, ref: strings.Repeat("ab", 20), path: "s"})
+		mustFail(t, err, "another length")
+	}
+}
+
+func TestManyRefs(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	commit := repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "state"})
+	var packed strings.Builder
+	packed.WriteString("# pack-refs with: peeled fully-peeled sorted \n")
+	for i := range 10_000 {
+		fmt.Fprintf(&packed, "%s refs/heads/topic/%05d\n", commit, i)
+	}
+	if err := os.WriteFile(filepath.Join(repo.Dir, "packed-refs"), []byte(packed.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	mustRead(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "s"}, "state")
+	if n := server.BytesDown(); n > 20_000 {
+		t.Errorf("%d bytes down: the refs that nobody asked for came too", n)
+	}
+}

@@ -1,0 +1,315 @@
+package git
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// access is what git is told about one repository's server. The zero value
+// leaves everything to the user's own set-up.
+type access struct {
+	scope    string // the URL that username and password are good for, and all below it
+	username string
+	password string // "" leaves authentication to git
+	caFile   string
+
+	sshKeyFile string
+	hostKeys   string // StrictHostKeyChecking
+
+	overSSH    bool
+	redirected bool // offer the password by a credential helper, not in a header
+	warnings   []string
+}
+
+// sent reports whether the server has seen credentials. ssh never goes without.
+func (a *access) sent() bool { return a.password != "" || a.overSSH }
+
+// accessTo says what may be told to the server of where: what the root module
+// put into a credentials block for it, or what the environment clearly meant
+// for it. A data source, which any module can write, chose the server.
+func (r *run) accessTo(where remote) (*access, error) {
+	if where.protocol == "file" {
+		return &access{}, nil
+	}
+	block, covered, err := r.settings.Credentials.For(where.url)
+	switch {
+	case err != nil:
+		return nil, err
+	case where.protocol == "ssh" && covered:
+		return sshAccess(block)
+	case where.protocol == "ssh":
+		return &access{overSSH: true}, r.refuseStray(where, "SSH_PRIVATE_KEY")
+	case covered:
+		return r.httpAccess(where, block)
+	}
+	return r.uncoveredAccess(where)
+}
+
+// refuseStray is the error for a secret of the environment that would be
+// dropped in silence otherwise, or sent where a module says.
+func (r *run) refuseStray(where remote, names ...string) error {
+	for _, name := range names {
+		if _, set := r.settings.LookupEnv.Get(name); set {
+			origin := source.Origin(&url.URL{Scheme: where.url.Scheme, Host: where.url.Host})
+			return fmt.Errorf("%s is set, but nothing says that it is meant for %s; to use it there, add credentials { git { url = %q } } to the provider, otherwise unset it", name, origin, origin+"/")
+		}
+	}
+	return nil
+}
+
+// uncoveredAccess is for http and https without a block. A GitHub token names
+// its server by itself; where it is not meant, it is no mistake either, because
+// CI systems set it always.
+func (r *run) uncoveredAccess(where remote) (*access, error) {
+	home := "https://github.com/"
+	if server, set := r.settings.LookupEnv.Get("GITHUB_SERVER_URL"); set {
+		home = server
+	}
+	base, err := source.ParseBase(home)
+	if err != nil || base.Scheme != where.protocol || !source.Covers(&url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/"}, where.url) {
+		return &access{}, r.refuseStray(where, "GIT_PASSWORD", "GIT_PASSWORD_FILE")
+	}
+	token, err := r.secret("GITHUB_TOKEN", "GITHUB_TOKEN_FILE")
+	if err != nil {
+		return nil, err
+	}
+	if token == "" {
+		return &access{}, r.refuseStray(where, "GIT_PASSWORD", "GIT_PASSWORD_FILE")
+	}
+	username, _ := r.settings.LookupEnv.Get("GIT_USERNAME")
+	a := &access{scope: scope(where, "/"), username: tokenUser(where, username), password: token}
+	return a, a.check(where, false)
+}
+
+func (r *run) httpAccess(where remote, block config.Values) (*access, error) {
+	base, err := source.ParseBase(block.String("url"))
+	if err != nil {
+		return nil, block.Errorf("url", "%w", err)
+	}
+	a := &access{scope: scope(where, base.Path), username: block.String("username"), password: block.String("password")}
+	if a.caFile, err = readableFile(block, "ca_file"); err != nil {
+		return nil, err
+	}
+	if a.password == "" {
+		if a.password, err = r.secret("GIT_PASSWORD_FILE"); err != nil {
+			return nil, err
+		}
+	}
+	if a.password == "" {
+		if a.password, err = r.secret("GITHUB_TOKEN", "GITHUB_TOKEN_FILE"); err != nil {
+			return nil, err
+		}
+		if a.password != "" {
+			a.username = tokenUser(where, a.username)
+		}
+	}
+	if a.username == "" && where.url.User != nil {
+		a.username = where.url.User.Username()
+	}
+	if a.password != "" && a.username == "" {
+		return nil, block.Errorf("username", "a password needs a username; for a token, most hosts accept any, such as \"git\"")
+	}
+	return a, a.check(where, block.Bool("allow_plain_http"))
+}
+
+func tokenUser(where remote, username string) string {
+	switch {
+	case username != "":
+		return username
+	case where.url.User != nil:
+		return where.url.User.Username()
+	}
+	return "x-access-token" // as GitHub documents it for tokens of apps and actions
+}
+
+// scope is written with the target's host, which is the one that git compares.
+func scope(where remote, path string) string {
+	return where.url.Scheme + "://" + where.url.Host + strings.TrimSuffix(path, "/") + "/"
+}
+
+func (a *access) check(where remote, allowPlainHTTP bool) error {
+	if a.password == "" {
+		return nil
+	}
+	if strings.ContainsAny(a.username+a.password, "\r\n\x00") {
+		return errors.New("the git username or password holds a line break or NUL character")
+	}
+	if strings.Contains(a.username, ":") {
+		return errors.New("a git username cannot hold a colon")
+	}
+	if where.protocol == "http" && !isLoopback(where.url.Hostname()) && !allowPlainHTTP {
+		return fmt.Errorf("credentials are not sent to %s over plain http; use https, or set allow_plain_http in the credentials block", where.url.Host)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// secret returns the first of the variables that is set. One whose name ends
+// with _FILE names a file.
+func (r *run) secret(names ...string) (string, error) {
+	for _, name := range names {
+		value, set := r.settings.LookupEnv.Get(name)
+		if !set {
+			continue
+		}
+		if !strings.HasSuffix(name, "_FILE") {
+			return value, nil
+		}
+		secret, err := readSecretFile(value)
+		if err != nil {
+			return "", fmt.Errorf("the environment variable %s: %w", name, err)
+		}
+		return secret, nil
+	}
+	return "", nil
+}
+
+const maxSecret = 64 << 10
+
+func readSecretFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", errors.Unwrap(err) // without the path, which may be the secret itself by mistake
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSecret {
+		return "", errors.New("it must name a regular file of at most 64 KiB")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", errors.Unwrap(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret))
+	if err != nil {
+		return "", errors.Unwrap(err)
+	}
+	secret := strings.TrimSpace(string(data))
+	if secret == "" {
+		return "", errors.New("the file is empty")
+	}
+	return secret, nil
+}
+
+func sshAccess(block config.Values) (*access, error) {
+	a := &access{overSSH: true, hostKeys: block.String("strict_host_key_checking")}
+	switch a.hostKeys {
+	case "", "yes", "accept-new":
+	case "no":
+		a.warnings = []string{"The ssh server's host key was not verified (strict_host_key_checking is \"no\"), so the state may come from somebody else's server."}
+	default:
+		return nil, block.Errorf("strict_host_key_checking", `"yes", "accept-new" or "no" is required`)
+	}
+	var err error
+	a.sshKeyFile, err = readableFile(block, "ssh_private_key_file")
+	if err == nil && strings.Contains(a.sshKeyFile, "${") {
+		err = block.Errorf("ssh_private_key_file", `ssh would take the "${" in this path for a variable`)
+	}
+	return a, err
+}
+
+// readableFile returns the absolute path of a file, or "" when the attribute is
+// absent. The path may be a key, pasted by mistake: errors do not repeat it.
+func readableFile(block config.Values, attr string) (string, error) {
+	path := block.String(attr)
+	if path == "" {
+		return "", nil
+	}
+	if strings.Contains(path, "-----BEGIN") || strings.ContainsAny(path, "\r\n\x00") {
+		return "", block.Errorf(attr, "the path of a file is required, not its content")
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", block.Errorf(attr, "%w", err)
+		}
+		path = filepath.Join(home, rest)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", block.Errorf(attr, "%w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", block.Errorf(attr, "the file cannot be read: %w", errors.Unwrap(err))
+	}
+	if !info.Mode().IsRegular() {
+		return "", block.Errorf(attr, "this is not a regular file")
+	}
+	return path, nil
+}
+
+// address is what git is told. Without our own credentials the user in it is
+// for git's own helpers; with them, it would make git ask for another password.
+func (a *access) address(where remote) string {
+	if a.password == "" || where.url.User == nil {
+		return where.address
+	}
+	u := *where.url
+	u.User = nil
+	return u.String()
+}
+
+// The names under which the helper gets what it prints.
+const (
+	usernameVariable = "STATECRYPT_GIT_USERNAME"
+	passwordVariable = "STATECRYPT_GIT_PASSWORD"
+)
+
+// helper is a credential helper as gitcredentials(7) describes it. git runs it
+// in its own shell, on Windows too.
+const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + usernameVariable + `" "$` + passwordVariable + `"; }; f`
+
+// gitConfig returns settings, and variables that they refer to.
+func (a *access) gitConfig() (settings []setting, environ []string) {
+	if a.caFile != "" {
+		settings = append(settings, setting{"http." + a.scope + ".sslCAInfo", filepath.ToSlash(a.caFile)})
+	}
+	if a.password == "" {
+		if a.username != "" && a.scope != "" {
+			settings = append(settings, setting{"credential." + a.scope + ".username", a.username})
+		}
+		return settings, nil
+	}
+	// The user's own helpers stay out of it: when our password is wrong, git
+	// would ask them next, and then have them erase what they know.
+	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
+	if a.redirected {
+		settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
+		return settings, []string{usernameVariable + "=" + a.username, passwordVariable + "=" + a.password}
+	}
+	return append(settings,
+		setting{"http." + a.scope + ".extraHeader", "Authorization: Basic " + a.basic()},
+		setting{"http." + a.scope + ".followRedirects", "false"},
+	), nil
+}
+
+func (a *access) basic() string {
+	return base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password))
+}
+
+// redact removes the password, however it was written, from what git said.
+func (a *access) redact(text string) string {
+	if a == nil || a.password == "" {
+		return text
+	}
+	return strings.NewReplacer(
+		a.basic(), "***",
+		a.password, "***",
+		url.PathEscape(a.password), "***",
+		url.QueryEscape(a.password), "***",
+	).Replace(text)
+}

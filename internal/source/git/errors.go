@@ -1,0 +1,155 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// What git says when another attempt may help. It exits with 128 for all of
+// these, so its words, in the C locale, are all there is.
+var (
+	noSuchRef     = regexp.MustCompile(`couldn't find remote ref`)
+	otherFormat   = regexp.MustCompile(`mismatched algorithms`)
+	redirect      = regexp.MustCompile(`requested URL returned error: 30[12378]`)
+	notOurRef     = regexp.MustCompile(`not our ref`)
+	unadvertised  = regexp.MustCompile(`unadvertised object`)
+	filterIgnored = regexp.MustCompile(`filtering not recognized by server`)
+)
+
+var (
+	errNoSuchRef = errors.New("the ref does not exist")
+	errNoCommit  = errors.New("the ref names something else than a commit")
+)
+
+func says(err error, what *regexp.Regexp) bool {
+	e, ok := errors.AsType[*commandError](err)
+	return ok && what.MatchString(e.said)
+}
+
+// isRefusal: the server does not have, or does not give out, the objects.
+func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadvertised) }
+
+// advice is what to do about a failure, found by git's words. The first match
+// counts.
+var advice = []struct {
+	when *regexp.Regexp
+	then func(d *repository, at ref) string
+}{
+	{noSuchRef, func(d *repository, at ref) string {
+		if at.name == "HEAD" {
+			return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit"
+		}
+		return fmt.Sprintf("there is no branch, tag or ref %s in the repository", at)
+	}},
+	{otherFormat, say("the repository's object ids have another length (SHA-1: 40 digits, SHA-256: 64) than ref has")},
+	{notOurRef, func(_ *repository, at ref) string {
+		if at.isID {
+			return fmt.Sprintf("the server has no commit %s", at)
+		}
+		return "the server no longer has the commit that was just read; the branch was probably rewritten: try again"
+	}},
+	{unadvertised, say("the server gives out branches and tags only, not single commits; set ref to a branch or tag")},
+	{regexp.MustCompile(`Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No .* host key is known`),
+		say("ssh does not trust the server's host key; compare it with the one that the server's owner publishes and add it to known_hosts")},
+	{regexp.MustCompile(`Permission denied \(|Too many authentication failures`),
+		say("the ssh server accepted no key; load one into the ssh agent, or set ssh_private_key_file in the provider's credentials block for this server")},
+	{regexp.MustCompile(`Authentication failed|could not read (Username|Password)|unable to get password from user|returned error: 40[13]|HTTP Basic: Access denied`), deniedAdvice},
+	{redirect, say("the server redirects, and credentials are not sent along; set repository to the address that it redirects to")},
+	{regexp.MustCompile(`strange hostname|strange pathname`), say("git refuses the address")},
+	{regexp.MustCompile(`transport '.*' not allowed|[Pp]rotocol "?.*"? .*(not supported|disabled)`),
+		say("the address leads to another kind of transport, by a redirect or by url.<base>.insteadOf in the git configuration; set repository to the final address")},
+	{regexp.MustCompile(`dubious ownership`), say("the repository belongs to another user; see safe.directory in git-config(1)")},
+	{regexp.MustCompile(`repository '.*' not found|[Rr]epository not found|does not appear to be a git repository|could not be found|returned error: 404`), notFoundAdvice},
+	{regexp.MustCompile(`(?i)certificate|SSL`), say("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")},
+	{regexp.MustCompile(`(?i)could not resolve host|failed to connect|couldn't connect|connection refused|connection timed out|network is unreachable|no route to host`),
+		say("the server cannot be reached; check the address, the network and the proxy settings")},
+	{regexp.MustCompile(`Operation too slow|Operation timed out|Timeout, server`), say("the server stopped sending; try again")},
+	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
+	{regexp.MustCompile(`early EOF|unexpected disconnect|hung up unexpectedly|index-pack failed|invalid index-pack|bad pack|pack (is corrupted|has bad object)|inflate|reset by peer|transfer closed`),
+		say("the connection broke off, or the data was damaged; try again")},
+}
+
+func say(sentence string) func(*repository, ref) string {
+	return func(*repository, ref) string { return sentence }
+}
+
+func deniedAdvice(d *repository, _ ref) string {
+	if d.access.password != "" {
+		return "the server rejected the credentials"
+	}
+	origin := source.Origin(d.remote.url)
+	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with username and password to the provider, or set up a credential helper of git", origin+"/")
+}
+
+func notFoundAdvice(d *repository, _ ref) string {
+	if d.access.sent() {
+		return "there is no such repository, or these credentials have no access to it"
+	}
+	return "there is no such repository, or it is not public: many servers answer so when credentials are missing"
+}
+
+// explain turns a failure into sentences: where, what to do, what git said.
+func (d *repository) explain(err error, at ref) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if errors.Is(err, errNoCommit) {
+		return fmt.Errorf("git repository %s: %s names something else than a commit; a branch, a tag of a commit or a commit id is required", d.remote, at)
+	}
+	failed, ok := errors.AsType[*commandError](err)
+	if !ok {
+		return fmt.Errorf("git repository %s: %w", d.remote, err)
+	}
+	what := "git failed"
+	for _, a := range advice {
+		if a.when.MatchString(failed.said) {
+			what = a.then(d, at)
+			break
+		}
+	}
+	said := strings.TrimSpace(d.access.redact(failed.said))
+	if said == "" {
+		return fmt.Errorf("git repository %s: %s (%w)", d.remote, what, failed.err)
+	}
+	return fmt.Errorf("git repository %s: %s. git said: %s", d.remote, what, excerpt(said, 1024))
+}
+
+// excerpt escapes text from outside and keeps its end, where git says what
+// made it stop.
+func excerpt(text string, limit int) string {
+	cut := ""
+	if len(text) > limit {
+		text, cut = text[len(text)-limit:], "… "
+		for len(text) > 0 && !utf8.RuneStart(text[0]) {
+			text = text[1:]
+		}
+	}
+	return cut + printable(text)
+}
+
+// printable escapes what could move the cursor, hide text or fake a line.
+func printable(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == '\n':
+			b.WriteString("\\n")
+		case r == '\t':
+			b.WriteString("\\t")
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			fmt.Fprintf(&b, "\\x%02x", text[i])
+		case r != ' ' && !unicode.IsPrint(r):
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,133 @@
+// Package git reads one file of a git repository. It runs the system's git, so
+// that credential helpers, ssh configuration, proxies and certificates work as
+// they do on the command line, and asks for as little as the server can send:
+// the trees of one commit, then exactly the files that are wanted.
+package git
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the source "git".
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentialsTable(), Start: start}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "git",
+		Doc: "One file of a git repository, read with the `git` command (2.31 or newer) from `PATH`. Only the wanted files are downloaded, " +
+			"if the server supports partial clones, and nothing stays on disk. All files that a run reads at one `ref` come from the same commit.",
+		Attrs: []config.Attr{
+			{Name: "repository", Type: cty.String, Required: true,
+				Doc: "Where the repository is: `https://git.example.com/acme/infra.git`, `ssh://git@git.example.com/acme/infra.git`, " +
+					"`git@git.example.com:acme/infra.git`, `file:///srv/git/infra.git` or an absolute local path. A password or token in it is refused: " +
+					"set it in the provider's `credentials` block."},
+			{Name: "ref", Type: cty.String,
+				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. A branch wins over a tag of the same name. " +
+					"The default is the remote's `HEAD`, usually its default branch."},
+			{Name: "path", Type: cty.String, Required: true,
+				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`."},
+		},
+	}
+}
+
+func credentialsTable() config.Table {
+	return config.Table{
+		Name: "git",
+		Doc: "Credentials for git repositories below one URL. Without a block that covers a repository, git's own set-up is used: credential helpers, " +
+			"`.netrc`, ssh keys and the ssh agent. `GITHUB_TOKEN` and `GITHUB_TOKEN_FILE` need no block for `https://github.com` or `GITHUB_SERVER_URL`.",
+		Attrs: []config.Attr{
+			{Name: "url", Type: cty.String, Required: true,
+				Doc: "What the block covers: `https://git.example.com/acme/` stands for every repository below `/acme`, on this scheme, host and port only. " +
+					"For `git@git.example.com:acme/infra.git`, write `ssh://git.example.com/acme/`. The secrets of this block, and those that the " +
+					"environment fills in, go nowhere else."},
+			{Name: "username", Type: cty.String, Env: []string{"GIT_USERNAME"},
+				Doc: "For http and https. The default is the user in the repository's URL, or `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
+			{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"GIT_PASSWORD"},
+				Doc: "A password or token, for http and https. Absent, it comes from the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
+					"`GITHUB_TOKEN_FILE` that is set; with none, from git's own set-up. The `_FILE` variables name a file that holds it."},
+			{Name: "ssh_private_key_file", Type: cty.String, Env: []string{"SSH_PRIVATE_KEY"},
+				Doc: "The path of a private key without passphrase, for ssh. The default is what ssh uses: the agent, its configuration, then its default keys."},
+			{Name: "strict_host_key_checking", Type: cty.String, Env: []string{"StrictHostKeyChecking"},
+				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, `no` any host (and gives a warning). " +
+					"The default is ssh's own setting; without one, it acts as `yes`."},
+			{Name: "ca_file", Type: cty.String,
+				Doc: "The path of a PEM file with the certificates to trust instead of the system's, for https."},
+			{Name: "allow_plain_http", Type: cty.Bool, Default: cty.False,
+				Doc: "Send credentials over plain http. Without it they go over https, or to this machine itself."},
+		},
+	}
+}
+
+// run is what the git sources of one configured provider share.
+type run struct {
+	settings source.Settings
+	environ  []string // what this process was started with, before scrubbing
+	tempDir  string   // where throw-away repositories are made; "" is the system's place
+
+	versionMu sync.Mutex
+	versionOK bool
+
+	mu   sync.Mutex
+	pins map[pinKey]*pin
+}
+
+// pinKey needs no credentials: the settings of a run give every repository the same.
+type pinKey struct{ repository, ref string }
+
+func start(settings source.Settings) source.Open { return newRun(settings).open }
+
+func newRun(settings source.Settings) *run {
+	return &run{settings: settings, environ: os.Environ(), pins: map[pinKey]*pin{}}
+}
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	where, err := parseRepository(req.String("repository"))
+	if err != nil {
+		return nil, req.Errorf("repository", "%w", err)
+	}
+	at, err := parseRef(req.String("ref"))
+	if err != nil {
+		return nil, req.Errorf("ref", "%w", err)
+	}
+	path, err := cleanPath(req.String("path"))
+	if err != nil {
+		return nil, req.Errorf("path", "%w", err)
+	}
+	return &file{pin: r.pin(where, at), path: path, maxSize: req.MaxSize}, nil
+}
+
+func (r *run) pin(where remote, at ref) *pin {
+	key := pinKey{where.address, at.name}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pins[key] == nil {
+		r.pins[key] = &pin{run: r, remote: where, ref: at}
+	}
+	return r.pins[key]
+}
+
+// file is a [source.Source].
+type file struct {
+	pin     *pin
+	path    string
+	maxSize int64
+}
+
+func (f *file) String() string {
+	return fmt.Sprintf("%s in the git repository %s at %s", printable(f.path), f.pin.remote, f.pin.ref)
+}
+
+// Fetch waits for a visit to the repository that this file shares with others.
+func (f *file) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	return f.pin.read(ctx, f.path, f.maxSize)
+}

@@ -1,0 +1,29 @@
+//go:build unix
+
+package git
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup puts git into a session of its own: it has no terminal to ask for
+// passwords on, and its children are in one process group, which is stopped as
+// a whole when the context ends.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
+			return os.ErrProcessDone
+		}
+		return nil
+	}
+}
+
+// killGroup ends what outlived git itself.
+func killGroup(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}

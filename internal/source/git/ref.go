@@ -1,0 +1,75 @@
+package git
+
+import (
+	"errors"
+	"path"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ref is what the user asked for, checked.
+type ref struct {
+	name       string   // as written; "HEAD" when absent
+	candidates []string // full names or one object id, to be tried in this order
+	isID       bool
+}
+
+func (r ref) String() string { return printable(r.name) }
+
+var objectID = regexp.MustCompile(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
+
+// parseRef expands a short name to a full one, because git fetch, given a
+// short one, takes a tag rather than the branch of the same name.
+func parseRef(text string) (ref, error) {
+	switch {
+	case text == "" || text == "HEAD":
+		return ref{name: "HEAD", candidates: []string{"HEAD"}}, nil
+	case objectID.MatchString(text):
+		id := strings.ToLower(text)
+		return ref{name: id, candidates: []string{id}, isID: true}, nil
+	}
+	if err := checkRefFormat(text); err != nil {
+		return ref{}, err
+	}
+	if strings.HasPrefix(text, "refs/") {
+		return ref{name: text, candidates: []string{text}}, nil
+	}
+	return ref{name: text, candidates: []string{"refs/heads/" + text, "refs/tags/" + text}}, nil
+}
+
+// checkRefFormat applies the rules of git-check-ref-format(1). In a refspec, a
+// name that breaks them would be a pattern, a second half or an option.
+func checkRefFormat(name string) error {
+	switch {
+	case strings.HasPrefix(name, "-"):
+		return errors.New("a ref must not start with a dash")
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(" ~^:?*[\\", r) }):
+		return errors.New(`a ref must not hold spaces, control characters or any of ~ ^ : ? * [ \`)
+	case strings.Contains(name, ".."), strings.Contains(name, "@{"), name == "@", strings.HasSuffix(name, "."), !utf8.ValidString(name):
+		return errors.New(`this is not the name of a branch or tag; expressions such as "a..b" and "@{1}" are not supported`)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return errors.New(`no part of a ref may be empty, start with a dot or end with ".lock"`)
+		}
+	}
+	return nil
+}
+
+// cleanPath makes the name that git lists the file under.
+func cleanPath(text string) (string, error) {
+	switch clean := path.Clean(text); {
+	case text == "" || clean == ".":
+		return "", errors.New("the path of a file inside the repository is required")
+	case strings.HasPrefix(clean, "/"):
+		return "", errors.New("the path starts at the root of the repository and has no leading slash")
+	case clean == "..", strings.HasPrefix(clean, "../"):
+		return "", errors.New("the path leaves the repository")
+	case strings.Contains(clean, "\x00"):
+		return "", errors.New("the path holds a NUL character")
+	default:
+		return clean, nil
+	}
+}

@@ -1,0 +1,144 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// tree is the list of all files of one commit.
+type tree struct {
+	commit   string
+	fullRef  string // the candidate of the ref that exists
+	format   string // of object ids: "sha1" or "sha256"
+	listing  []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
+	warnings []string
+}
+
+// entry is one line of the listing.
+type entry struct{ mode, id string }
+
+const (
+	modeFile       = "100644"
+	modeExecutable = "100755"
+	modeGroup      = "100664" // in some very old repositories
+	modeSymlink    = "120000"
+	modeSubmodule  = "160000"
+	modeDirectory  = "040000"
+)
+
+var errListing = errors.New("git printed a list of files that cannot be read")
+
+// checkListing makes sure that each reads every entry: a damaged list must not
+// look like a missing file.
+func checkListing(listing []byte) error {
+	if len(listing) > 0 && listing[len(listing)-1] != 0 {
+		return errListing
+	}
+	for record := range bytes.SplitSeq(bytes.TrimSuffix(listing, []byte{0}), []byte{0}) {
+		if _, _, ok := parseEntry(record); !ok && len(listing) > 0 {
+			return errListing
+		}
+	}
+	return nil
+}
+
+// parseEntry reads "<mode> <type> <id>\t<name>".
+func parseEntry(record []byte) (entry, []byte, bool) {
+	meta, name, ok := bytes.Cut(record, []byte{'\t'})
+	fields := strings.Split(string(meta), " ")
+	if !ok || len(name) == 0 || len(fields) != 3 || len(fields[0]) != len(modeFile) || !objectID.MatchString(fields[2]) {
+		return entry{}, nil, false
+	}
+	return entry{mode: fields[0], id: fields[2]}, name, true
+}
+
+// each calls yield for every name.
+func (t *tree) each(yield func(record, name []byte) bool) {
+	for record := range bytes.SplitSeq(t.listing, []byte{0}) {
+		if tab := bytes.IndexByte(record, '\t'); tab >= 0 && !yield(record, record[tab+1:]) {
+			return
+		}
+	}
+}
+
+// find looks for exactly this name. Where there is none, it takes the only
+// name that is spelled with other Unicode code points for the same characters:
+// Terraform composes all characters of its strings, so that a file from a
+// system that takes them apart could not be named at all.
+func (t *tree) find(name string) (found entry, ok bool) {
+	t.each(func(record, n []byte) bool {
+		if string(n) == name {
+			found, _, ok = parseEntry(record)
+		}
+		return !ok
+	})
+	if ok || isASCII(name) {
+		return found, ok
+	}
+	matches := 0
+	t.each(func(record, n []byte) bool {
+		if !isASCII(string(n)) && norm.NFC.String(string(n)) == norm.NFC.String(name) {
+			found, _, ok = parseEntry(record)
+			matches++
+		}
+		return true
+	})
+	return found, ok && matches == 1
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
+}
+
+// resolve returns the entry of a file or symbolic link; for anything else the
+// error says what is there instead.
+func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
+	e, ok := t.find(name)
+	if !ok {
+		return entry{}, t.missing(name, credentialsSent)
+	}
+	switch e.mode {
+	case modeFile, modeExecutable, modeGroup, modeSymlink:
+		return e, nil
+	case modeDirectory:
+		return entry{}, fmt.Errorf("%s is a directory; path must name a file", printable(name))
+	case modeSubmodule:
+		return entry{}, fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", printable(name))
+	}
+	return entry{}, fmt.Errorf("%s is neither a file nor a directory (mode %s)", printable(name), e.mode)
+}
+
+func (t *tree) missing(name string, credentialsSent bool) error {
+	detail := fmt.Sprintf("commit %s holds no file %s", t.commit, printable(name))
+	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
+		e, ok := t.find(parent)
+		if !ok {
+			continue
+		}
+		switch e.mode {
+		case modeSymlink:
+			return fmt.Errorf("%s is a symbolic link, which is not followed; write the path with the folder that it stands for", printable(parent))
+		case modeSubmodule:
+			return fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", printable(parent))
+		case modeDirectory:
+		default:
+			detail += fmt.Sprintf("; %s is a file, not a directory", printable(parent))
+		}
+		break
+	}
+	t.each(func(_, n []byte) bool {
+		if strings.EqualFold(string(n), name) && string(n) != name {
+			detail += fmt.Sprintf("; there is %s, and git tells upper and lower case apart", printable(string(n)))
+			return false
+		}
+		return true
+	})
+	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent}
+}

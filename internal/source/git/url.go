@@ -1,0 +1,178 @@
+package git
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// remote is a repository's place, checked.
+type remote struct {
+	protocol string   // "https", "http", "ssh" or "file"
+	address  string   // for git
+	url      *url.URL // what credentials blocks are compared with; nil for file
+}
+
+// String names the place for people. It holds no secret, because
+// parseRepository refuses addresses with one.
+func (r remote) String() string { return printable(r.address) }
+
+// The errors of this file never repeat the address: it may hold a password,
+// which is why it is refused.
+var (
+	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; set it in the provider's credentials block")
+	errNotAnURL    = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git or an absolute local path is required")
+)
+
+// parseRepository reads what git-fetch(1) calls a GIT URL, without the parts
+// of it that run commands (ext::, fd::), that authenticate nobody (git://) or
+// that depend on the working directory.
+func parseRepository(text string) (remote, error) {
+	switch {
+	case text == "":
+		return remote{}, errors.New("the address of a repository is required")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return remote{}, errors.New("the address holds control characters")
+	case strings.HasPrefix(text, "-"):
+		return remote{}, errors.New("an address must not start with a dash")
+	case remoteHelper.MatchString(text):
+		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any program`)
+	case filepath.IsAbs(text):
+		return localPath(text), nil
+	case strings.Contains(text, "://"):
+		return parseURL(text)
+	}
+	return parseSCP(text)
+}
+
+// remoteHelper is gitremote-helpers(7) "transport::address".
+var remoteHelper = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
+
+func localPath(path string) remote {
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // C:/x becomes file:///C:/x
+	}
+	return remote{protocol: "file", address: (&url.URL{Scheme: "file", Path: slashed}).String()}
+}
+
+func parseURL(text string) (remote, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return remote{}, errNotAnURL // url.Error would repeat the text
+	}
+	if _, has := u.User.Password(); has {
+		return remote{}, errSecretInURL
+	}
+	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#") || u.Opaque != "" {
+		return remote{}, errors.New(`an address has no "?" or "#" part`)
+	}
+	if u.Scheme == "file" {
+		if u.Host != "" || u.User != nil || u.Path == "" {
+			return remote{}, errors.New("a file URL has three slashes and an absolute path, such as file:///srv/git/infra.git")
+		}
+		return remote{protocol: "file", address: u.String()}, nil
+	}
+	if u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" {
+		return remote{}, errors.New("only https, http, ssh and file URLs are supported")
+	}
+	if err := checkAuthority(u); err != nil {
+		return remote{}, err
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		return remote{}, errors.New("the address names a server, but no repository on it")
+	}
+	// What git gets is written by the same parser that credentials are matched
+	// with, so that the two cannot disagree on which host it is.
+	return remote{protocol: u.Scheme, address: u.String(), url: u}, nil
+}
+
+func checkAuthority(u *url.URL) error {
+	if err := checkHost(u.Hostname()); err != nil {
+		return err
+	}
+	if strings.HasSuffix(u.Host, ":") {
+		return errors.New("the port is missing")
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return errors.New("the port must be a number from 1 to 65535")
+		}
+	}
+	if u.User == nil {
+		return nil
+	}
+	return checkUser(u.User.Username())
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+
+// checkHost keeps to what every parser reads in the same way: no encoded or
+// international characters, which some map to other hosts, and no leading
+// dash, which ssh would take for an option.
+func checkHost(host string) error {
+	if host == "" {
+		return errNotAnURL
+	}
+	if hostName.MatchString(host) || strings.Contains(host, ":") && net.ParseIP(host) != nil {
+		return nil
+	}
+	return errors.New("the host must be a plain name or address; write an international name in its xn-- form")
+}
+
+var (
+	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+-]*$`)
+	// tokenPrefix is how common hosts mark their tokens, so that they can be recognised.
+	tokenPrefix = regexp.MustCompile(`^(gh[a-z]_|github_pat_|gl[a-z]+-|ATBB|ATCTT|hf_)`)
+)
+
+// checkUser refuses what is rather a token than a name. Many hosts take a token
+// in place of the user, and the classic ones are 40 hexadecimal digits.
+func checkUser(name string) error {
+	switch {
+	case name == "" || !userName.MatchString(name):
+		return errors.New("the user in the address is not a plain name")
+	case tokenPrefix.MatchString(name), len(name) > 39 && !strings.Contains(name, "@"), len(name) > 128:
+		return errSecretInURL
+	}
+	return nil
+}
+
+// scpAddress is user@host:path, without a slash before the colon. An IPv6
+// address stands in brackets.
+var scpAddress = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(.+)$`)
+
+// parseSCP reads the short form of ssh addresses. It has no place for a port:
+// host:2222/x is the path 2222/x.
+func parseSCP(text string) (remote, error) {
+	if before, _, ok := strings.Cut(text, "@"); ok && strings.Contains(before, ":") && !strings.Contains(before, "/") && !strings.HasPrefix(text, "[") {
+		return remote{}, errSecretInURL // user:password@host
+	}
+	m := scpAddress.FindStringSubmatch(text)
+	if m == nil {
+		return remote{}, errNotAnURL
+	}
+	user, host, path := m[1], m[2], m[3]
+	if len(host) == 1 {
+		return remote{}, errors.New("this looks like a path on another operating system; an absolute path of this one, or a URL, is required")
+	}
+	if err := checkHost(strings.Trim(host, "[]")); err != nil {
+		return remote{}, err
+	}
+	if strings.HasPrefix(path, "-") {
+		return remote{}, errors.New("the path must not start with a dash")
+	}
+	u := &url.URL{Scheme: "ssh", Host: host, Path: "/" + strings.TrimPrefix(path, "/")}
+	if user != "" {
+		if err := checkUser(user); err != nil {
+			return remote{}, err
+		}
+		u.User = url.User(user)
+	}
+	return remote{protocol: "ssh", address: text, url: u}, nil
+}

@@ -1,0 +1,192 @@
+package gittest
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// HTTPOptions choose how a server behaves.
+type HTTPOptions struct {
+	Username, Password string // Basic auth; none when both are empty
+	TLS                bool
+	ProtocolV0         bool // ignore the client's wish for protocol v2
+
+	// Before, if not nil, sees each request first, after it was recorded. It
+	// returns true when it has answered.
+	Before func(http.ResponseWriter, *http.Request) bool
+}
+
+// Request is what arrived.
+type Request struct {
+	Method, Path  string
+	Authorization string
+}
+
+// HTTPServer serves one repository at every path: what stands before
+// /info/refs or /git-upload-pack does not matter.
+type HTTPServer struct {
+	URL    string // http://127.0.0.1:12345/acme/infra.git
+	Origin string // http://127.0.0.1:12345
+	CAFile string // PEM; "" without TLS
+
+	down atomic.Int64
+	mu   sync.Mutex
+	log  []Request
+}
+
+// HTTP starts a server, or skips the test where git http-backend is not installed.
+func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
+	tb.Helper()
+	backend := httpBackend(tb)
+	s := &HTTPServer{}
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.record(r)
+		w = &counted{ResponseWriter: w, n: &s.down}
+		if opts.Before != nil && opts.Before(w, r) {
+			return
+		}
+		if user, password, _ := r.BasicAuth(); opts.Username+opts.Password != "" && (user != opts.Username || password != opts.Password) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		repo.serveCGI(backend, opts.ProtocolV0, w, r)
+	})
+	server := httptest.NewUnstartedServer(serve)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if opts.TLS {
+		server.StartTLS()
+		s.CAFile = filepath.Join(tb.TempDir(), "ca.pem")
+		writeFile(tb, s.CAFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	} else {
+		server.Start()
+	}
+	tb.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	s.Origin = server.URL
+	s.URL = server.URL + "/acme/infra.git"
+	return s
+}
+
+func httpBackend(tb testing.TB) string {
+	tb.Helper()
+	needGit(tb)
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		tb.Skipf("git --exec-path: %v", err)
+	}
+	for _, name := range []string{"git-http-backend", "git-http-backend.exe"} {
+		path := filepath.Join(strings.TrimSpace(string(out)), name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	tb.Skip("git http-backend is not installed")
+	return ""
+}
+
+func (r *Repo) serveCGI(backend string, v0 bool, w http.ResponseWriter, req *http.Request) {
+	protocol := req.Header.Get("Git-Protocol")
+	if v0 {
+		protocol = ""
+	}
+	req = req.Clone(req.Context())
+	for _, service := range []string{"/info/refs", "/git-upload-pack"} {
+		if strings.HasSuffix(req.URL.Path, service) {
+			req.URL.Path = "/" + filepath.Base(r.Dir) + service
+		}
+	}
+	h := &cgi.Handler{
+		Path: backend,
+		Dir:  filepath.Dir(r.Dir),
+		Env: append(isolated(r.home), "GIT_PROJECT_ROOT="+filepath.Dir(r.Dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_PROTOCOL="+protocol,
+			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"),
+		InheritEnv: []string{"PATH"},
+		Logger:     log.New(io.Discard, "", 0),
+		Stderr:     io.Discard,
+	}
+	h.ServeHTTP(w, req)
+}
+
+func (s *HTTPServer) record(r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, Request{Method: r.Method, Path: r.URL.Path, Authorization: r.Header.Get("Authorization")})
+}
+
+// Requests returns what arrived since the start or the last Reset.
+func (s *HTTPServer) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.log...)
+}
+
+// Authorizations returns the Authorization headers that arrived.
+func (s *HTTPServer) Authorizations() []string {
+	var out []string
+	for _, r := range s.Requests() {
+		if r.Authorization != "" {
+			out = append(out, r.Authorization)
+		}
+	}
+	return out
+}
+
+// BytesDown is the size of all answers, bodies only.
+func (s *HTTPServer) BytesDown() int64 { return s.down.Load() }
+
+// Reset forgets what was counted.
+func (s *HTTPServer) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = nil
+	s.down.Store(0)
+}
+
+// RedirectTo answers every request with a redirect to the same path below base.
+func RedirectTo(status int, base func(*http.Request) string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		to := base(r)
+		if to == "" {
+			return false
+		}
+		http.Redirect(w, r, to, status)
+		return true
+	}
+}
+
+// Stall answers nothing until the client has gone.
+func Stall(w http.ResponseWriter, r *http.Request) bool {
+	select {
+	case <-r.Context().Done():
+	case <-time.After(2 * time.Minute):
+	}
+	return true
+}
+
+type counted struct {
+	http.ResponseWriter
+	n *atomic.Int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -1,0 +1,136 @@
+package gittest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// RepoOptions choose what a repository lets its readers do.
+type RepoOptions struct {
+	SHA256     bool // object ids of 64 digits
+	NoFilter   bool // refuse partial clones, as old servers do
+	NoObjectID bool // give out branches and tags only; effective for protocol v0
+}
+
+// Repo is a bare repository.
+type Repo struct {
+	Dir  string
+	tb   testing.TB
+	home string
+}
+
+// NewRepo makes an empty repository whose HEAD is refs/heads/main.
+func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
+	tb.Helper()
+	needGit(tb)
+	r := &Repo{Dir: filepath.Join(tb.TempDir(), "repo.git"), tb: tb, home: tb.TempDir()}
+	format := "sha1"
+	if opts.SHA256 {
+		format = "sha256"
+	}
+	r.run(filepath.Dir(r.Dir), "", "init", "-q", "--bare", "--template=", "--object-format="+format, "--initial-branch=main", r.Dir)
+	r.Git("config", "uploadpack.allowFilter", fmt.Sprint(!opts.NoFilter))
+	r.Git("config", "uploadpack.allowAnySHA1InWant", fmt.Sprint(!opts.NoObjectID))
+	r.Git("config", "gc.auto", "0")
+	return r
+}
+
+// File is one entry of a tree.
+type File struct {
+	Path string
+	Data string // the content; the target of a link; the commit of a submodule
+	Mode string // "" is "100644"; also "100755", "120000" (link), "160000" (submodule)
+}
+
+// Commit makes ref, such as "refs/heads/main", point to a new commit that holds
+// exactly files, and returns its id.
+func (r *Repo) Commit(ref string, files ...File) string {
+	r.tb.Helper()
+	var in bytes.Buffer
+	fmt.Fprintf(&in, "commit %s\ncommitter Test <test@example.com> 1700000000 +0000\n%s", ref, data("test\n"))
+	if r.has(ref) {
+		fmt.Fprintf(&in, "from %s^0\n", ref)
+	}
+	in.WriteString("deleteall\n")
+	for _, f := range files {
+		mode := f.Mode
+		if mode == "" {
+			mode = "100644"
+		}
+		if mode == "160000" {
+			fmt.Fprintf(&in, "M %s %s %s\n", mode, f.Data, quotePath(f.Path))
+			continue
+		}
+		fmt.Fprintf(&in, "M %s inline %s\n%s", mode, quotePath(f.Path), data(f.Data))
+	}
+	r.run(r.Dir, in.String()+"\n", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--force")
+	return r.Git("rev-parse", ref)
+}
+
+func data(s string) string { return fmt.Sprintf("data %d\n%s\n", len(s), s) }
+
+// quotePath writes a path as git-fast-import(1) reads it.
+func quotePath(path string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c == '"' || c == '\\':
+			b.WriteString("\\" + string(rune(c)))
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, "\\%03o", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String() + `"`
+}
+
+// Git runs git in the repository and returns what it printed.
+func (r *Repo) Git(args ...string) string {
+	r.tb.Helper()
+	return r.run(r.Dir, "", args...)
+}
+
+func (r *Repo) has(ref string) bool {
+	cmd := exec.Command("git", "--git-dir", r.Dir, "rev-parse", "-q", "--verify", ref)
+	cmd.Env = Environ(r.home)
+	return cmd.Run() == nil
+}
+
+func (r *Repo) run(dir, stdin string, args ...string) string {
+	r.tb.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+	cmd.Env = append(Environ(r.home),
+		"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
+		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com", "GIT_COMMITTER_DATE=1700000000 +0000")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		r.tb.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// FileURL is the repository's file:// address.
+func (r *Repo) FileURL() string {
+	path := filepath.ToSlash(r.Dir)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return "file://" + path
+}
+
+func writeFile(tb testing.TB, path string, data []byte) {
+	tb.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}

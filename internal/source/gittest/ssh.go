@@ -1,0 +1,191 @@
+package gittest
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// SSHServer serves one repository over ssh, at every path, to the bearer of
+// one key. It runs in this process and knows no users.
+type SSHServer struct {
+	URL        string // ssh://git@127.0.0.1:12345/acme/infra.git
+	Host, Port string
+	KnownHosts string // a known_hosts file with the server's key
+	KeyFile    string // the client's private key
+
+	repo        *Repo
+	connections atomic.Int64
+}
+
+// SSH starts a server, or skips the test where there is no ssh client.
+func SSH(tb testing.TB, repo *Repo) *SSHServer {
+	tb.Helper()
+	if _, err := exec.LookPath("ssh"); err != nil {
+		tb.Skip("ssh is not installed")
+	}
+	dir := tb.TempDir()
+	host, _ := newKey(tb)
+	client, clientPEM := newKey(tb)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { listener.Close() })
+
+	s := &SSHServer{repo: repo, KnownHosts: filepath.Join(dir, "known_hosts"), KeyFile: filepath.Join(dir, "id_ed25519")}
+	s.Host, s.Port, _ = net.SplitHostPort(listener.Addr().String())
+	s.URL = "ssh://git@" + s.Host + ":" + s.Port + "/acme/infra.git"
+	writeFile(tb, s.KnownHosts, []byte(s.knownHost(host.PublicKey())))
+	writeFile(tb, s.KeyFile, clientPEM)
+
+	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		if string(key.Marshal()) != string(client.PublicKey().Marshal()) {
+			return nil, errors.New("unknown key")
+		}
+		return nil, nil
+	}}
+	config.AddHostKey(host)
+	go s.accept(listener, config)
+	return s
+}
+
+// OtherHostKey returns a known_hosts file that gives the server a key that it
+// does not have.
+func (s *SSHServer) OtherHostKey(tb testing.TB) string {
+	tb.Helper()
+	key, _ := newKey(tb)
+	path := filepath.Join(tb.TempDir(), "known_hosts")
+	writeFile(tb, path, []byte(s.knownHost(key.PublicKey())))
+	return path
+}
+
+func (s *SSHServer) knownHost(key ssh.PublicKey) string {
+	return "[" + s.Host + "]:" + s.Port + " " + string(ssh.MarshalAuthorizedKey(key))
+}
+
+// Command is a GIT_SSH_COMMAND that reads no configuration of the user, trusts
+// the hosts of the file only, and has no key.
+func (s *SSHServer) Command(knownHosts string) string {
+	return "ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes -o IdentityFile=/dev/null -o GlobalKnownHostsFile=/dev/null -o 'UserKnownHostsFile=\"" +
+		filepath.ToSlash(knownHosts) + "\"'"
+}
+
+// Connections is how many logins succeeded.
+func (s *SSHServer) Connections() int64 { return s.connections.Load() }
+
+// ProtectedKey writes a private key that needs a passphrase.
+func ProtectedKey(tb testing.TB) string {
+	tb.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("passphrase"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(tb.TempDir(), "id_protected")
+	writeFile(tb, path, pem.EncodeToMemory(block))
+	return path
+}
+
+func newKey(tb testing.TB) (ssh.Signer, []byte) {
+	tb.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return signer, pem.EncodeToMemory(block)
+}
+
+func (s *SSHServer) accept(listener net.Listener, config *ssh.ServerConfig) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go s.connection(conn, config)
+	}
+}
+
+func (s *SSHServer) connection(conn net.Conn, config *ssh.ServerConfig) {
+	defer conn.Close()
+	_, channels, requests, err := ssh.NewServerConn(conn, config)
+	if err != nil {
+		return
+	}
+	s.connections.Add(1)
+	go ssh.DiscardRequests(requests)
+	for c := range channels {
+		if c.ChannelType() != "session" {
+			_ = c.Reject(ssh.UnknownChannelType, "sessions only")
+			continue
+		}
+		channel, requests, err := c.Accept()
+		if err == nil {
+			go s.session(channel, requests)
+		}
+	}
+}
+
+func (s *SSHServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
+	protocol := ""
+	for r := range requests {
+		switch r.Type {
+		case "env":
+			var env struct{ Name, Value string }
+			if ssh.Unmarshal(r.Payload, &env) == nil && env.Name == "GIT_PROTOCOL" {
+				protocol = env.Value
+			}
+			_ = r.Reply(true, nil)
+		case "exec":
+			var exec struct{ Command string }
+			ok := ssh.Unmarshal(r.Payload, &exec) == nil && strings.HasPrefix(exec.Command, "git-upload-pack ")
+			_ = r.Reply(ok, nil)
+			if ok {
+				go s.uploadPack(channel, protocol)
+			}
+		default:
+			_ = r.Reply(false, nil)
+		}
+	}
+}
+
+func (s *SSHServer) uploadPack(channel ssh.Channel, protocol string) {
+	defer channel.Close()
+	cmd := exec.Command("git", "-c", "safe.directory=*", "upload-pack", s.repo.Dir)
+	cmd.Env = append(Environ(s.repo.home), "GIT_PROTOCOL="+protocol)
+	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+	stdin, err := cmd.StdinPipe()
+	if err != nil || cmd.Start() != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(stdin, channel)
+		stdin.Close()
+	}()
+	status := struct{ Code uint32 }{}
+	if cmd.Wait() != nil {
+		status.Code = 1
+	}
+	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(status))
+}
