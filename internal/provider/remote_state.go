@@ -194,7 +194,7 @@ func (r stateRequest) outputs(s *openedState) (*remoteState, error) {
 			}
 		}
 		if into[name], err = output.Value(); err != nil {
-			return nil, fmt.Errorf("output %q: %w", clip(name), err)
+			return nil, err
 		}
 	}
 	result := &remoteState{attributes: s.header()}
