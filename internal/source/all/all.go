@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/http"
 )
 
@@ -11,6 +12,7 @@ import (
 func Kinds() []source.Kind {
 	return []source.Kind{
 		file.Kind(),
+		git.Kind(),
 		http.Kind(),
 	}
 }

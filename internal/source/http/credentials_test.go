@@ -1,6 +1,7 @@
 package http
 
 import (
+	"crypto/tls"
 	nethttp "net/http"
 	"strings"
 	"testing"
@@ -114,7 +115,7 @@ func TestEnvironment(t *testing.T) {
 		"a user is not a secret":             {map[string]string{usernameVar: "env"}, nil, none, ""},
 		"an empty password is not a secret":  {map[string]string{passwordVar: ""}, nil, none, ""},
 		"the environment is not to be used":  {nil, own(nil), none, ""},
-		"half a pair in a named environment": {map[string]string{addressVar: address, keyVar: canary}, nil, "", "are needed together"},
+		"half a pair in a named environment": {map[string]string{addressVar: address, keyVar: canary}, nil, "", "the environment variables TF_HTTP_*: client_certificate_pem and"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, env := world(t)
@@ -179,7 +180,7 @@ func TestEnvironmentOnly(t *testing.T) {
 }
 
 func TestEnvironmentTLS(t *testing.T) {
-	s := serveMutualTLS(t, 2 /* any certificate, required */, ok)
+	s := serveMutualTLS(t, tls.RequireAnyClientCert, ok)
 	own := identity(t)
 	env := map[string]string{
 		addressVar:     s.URL + "/state",

@@ -60,23 +60,26 @@ func TestRetries(t *testing.T) {
 
 // A server may ask for a wait, but not for more than retry_wait_max.
 func TestRetryAfter(t *testing.T) {
-	date := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(nethttp.TimeFormat) }
+	text := func(s string) func() string { return func() string { return s } }
+	date := func(d time.Duration) func() string {
+		return func() string { return time.Now().Add(d).UTC().Format(nethttp.TimeFormat) }
+	}
 	for name, tt := range map[string]struct {
-		header      string
+		header      func() string
 		max         int64
 		least, most time.Duration
 	}{
-		"seconds":            {"1", 5, time.Second, 2 * time.Second},
+		"seconds":            {text("1"), 5, time.Second, 2 * time.Second},
 		"date":               {date(2 * time.Second), 5, 500 * time.Millisecond, 3 * time.Second},
-		"too many seconds":   {"3600", 1, time.Second, 2 * time.Second},
+		"too many seconds":   {text("3600"), 1, time.Second, 2 * time.Second},
 		"a far date":         {date(24 * time.Hour), 1, time.Second, 2 * time.Second},
 		"a past date":        {date(-time.Hour), 5, 0, time.Second},
-		"more than there is": {"9223372036854775807", 0, 0, time.Second},
-		"nonsense":           {"soon", 0, 0, time.Second},
+		"more than there is": {text("9223372036854775807"), 0, 0, time.Second},
+		"nonsense":           {text("soon"), 0, 0, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := flaky(t, 1, 429, tt.header)
+			s := flaky(t, 1, 429, tt.header())
 			begin := time.Now()
 			at(s.URL).with("retry_wait_max", cty.NumberIntVal(tt.max)).want(t, "state")
 			if took := time.Since(begin); took < tt.least || took > tt.most {

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"fmt"
 	nethttp "net/http"
 	"net/url"
 	"sync"
@@ -103,8 +104,11 @@ func (r *run) accessTo(u *url.URL) (*access, error) {
 		g = r.env.fill(g)
 	}
 	a, err := newAccess(g, r.env.proxies())
-	if err != nil {
+	switch {
+	case err != nil && found:
 		return nil, block.Errorf("", "%w", err)
+	case err != nil:
+		return nil, fmt.Errorf("the environment variables TF_HTTP_*: %w", err)
 	}
 	r.accesses[key] = a
 	return a, nil

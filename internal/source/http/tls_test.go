@@ -141,6 +141,25 @@ func TestMissingWithCertificate(t *testing.T) {
 	}
 }
 
+func TestHTTP2(t *testing.T) {
+	s := httptest.NewUnstartedServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, req *nethttp.Request) {
+		if req.ProtoMajor != 2 || req.Header.Get("Authorization") != "Bearer "+canary {
+			t.Errorf("got %s with %q", req.Proto, req.Header.Get("Authorization"))
+		}
+		if req.URL.Path == "/short" {
+			w.Header().Set("Content-Length", "10")
+		}
+		_, _ = w.Write([]byte("state"))
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	ca := (&recorder{Server: s}).trusted()
+	own := block(s.URL, ca, attrs{"bearer_token": cty.StringVal(canary)})
+	at(s.URL, own).want(t, "state")
+	at(s.URL+"/short", own).with("retry_max", cty.NumberIntVal(0)).wantError(t, s.URL+"/short: ")
+}
+
 // One connection serves all reads of a run.
 func TestKeepAlive(t *testing.T) {
 	conns := map[string]bool{}
