@@ -80,7 +80,7 @@ func syntaxError(data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset < int64(len(data)) {
 		return fmt.Errorf(no+"it is not JSON at byte %d", syntax.Offset)
 	}
-	return errors.New(no + "its JSON ends too early, or goes on after its end")
+	return errors.New(no + "its JSON ends too early")
 }
 
 // typeError names the key of a value that has the wrong type. Keys are ours;

@@ -18,7 +18,8 @@ import (
 type decoder struct {
 	sensitive bool // errors show no keys that are not in the type
 	wrappers  int  // of dynamic values, around this one
-	absent    int  // attributes that became null so far
+	depth     int  // of the value being read, within the output
+	vacant    int  // spent so far of maxVacant
 
 	json *json.Decoder
 }
@@ -40,9 +41,11 @@ func (d *decoder) value(ty cty.Type) (cty.Value, error) {
 	if err != nil {
 		return cty.NilVal, errJSON
 	}
+	d.depth++
+	defer func() { d.depth-- }()
 	switch {
 	case token == nil:
-		return cty.NullVal(ty), nil
+		return cty.NullVal(ty), d.charge(ty)
 	case ty.IsPrimitiveType():
 		return scalar(token, ty)
 	case ty == cty.DynamicPseudoType:
@@ -50,7 +53,7 @@ func (d *decoder) value(ty cty.Type) (cty.Value, error) {
 	case ty.IsObjectType():
 		return d.object(token, ty.AttributeTypes())
 	case ty.IsMapType():
-		return d.mapping(token, ty.ElementType())
+		return d.mapping(token, ty)
 	case ty.IsTupleType():
 		return d.tuple(token, ty.TupleElementTypes())
 	default:
@@ -106,18 +109,28 @@ func (d *decoder) elements(token json.Token, ty cty.Type) (cty.Value, error) {
 		values = append(values, v)
 	}
 	_, _ = d.json.Token()
+	if len(values) == 0 {
+		return empty(ty), d.charge(ty)
+	}
 	mixed := element.HasDynamicTypes() && !cty.CanListVal(values)
 	switch {
 	case mixed:
 		return cty.NilVal, errMixed
-	case ty.IsSetType() && len(values) == 0:
-		return cty.SetValEmpty(element), nil
 	case ty.IsSetType():
 		return cty.SetVal(values), nil
-	case len(values) == 0:
-		return cty.ListValEmpty(element), nil
 	default:
 		return cty.ListVal(values), nil
+	}
+}
+
+func empty(ty cty.Type) cty.Value {
+	switch element := ty.ElementType(); {
+	case ty.IsSetType():
+		return cty.SetValEmpty(element)
+	case ty.IsMapType():
+		return cty.MapValEmpty(element)
+	default:
+		return cty.ListValEmpty(element)
 	}
 }
 
@@ -145,10 +158,11 @@ func (d *decoder) tuple(token json.Token, types []cty.Type) (cty.Value, error) {
 	return cty.TupleVal(values), nil
 }
 
-func (d *decoder) mapping(token json.Token, element cty.Type) (cty.Value, error) {
+func (d *decoder) mapping(token json.Token, ty cty.Type) (cty.Value, error) {
 	if token != json.Delim('{') {
 		return cty.NilVal, errors.New("a map is required")
 	}
+	element := ty.ElementType()
 	values := make(map[string]cty.Value)
 	for d.json.More() {
 		key, err := d.key()
@@ -159,11 +173,11 @@ func (d *decoder) mapping(token json.Token, element cty.Type) (cty.Value, error)
 		if err != nil {
 			return cty.NilVal, within(d.keyStep(key), err)
 		}
-		values[key] = v
+		values[cty.NormalizeString(key)] = v
 	}
 	_, _ = d.json.Token()
 	if len(values) == 0 {
-		return cty.MapValEmpty(element), nil
+		return empty(ty), d.charge(ty)
 	}
 	if element.HasDynamicTypes() && !cty.CanMapVal(values) {
 		return cty.NilVal, errMixed
@@ -190,13 +204,14 @@ func (d *decoder) object(token json.Token, types map[string]cty.Type) (cty.Value
 		}
 	}
 	_, _ = d.json.Token()
-	if d.absent += len(types) - len(values); d.absent > maxAbsent {
-		return cty.NilVal, fmt.Errorf("more than %d attributes of its type are absent", maxAbsent)
-	}
 	for name, ty := range types {
-		if _, ok := values[name]; !ok {
-			values[name] = cty.NullVal(ty)
+		if _, ok := values[name]; ok {
+			continue
 		}
+		if err := d.charge(ty); err != nil {
+			return cty.NilVal, err
+		}
+		values[name] = cty.NullVal(ty)
 	}
 	return cty.ObjectVal(values), nil
 }
