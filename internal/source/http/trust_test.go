@@ -298,12 +298,12 @@ func tunnel(w nethttp.ResponseWriter, req *nethttp.Request) {
 		return
 	}
 	defer server.Close()
-	w.WriteHeader(nethttp.StatusOK)
 	client, _, err := w.(nethttp.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
 	defer client.Close()
+	_, _ = client.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n"))
 	go func() { _, _ = io.Copy(server, client) }()
 	_, _ = io.Copy(client, server)
 }
