@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
@@ -29,7 +30,7 @@ func functions() map[string]function.Function {
 		"base64encode": textFunction(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
 		"can":          tryfunc.CanFunc,
 		"chomp":        stdlib.ChompFunc,
-		"coalesce":     stdlib.CoalesceFunc,
+		"coalesce":     coalesceFunction(),
 		"compact":      stdlib.CompactFunc,
 		"concat":       stdlib.ConcatFunc,
 		"contains":     stdlib.ContainsFunc,
@@ -45,7 +46,6 @@ func functions() map[string]function.Function {
 		"jsondecode":   stdlib.JSONDecodeFunc,
 		"jsonencode":   stdlib.JSONEncodeFunc,
 		"keys":         stdlib.KeysFunc,
-		"lookup":       stdlib.LookupFunc,
 		"lower":        stdlib.LowerFunc,
 		"max":          stdlib.MaxFunc,
 		"merge":        stdlib.MergeFunc,
@@ -55,6 +55,7 @@ func functions() map[string]function.Function {
 		"pathexpand":   textFunction(ExpandHome),
 		"range":        stdlib.RangeFunc,
 		"regex":        stdlib.RegexFunc,
+		"replace":      replaceFunction(),
 		"reverse":      stdlib.ReverseListFunc,
 		"sensitive":    identityFunction(),
 		"sha256": textFunction(func(s string) (string, error) {
@@ -88,6 +89,50 @@ func textFunction(f func(string) (string, error)) function.Function {
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			out, err := f(args[0].AsString())
 			return cty.StringVal(out), err
+		},
+	})
+}
+
+// coalesceFunction is OpenTofu's coalesce, which passes over empty strings.
+// The one of cty does not.
+func coalesceFunction() function.Function {
+	return function.New(&function.Spec{
+		VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			types := make([]cty.Type, len(args))
+			for i, v := range args {
+				types[i] = v.Type()
+			}
+			typ, _ := convert.UnifyUnsafe(types)
+			if typ == cty.NilType {
+				return cty.NilType, errors.New("all values must have the same type")
+			}
+			return typ, nil
+		},
+		Impl: func(args []cty.Value, typ cty.Type) (cty.Value, error) {
+			for _, v := range args {
+				v, err := convert.Convert(v, typ)
+				if err != nil || !v.IsNull() && !v.RawEquals(cty.StringVal("")) {
+					return v, err
+				}
+			}
+			return cty.NilVal, errors.New("every value is null or empty")
+		},
+	})
+}
+
+// replaceFunction is OpenTofu's replace, which takes /…/ as a regular
+// expression.
+func replaceFunction() function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "search", Type: cty.String}, {Name: "replacement", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			search := args[1].AsString()
+			if len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {
+				return stdlib.RegexReplace(args[0], cty.StringVal(search[1:len(search)-1]), args[2])
+			}
+			return stdlib.Replace(args[0], args[1], args[2])
 		},
 	})
 }

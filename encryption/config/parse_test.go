@@ -1,0 +1,335 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+func parse(t *testing.T, text string) *config.Config {
+	t.Helper()
+	cfg, err := config.Parse(text, "text", builtin.Registry().Options(cty.ObjectVal(map[string]cty.Value{
+		"known":   cty.StringVal("a known passphrase"),
+		"unknown": cty.UnknownVal(cty.String),
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestParseBlank(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", " \n\t"} {
+		if cfg, err := config.Parse(text, "text", config.Options{}); cfg != nil || err != nil {
+			t.Errorf("%q: %v, %v", text, cfg, err)
+		}
+	}
+}
+
+// Every way to write a reference means the same.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	const want = "key_provider.pbkdf2.k"
+	for _, text := range []string{
+		`method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }`,
+		`method "aes_gcm" "m" { keys = "key_provider.pbkdf2.k" }`,
+		`method "aes_gcm" "m" { keys = "${key_provider.pbkdf2.k}" }`,
+		`{"method": {"aes_gcm": {"m": {"keys": "key_provider.pbkdf2.k"}}}}`,
+		`{"method": {"aes_gcm": {"m": {"keys": "${key_provider.pbkdf2.k}"}}}}`,
+	} {
+		s := parse(t, text).Methods["method.aes_gcm.m"].Settings["keys"]
+		if s.Err != nil || s.Value.AsString() != want {
+			t.Errorf("%s: %#v, %v", text, s.Value, s.Err)
+		}
+	}
+	for _, text := range []string{
+		`state { method = method.aes_gcm.m }`,
+		`state { method = "method.aes_gcm.m" }`,
+		`state { method = "${method.aes_gcm.m}" }`,
+		`{"state": {"method": "method.aes_gcm.m"}}`,
+		`{"state": {"method": "${method.aes_gcm.m}"}}`,
+	} {
+		if got := parse(t, text).State.Method; got != "method.aes_gcm.m" {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	native := parse(t, `
+state {
+  method   = method.a.a
+  enforced = true
+  fallback {
+    method = method.a.b
+    fallback { method = method.a.c }
+  }
+}
+plan { method = method.a.d }
+remote_state_data_sources {
+  default { method = method.a.e }
+  remote_state_data_source "sub.x[\"k\"]" { method = method.a.f }
+}`)
+	json := parse(t, `{
+"state": {"method": "method.a.a", "enforced": true, "fallback": {"method": "method.a.b", "fallback": {"method": "method.a.c"}}},
+"plan": {"method": "method.a.d"},
+"remote_state_data_sources": {"default": {"method": "method.a.e"}, "remote_state_data_source": {"sub.x[\"k\"]": {"method": "method.a.f"}}}
+}`)
+	for _, cfg := range []*config.Config{native, json} {
+		if !slices.Equal(cfg.State.Methods(), []string{"method.a.a", "method.a.b", "method.a.c"}) || !cfg.State.Enforced {
+			t.Errorf("state: %+v", cfg.State)
+		}
+		if cfg.Plan.Method != "method.a.d" || cfg.RemoteDefault.Method != "method.a.e" || cfg.Remote[`sub.x["k"]`].Method != "method.a.f" {
+			t.Errorf("got %+v", cfg)
+		}
+	}
+}
+
+// What is wrong with the structure is an error at once, with its place.
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`key_provider "pbkdf2" "k" { passphrse = "x" }`:                                                           `text:1,29: Unsupported argument: An argument named "passphrse" is not expected here. Did you mean "passphrase"?`,
+		`metod "aes_gcm" "m" {}`:                                                                                  `Did you mean "method"?`,
+		`{"method": {"aes_gcm": {"m": {"key": "x"}}}}`:                                                            `Did you mean "keys"?`,
+		"key_provider \"pbkdf2\" \"k\" {}\nkey_provider \"pbkdf2\" \"k\" {}":                                      "text:2,1: key_provider.pbkdf2.k: configured twice",
+		"state {\nmethod = method.a.b\n}\nstate {}":                                                               "text:4,1: state: configured twice",
+		"remote_state_data_sources {\nremote_state_data_source \"x\" {}\nremote_state_data_source \"x\" {}\n}":    "configured twice",
+		`key_provider "pbkdf2" "a b" {}`:                                                                          "letters, digits, underscores and dashes",
+		`state { method = key_provider.pbkdf2.k }`:                                                                "a method is required",
+		`state { method = method.aes_gcm }`:                                                                       "a method is required",
+		"state {\nmethod = method.a.b\nfallback {}\n}":                                                            "state.fallback.method: this argument is required",
+		"state {\nmethod = method.a.b\nfallback {\nmethod = method.a.c\n}\nfallback {\nmethod = method.a.d\n}\n}": "nest a second one",
+		`state { enforced = "maybe" }`:                                                                            "a bool is required",
+		"remote_state_data_sources {\ndefault {\nenforced = true\n}\n}":                                           `"enforced" is not expected`,
+		`key_provider "pbkdf2" "k" {`:                                                                             "text:1,",
+		`{`:                                                                                                       "text:1,",
+	} {
+		_, err := config.Parse(text, "text", builtin.Registry().Options(cty.NilVal))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// What is wrong with a value waits until somebody uses it.
+func TestValueErrors(t *testing.T) {
+	t.Parallel()
+	for passphrase, want := range map[string]string{
+		`var.nobody`:                  "text:1,29: key_provider.pbkdf2.k.passphrase: var.nobody has no value: add nobody to encryption_variables",
+		`local.x`:                     "only var.<name> can be used here",
+		`nonesuch("x")`:               "call to a function that does not exist here",
+		`base64decode("%")`:           "error in function call",
+		`key_provider.pbkdf2.k`:       "must stand alone",
+		`[1]`:                         "a string is required",
+		`var.unknown`:                 "not known yet",
+		`file("/nonexistent/secret")`: "error in function call",
+	} {
+		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+passphrase+` }`)
+		table := builtin.Registry().Options(cty.NilVal).KeyProviders[0]
+		_, err := cfg.KeyProviders["key_provider.pbkdf2.k"].Decode(table, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", passphrase, err, want)
+		}
+	}
+}
+
+func TestExpressions(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "passphrase")
+	if err := os.WriteFile(file, []byte("from a file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for expression, want := range map[string]string{
+		`"literal $${x} %%{y}"`: "literal ${x} %{y}",
+		`var.known`:             "a known passphrase",
+		`"<${var.known}>"`:      "<a known passphrase>",
+		`12345`:                 "12345",
+		`base64decode("aGk=")`:  "hi",
+		`base64encode("hi")`:    "aGk=",
+		`trimspace(file("` + filepath.ToSlash(file) + `"))`: "from a file",
+		`jsondecode("{\"a\":\"b\"}").a`:                     "b",
+		`join("-", ["a", "b"])`:                             "a-b",
+		`sha256("")`:                                        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+		`sensitive("x")`:                                    "x",
+		`try(var.known.nothing, "y")`:                       "y",
+		`replace("a1b22", "/[0-9]+/", "-")`:                 "a-b-",
+		`replace("a.b", ".", "-")`:                          "a-b",
+		`coalesce("", "z")`:                                 "z",
+	} {
+		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+expression+` }`)
+		table := builtin.Registry().Options(cty.NilVal).KeyProviders[0]
+		v, err := cfg.KeyProviders["key_provider.pbkdf2.k"].Decode(table, nil)
+		if err != nil || v.String("passphrase") != want {
+			t.Errorf("%s: got %q, %v", expression, v.Identity(), err)
+		}
+	}
+}
+
+// A secret that somebody forgot to quote, or put in the wrong place, must not
+// come back in an error.
+func TestErrorsHoldNoSecret(t *testing.T) {
+	t.Parallel()
+	const canary = "hunter2canary"
+	options := builtin.Registry().Options(cty.NilVal)
+	for _, text := range []string{
+		`key_provider "pbkdf2" "k" { passphrase = hunter2canary }`,
+		`key_provider "pbkdf2" "k" { passphrase = hunter2canary.x }`,
+		`key_provider "pbkdf2" "k" { passphrase = hunter2canary("x") }`,
+		`key_provider "pbkdf2" "k" { passphrase = base64decode("hunter2canary%") }`,
+		`key_provider "pbkdf2" "k" { passphrase = tonumber("hunter2canary") }`,
+		`key_provider "pbkdf2" "k" { passphrase = jsondecode("hunter2canary") }`,
+		`key_provider "pbkdf2" "k" { passphrase = file("hunter2canary") }`,
+		`key_provider "pbkdf2" "k" { passphrase = "hunter2canary }`,
+		`key_provider "pbkdf2" "k" { passphrase = 'hunter2canary' }`,
+		`key_provider "pbkdf2" "k" { passphrase = "hunter2canary" hunter2canary }`,
+		`key_provider "pbkdf2" "k" { passphrase = ["hunter2canary"] }`,
+		`key_provider "pbkdf2" "k" { iterations = "hunter2canary" }`,
+		`key_provider "pbkdf2" "k" { chain = "hunter2canary" }`,
+		`key_provider "pbkdf2" "k" { chain = { encryption_key = "hunter2canary" } }`,
+		`key_provider "pbkdf2" "k" { hash_function = "hunter2canary" }`,
+		`key_provider "static" "k" { key = "hunter2canary" }`,
+		`key_provider "static" "k" { key_base64 = "hunter2canary" }`,
+		`{"key_provider": {"pbkdf2": {"k": {"passphrase": hunter2canary}}}}`,
+		`{"key_provider": {"pbkdf2": {"k": {"passphrase": "${hunter2canary}"}}}}`,
+		`{"key_provider": {"pbkdf2": {"k": {"passphrase": "hunter2canary}}}}`,
+		`{"key_provider": {"pbkdf2": {"k": {"passphrase": "${hunter2canary"}}}}`,
+		`state { method = "hunter2canary" }`,
+		`state { method = hunter2canary }`,
+		`state { enforced = "hunter2canary" }`,
+	} {
+		cfg, err := config.Parse(text, "text", options)
+		if err == nil {
+			for i, table := range options.KeyProviders {
+				for _, e := range cfg.KeyProviders {
+					if e.Kind != table.Name {
+						continue
+					}
+					v, decodeErr := e.Decode(table, nil)
+					if err = decodeErr; err == nil {
+						_, err = builtin.Registry().KeyProviders[i].Build(v)
+					}
+				}
+			}
+		}
+		if err == nil {
+			t.Errorf("%s: no error", text)
+		} else if strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	code := parse(t, `
+key_provider "pbkdf2" "k" {
+  passphrase = "from code, sixteen bytes"
+  iterations = 300000
+}
+key_provider "pbkdf2" "code" { passphrase = var.nobody }
+state {
+  method   = method.a.code
+  enforced = true
+  fallback { method = method.a.old }
+}
+remote_state_data_sources {
+  default { method = method.a.code }
+  remote_state_data_source "x" { method = method.a.code }
+}`)
+	env := parse(t, `
+key_provider "pbkdf2" "k" {
+  passphrase               = "from env, sixteen bytes!"
+  encrypted_metadata_alias = "alias"
+}
+key_provider "pbkdf2" "code" { passphrase = "mended" }
+key_provider "pbkdf2" "env" { passphrase = "from env, sixteen bytes!" }
+state { method = method.a.env }
+plan { enforced = true }
+remote_state_data_sources {
+  remote_state_data_source "x" {
+    fallback { method = method.a.env }
+  }
+  remote_state_data_source "y" { method = method.a.env }
+}`)
+	merged := config.Merge(code, nil, env)
+	k := merged.KeyProviders["key_provider.pbkdf2.k"].Settings
+	for name, want := range map[string]cty.Value{
+		"passphrase": cty.StringVal("from env, sixteen bytes!"), "iterations": cty.NumberIntVal(300000), "encrypted_metadata_alias": cty.StringVal("alias"),
+	} {
+		if !k[name].Value.RawEquals(want) {
+			t.Errorf("%s: %#v", name, k[name].Value)
+		}
+	}
+	if s := merged.KeyProviders["key_provider.pbkdf2.code"].Settings["passphrase"]; s.Err != nil {
+		t.Errorf("a later layer must mend an earlier one: %v", s.Err)
+	}
+	if len(merged.KeyProviders) != 3 {
+		t.Errorf("got %d key providers", len(merged.KeyProviders))
+	}
+	if !slices.Equal(merged.State.Methods(), []string{"method.a.env", "method.a.old"}) || !merged.State.Enforced {
+		t.Errorf("state: %+v", merged.State)
+	}
+	if !slices.Equal(merged.Remote["x"].Methods(), []string{"method.a.code", "method.a.env"}) || merged.Remote["y"].Method != "method.a.env" || merged.RemoteDefault.Method != "method.a.code" {
+		t.Errorf("remote: %+v", merged.Remote)
+	}
+	if merged.Plan.Method != "" || !merged.Plan.Enforced {
+		t.Errorf("plan: %+v", merged.Plan)
+	}
+	if code.KeyProviders["key_provider.pbkdf2.k"].Settings["passphrase"].Value.AsString() != "from code, sixteen bytes" || config.Merge(nil, nil) != nil {
+		t.Error("merging must not change the layers, and none is nothing")
+	}
+}
+
+// The environment fills what is absent, before the default does.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	table := config.Table{Name: "t", Attrs: []config.Attr{
+		{Name: "a", Type: cty.String, Env: []string{"FIRST", "SECOND"}, Default: cty.StringVal("default")},
+		{Name: "n", Type: cty.Number, Env: []string{"NUMBER"}, Required: true},
+	}}
+	env := config.LookupEnv(func(name string) (string, bool) {
+		v, ok := map[string]string{"FIRST": "", "SECOND": "second", "NUMBER": "7"}[name]
+		return v, ok
+	})
+	v, err := config.NewEntry("t", table, nil).Decode(table, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := v.Int("n", 0, 10); v.String("a") != "second" || n != 7 || err != nil {
+		t.Errorf("got %s", v.Identity())
+	}
+	v, err = config.NewEntry("t", table, map[string]cty.Value{"a": cty.StringVal("own"), "n": cty.NumberIntVal(1)}).Decode(table, env)
+	if err != nil || v.String("a") != "own" {
+		t.Errorf("got %s, %v", v.Identity(), err)
+	}
+	if _, err := config.NewEntry("t", table, nil).Decode(table, nil); err == nil || !strings.Contains(err.Error(), "NUMBER") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`key_provider "pbkdf2" "k" { passphrase = "x" }`)
+	f.Add(`{"method": {"aes_gcm": {"m": {"keys": "${key_provider.pbkdf2.k}", "aad": [1]}}}}`)
+	f.Add(`state { method = method.aes_gcm.m fallback { method = "x" } }`)
+	f.Add(`method "aes_gcm" "m" { keys = { encryption_key = [1, 2], decryption_key = null } }`)
+	options := builtin.Registry().Options(cty.NilVal)
+	f.Fuzz(func(t *testing.T, text string) {
+		cfg, err := config.Parse(text, "text", options)
+		if (err != nil || strings.TrimSpace(text) == "") != (cfg == nil) {
+			t.Errorf("%v with %v", cfg, err)
+		}
+		if cfg != nil && cfg != config.Merge(cfg) && len(config.Merge(cfg, cfg).KeyProviders) != len(cfg.KeyProviders) {
+			t.Error("merging a layer with itself adds nothing")
+		}
+	})
+}
