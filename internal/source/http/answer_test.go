@@ -42,8 +42,8 @@ func TestStatus(t *testing.T) {
 		{599, "answered 599 (after 3 tries)", "answered 599 (after 3 tries)"},
 	} {
 		code = tt.code
-		at(s.URL+"/state?x="+canary, withSecrets).wantError(t, s.URL+"/state: ", tt.block)
-		at(s.URL+"/state").wantError(t, s.URL+"/state: ", tt.not)
+		at(s.URL+"/state?x="+canary, withSecrets).wantError(t, tt.block)
+		at(s.URL+"/state").wantError(t, tt.not)
 	}
 	for _, code = range []int{204, 404} {
 		for _, blocks := range [][]attrs{nil, {withSecrets}} {

@@ -51,7 +51,8 @@ func isTLS(err error) bool {
 		ok && (op.Op == "remote error" || op.Op == "local error") // an alert, such as "bad certificate"
 }
 
-// explain makes an error for people: the place, what happened, how often.
+// explain makes an error for people: what happened, where a redirect led, how
+// often. The caller says which source it was.
 func (x *exchange) explain(ctx context.Context, err error) error {
 	if missing, ok := source.IsMissing(err); ok {
 		return missing
@@ -60,7 +61,7 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	if x.tries > 1 {
 		tries = fmt.Sprintf(" (after %d tries)", x.tries)
 	}
-	return fmt.Errorf("%s%s: %w%s", x, x.redirected(), x.reason(ctx, err), tries)
+	return fmt.Errorf("%w%s%s", x.reason(ctx, err), x.redirected(), tries)
 }
 
 func (x *exchange) reason(ctx context.Context, err error) error {

@@ -119,7 +119,7 @@ func TestTimeout(t *testing.T) {
 				<-req.Context().Done()
 			})
 			at(s.URL+"/state?x="+canary).with("timeout", cty.StringVal("50ms")).
-				wantError(t, s.URL+"/state: there was no complete answer within 50ms; timeout can be raised (after 3 tries)")
+				wantError(t, "there was no complete answer within 50ms; timeout can be raised (after 3 tries)")
 			s.wantRequests(t, 3)
 		})
 	}

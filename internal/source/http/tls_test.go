@@ -157,7 +157,7 @@ func TestHTTP2(t *testing.T) {
 	ca := (&recorder{Server: s}).trusted()
 	own := block(s.URL, ca, attrs{"bearer_token": cty.StringVal(canary)})
 	at(s.URL, own).want(t, "state")
-	at(s.URL+"/short", own).with("retry_max", cty.NumberIntVal(0)).wantError(t, s.URL+"/short: ")
+	at(s.URL+"/short", own).with("retry_max", cty.NumberIntVal(0)).wantError(t)
 }
 
 // One connection serves all reads of a run.

@@ -224,9 +224,18 @@ func TestRefusedRedirects(t *testing.T) {
 		"https://" + canary + "\x7f/":                            "not valid HTTP",
 	} {
 		to = target
-		at(s.URL+"/state", own).wantError(t, s.URL+"/state", want)
+		at(s.URL+"/state", own).wantError(t, want)
 	}
 	plain.wantRequests(t, 0)
+}
+
+// An error of another place than the one that was asked for names it.
+func TestErrorAfterRedirect(t *testing.T) {
+	broken := serve(t, func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(500) })
+	s := serve(t, func(w nethttp.ResponseWriter, req *nethttp.Request) {
+		nethttp.Redirect(w, req, broken.URL+"/x?y="+canary, 302)
+	})
+	at(s.URL).wantError(t, "the server answered 500 Internal Server Error (redirected to "+broken.URL+"/x) (after 3 tries)")
 }
 
 // A redirect from http to https is fine.
