@@ -100,10 +100,6 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// versionTimeout bounds the first call: on a Mac without developer tools, git
-// is a stub that opens a window and waits.
-const versionTimeout = 20 * time.Second
-
 var versionLine = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
 
 // checkVersion makes sure, once per run, that git is there and knows
@@ -117,7 +113,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("git cannot be run (%w); install git 2.31 or newer", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, versionTimeout)
+	limited, cancel := context.WithTimeout(ctx, r.versionTimeout)
 	defer cancel()
 	var out []byte
 	_, err := runGit(limited, scrubbed(r.environ), nil, func(stdout io.Reader) (err error) {

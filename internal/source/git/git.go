@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -74,8 +75,9 @@ type run struct {
 	environ  []string // what this process was started with, before scrubbing
 	tempDir  string   // where throw-away repositories are made; "" is the system's place
 
-	versionMu sync.Mutex
-	versionOK bool
+	versionMu      sync.Mutex
+	versionOK      bool
+	versionTimeout time.Duration // on a Mac without developer tools, git is a stub that opens a window and waits
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
@@ -87,7 +89,7 @@ type pinKey struct{ repository, ref string }
 func start(settings source.Settings) source.Open { return newRun(settings).open }
 
 func newRun(settings source.Settings) *run {
-	return &run{settings: settings, environ: os.Environ(), pins: map[pinKey]*pin{}}
+	return &run{settings: settings, environ: os.Environ(), pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

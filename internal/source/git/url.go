@@ -81,7 +81,7 @@ func parseURL(text string) (remote, error) {
 	if u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" {
 		return remote{}, errors.New("only https, http, ssh and file URLs are supported")
 	}
-	if err := checkAuthority(u); err != nil {
+	if err := checkAuthority(u, text); err != nil {
 		return remote{}, err
 	}
 	if strings.Trim(u.Path, "/") == "" {
@@ -92,7 +92,7 @@ func parseURL(text string) (remote, error) {
 	return remote{protocol: u.Scheme, address: u.String(), url: u}, nil
 }
 
-func checkAuthority(u *url.URL) error {
+func checkAuthority(u *url.URL, written string) error {
 	if err := checkHost(u.Hostname()); err != nil {
 		return err
 	}
@@ -104,8 +104,11 @@ func checkAuthority(u *url.URL) error {
 			return errors.New("the port must be a number from 1 to 65535")
 		}
 	}
-	if u.User == nil {
+	switch {
+	case u.User == nil:
 		return nil
+	case strings.Contains(u.User.Username(), "@") && !strings.Contains(written, "%40"):
+		return errors.New("the address holds two @; write the one inside the user's name as %40")
 	}
 	return checkUser(u.User.Username())
 }
@@ -143,6 +146,8 @@ func checkUser(name string) error {
 	return nil
 }
 
+var schemeName = regexp.MustCompile(`(?i)^(https?|ssh|file|git|ftps?)$`)
+
 // scpAddress is user@host:path, without a slash before the colon. An IPv6
 // address stands in brackets.
 var scpAddress = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(.+)$`)
@@ -158,6 +163,9 @@ func parseSCP(text string) (remote, error) {
 		return remote{}, errNotAnURL
 	}
 	user, host, path := m[1], m[2], m[3]
+	if schemeName.MatchString(host) {
+		return remote{}, errNotAnURL // https:host/path lacks its slashes
+	}
 	if len(host) == 1 {
 		return remote{}, errors.New("this looks like a path on another operating system; an absolute path of this one, or a URL, is required")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -26,6 +27,11 @@ type HTTPOptions struct {
 	// Before, if not nil, sees each request first, after it was recorded. It
 	// returns true when it has answered.
 	Before func(http.ResponseWriter, *http.Request) bool
+
+	// Wrap, if not nil, stands between git and the client, to damage answers.
+	Wrap func(http.ResponseWriter, *http.Request) http.ResponseWriter
+
+	IPv6 bool // listen on [::1]; skips the test where that is not possible
 }
 
 // Request is what arrived.
@@ -62,9 +68,20 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
+		if opts.Wrap != nil {
+			w = opts.Wrap(w, r)
+		}
 		repo.serveCGI(backend, opts.ProtocolV0, w, r)
 	})
 	server := httptest.NewUnstartedServer(serve)
+	if opts.IPv6 {
+		listener, err := net.Listen("tcp6", "[::1]:0")
+		if err != nil {
+			tb.Skipf("no IPv6 here: %v", err)
+		}
+		server.Listener.Close()
+		server.Listener = listener
+	}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if opts.TLS {
 		server.StartTLS()

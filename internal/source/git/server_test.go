@@ -1,0 +1,204 @@
+package git
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+// TestServers reads two files one after the other, so that the second finds
+// the trees known and the directory gone.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		repo    gittest.RepoOptions
+		http    gittest.HTTPOptions
+		warning string
+	}{
+		"plain":              {},
+		"filter off":         {repo: gittest.RepoOptions{NoFilter: true}, warning: "ignored the filter, so the whole snapshot was downloaded"},
+		"v0":                 {http: gittest.HTTPOptions{ProtocolV0: true}},
+		"v0, filter off":     {repo: gittest.RepoOptions{NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true}, warning: "ignored the filter"},
+		"no object ids":      {repo: gittest.RepoOptions{NoObjectID: true}},
+		"no object ids, v0":  {repo: gittest.RepoOptions{NoObjectID: true}, http: gittest.HTTPOptions{ProtocolV0: true}, warning: "does not send single files, so the whole snapshot was downloaded"},
+		"neither, v0":        {repo: gittest.RepoOptions{NoObjectID: true, NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true}, warning: "so the whole snapshot was downloaded"},
+		"TLS":                {http: gittest.HTTPOptions{TLS: true}},
+		"IPv6":               {http: gittest.HTTPOptions{IPv6: true, Username: "u", Password: "p"}},
+		"SHA-256, no filter": {repo: gittest.RepoOptions{SHA256: true, NoFilter: true}, warning: "ignored the filter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := gittest.NewRepo(t, c.repo)
+			commit := repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"}, gittest.File{Path: "b", Data: "two"})
+			server := gittest.HTTP(t, repo, c.http)
+			block := vars{"url": server.Origin}
+			if c.http.Password != "" {
+				block["username"], block["password"] = "u", "p"
+			}
+			if c.http.TLS {
+				block["ca_file"] = server.CAFile
+			}
+			r := newTestRun(t, nil, block)
+			for path, want := range map[string]string{"a": "one", "b": "two"} {
+				s := mustRead(t, r, place{repository: server.URL, ref: "main", path: path}, want)
+				if s.Revision != commit {
+					t.Errorf("revision %s, want %s", s.Revision, commit)
+				}
+				if got := strings.Join(s.Warnings, "\n"); c.warning == "" && got != "" || !strings.Contains(got, c.warning) {
+					t.Errorf("warnings %q, want %q", got, c.warning)
+				}
+			}
+		})
+	}
+}
+
+// Nothing can be done about a server that
+// gives out neither; the error says what else to write.
+func TestNoCommitsOverV0(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{NoObjectID: true})
+	old := repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"})
+	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "two"})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{ProtocolV0: true})
+	_, err := read(t, newTestRun(t, nil), place{repository: server.URL, ref: old, path: "a"})
+	mustFail(t, err, "set ref to a branch or tag")
+}
+
+// onSecondVisit calls do when the second fetch begins.
+func onSecondVisit(do func()) func(http.ResponseWriter, *http.Request) bool {
+	var visits atomic.Int64
+	return func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/info/refs") && visits.Add(1) == 2 {
+			do()
+		}
+		return false
+	}
+}
+
+func TestRefMovesBetweenTheFetches(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	first := repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: onSecondVisit(func() {
+		repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "two"})
+	})})
+	if s := mustRead(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "a"}, "one"); s.Revision != first {
+		t.Errorf("revision %s, want %s", s.Revision, first)
+	}
+}
+
+func rewrite(repo *gittest.Repo, files ...gittest.File) {
+	repo.Git("update-ref", "-d", "refs/heads/main")
+	repo.Commit("refs/heads/main", files...)
+	repo.Git("gc", "-q", "--prune=now")
+}
+
+// After a forced push and a collection of what is not reachable any more, the
+// blob of the first list is gone; the second try reads the new commit.
+func TestForcedPushBetweenTheFetches(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: onSecondVisit(func() {
+		rewrite(repo, gittest.File{Path: "a", Data: "two"})
+	})})
+	s := mustRead(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "a"}, "two")
+	if tip := repo.Git("rev-parse", "main"); s.Revision != tip || len(s.Warnings) != 0 {
+		t.Errorf("revision %s, want %s; warnings %q, want none", s.Revision, tip, s.Warnings)
+	}
+	if n := len(server.Requests()); n != 10 {
+		t.Errorf("%d requests; want both fetches, and once more", n)
+	}
+}
+
+func TestForcedPushBetweenTwoReads(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"}, gittest.File{Path: "b", Data: "bee"})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	r := newTestRun(t, nil)
+	mustRead(t, r, place{repository: server.URL, ref: "main", path: "a"}, "one")
+	rewrite(repo, gittest.File{Path: "b", Data: "new"})
+	mustRead(t, r, place{repository: server.URL, ref: "main", path: "b"}, "new")
+	_, err := read(t, r, place{repository: server.URL, ref: "main", path: "a"})
+	mustFail(t, err, "holds no file a")
+}
+
+// damaged passes the first bytes on and then does something else.
+type damaged struct {
+	http.ResponseWriter
+	left int
+	then func(p []byte)
+}
+
+func (d *damaged) Write(p []byte) (int, error) {
+	if len(p) > d.left {
+		p = append([]byte(nil), p...)
+		d.then(p[d.left:])
+	}
+	d.left = max(0, d.left-len(p))
+	return d.ResponseWriter.Write(p)
+}
+
+func TestDamagedAnswers(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: noise(1, 100_000)})
+	for name, then := range map[string]func(p []byte){
+		"dies in the middle": func([]byte) { panic(http.ErrAbortHandler) },
+		"corrupt pack": func(p []byte) {
+			for i := range p {
+				p[i] ^= 0x55
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var broken atomic.Bool
+			broken.Store(true)
+			server := gittest.HTTP(t, repo, gittest.HTTPOptions{Wrap: func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+				if !broken.Load() {
+					return w
+				}
+				return &damaged{ResponseWriter: w, left: 30_000, then: then}
+			}})
+			r := newTestRun(t, nil)
+			_, err := read(t, r, place{repository: server.URL, path: "a"})
+			mustFail(t, err, "git repository "+server.URL, "git said")
+			mustNotBeMissing(t, err)
+
+			broken.Store(false) // an error is not remembered
+			mustRead(t, r, place{repository: server.URL, path: "a"}, noise(1, 100_000))
+		})
+	}
+}
+
+func TestStallingServer(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: gittest.Stall})
+	r := newTestRun(t, nil)
+	r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME=1") // instead of 30 seconds; the limit is ours
+	_, err := read(t, r, place{repository: server.URL, path: "a"})
+	mustFail(t, err, "the server stopped sending")
+}
+
+func TestServerText(t *testing.T) {
+	t.Parallel()
+	server := gittest.HTTP(t, gittest.NewRepo(t, gittest.RepoOptions{}), gittest.HTTPOptions{
+		Before: func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte("\x1b[2Jno\x07 such " + strings.Repeat("thing ", 1000)))
+			return true
+		}})
+	_, err := read(t, newTestRun(t, nil), place{repository: server.URL, path: "a"})
+	mustFail(t, err, "there is no such repository, or it is not public")
+	if len(err.Error()) > 2000 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
+	}
+	mustNotBeMissing(t, err)
+}
