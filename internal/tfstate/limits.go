@@ -34,6 +34,10 @@ const (
 	// attributes in it, takes a tenth of it.
 	maxVacant = 100_000_000
 
+	// absentCost is what an absent attribute adds to the weight of its type: it takes
+	// memory and time like fifty comparisons. Terraform writes all attributes.
+	absentCost = 50
+
 	// maxNumberText is the longest text of a number, in bytes, and maxExponent its
 	// largest power of ten. Written out, 10^600000000 takes gigabytes and minutes,
 	// in whoever prints the value; the longest number a configuration has needed so
@@ -66,10 +70,10 @@ func parseNumber(text string) (cty.Value, error) {
 	return v, nil
 }
 
-// charge accounts for a value of type ty that the file has nothing to say about.
-// Each collection around it compares its type with others again.
-func (d *decoder) charge(ty cty.Type) error {
-	if d.vacant += weight(ty) * d.depth; d.vacant > maxVacant {
+// charge accounts for a value that the file has nothing to say about. Each
+// collection around it compares its type with others again.
+func (d *decoder) charge(weight int) error {
+	if d.vacant += weight * d.depth; d.vacant > maxVacant {
 		return errors.New("its type is too large for all the nulls and empty collections in it")
 	}
 	return nil

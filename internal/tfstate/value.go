@@ -45,7 +45,7 @@ func (d *decoder) value(ty cty.Type) (cty.Value, error) {
 	defer func() { d.depth-- }()
 	switch {
 	case token == nil:
-		return cty.NullVal(ty), d.charge(ty)
+		return cty.NullVal(ty), d.charge(weight(ty))
 	case ty.IsPrimitiveType():
 		return scalar(token, ty)
 	case ty == cty.DynamicPseudoType:
@@ -110,7 +110,7 @@ func (d *decoder) elements(token json.Token, ty cty.Type) (cty.Value, error) {
 	}
 	_, _ = d.json.Token()
 	if len(values) == 0 {
-		return empty(ty), d.charge(ty)
+		return empty(ty), d.charge(weight(ty))
 	}
 	mixed := element.HasDynamicTypes() && !cty.CanListVal(values)
 	switch {
@@ -177,7 +177,7 @@ func (d *decoder) mapping(token json.Token, ty cty.Type) (cty.Value, error) {
 	}
 	_, _ = d.json.Token()
 	if len(values) == 0 {
-		return empty(ty), d.charge(ty)
+		return empty(ty), d.charge(weight(ty))
 	}
 	if element.HasDynamicTypes() && !cty.CanMapVal(values) {
 		return cty.NilVal, errMixed
@@ -208,7 +208,7 @@ func (d *decoder) object(token json.Token, types map[string]cty.Type) (cty.Value
 		if _, ok := values[name]; ok {
 			continue
 		}
-		if err := d.charge(ty); err != nil {
+		if err := d.charge(absentCost + weight(ty)); err != nil {
 			return cty.NilVal, err
 		}
 		values[name] = cty.NullVal(ty)

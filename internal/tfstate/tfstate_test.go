@@ -1,0 +1,119 @@
+package tfstate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+func TestNotAState(t *testing.T) {
+	for file, want := range map[string]string{
+		"":                     "not a state file: it is empty",
+		" \n":                  "not a state file: it is empty",
+		"c4n4ry":               "not a state file: it is not JSON at byte 1",
+		"\xef\xbb\xbf{}":       "not JSON at byte 1",
+		`{"version":4,"c4n4ry`: "its JSON ends too early",
+		`{"version":4} c4n4ry`: "not JSON at byte 15",
+		`null`:                 `it has no "version"`,
+		`[4]`:                  "it is not a JSON object",
+		`"c4n4ry"`:             "it is not a JSON object",
+		`{"serial":"c4n4ry"}`:  `it has no "version"`,
+		`{"version":"c4n4ry"}`: `its "version" is not a whole number`,
+		`{"version":4.5}`:      `its "version" is not a whole number`,
+		`{"version":0}`:        "there is no format version 0",
+		`{"version":-1}`:       "there is no format version -1",
+		`{"version":5}`:        "this is a state in a format (version 5) that this release can't read",
+		`{"version":5,"outputs":[],"terraform_version":"2.0"}`: `(version 5), written by version "2.0" of Terraform or OpenTofu, that this`,
+
+		`{"version":4,"serial":-1}`:                                              "serial is negative",
+		`{"version":4,"serial":1234.5}`:                                          `"serial" can't be a JSON number of this kind`,
+		`{"version":4,"serial":99999999999999999999}`:                            `"serial" can't be a JSON number of this kind`,
+		`{"version":4,"lineage":["c4n4ry"]}`:                                     `"lineage" can't be a JSON array`,
+		`{"version":4,"outputs":"c4n4ry"}`:                                       `"outputs" are not in the form`,
+		`{"version":4,"outputs":{"a":"c4n4ry"}}`:                                 `output "a": it is not a JSON object`,
+		`{"version":4,"outputs":{"a":{"sensitive":"1"}}}`:                        `output "a": "sensitive" can't be a JSON string`,
+		`{"version":3,"modules":{"c4n4ry":1}}`:                                   `"modules" are not in the form`,
+		`{"version":1,"modules":[{"path":["root"],"outputs":{"a":["c4n4ry"]}}]}`: `output "a": in format version 1 it must be a string`,
+		`{"version":3,"modules":[{"path":["root"],"outputs":{"a":"c4n4ry"}}]}`:   `output "a": it is not a JSON object`,
+
+		`{"version":4,"resources":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}": "nested more than 10000 deep",
+	} {
+		_, err := Parse([]byte(file))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c4n4ry") {
+			t.Errorf("%.80s: got %v, want %q", file, err, want)
+		}
+	}
+}
+
+func TestOddButLegal(t *testing.T) {
+	for file, want := range map[string]cty.Value{
+		// Keys of other formats, and keys of any, mean nothing.
+		`{"version":4,"modules":7,"x":[],"outputs":{"a":{"value":"v","type":"string","x":1}}}`:  cty.StringVal("v"),
+		`{"version":3,"outputs":7,"modules":[{"path":["root"],"outputs":{"a":{"value":"v"}}}]}`: cty.StringVal("v"),
+		// The last of several wins.
+		`{"version":4,"outputs":{"a":{"value":1,"type":"number"},"a":{"value":2,"type":"number"}}}`:                                 cty.NumberIntVal(2),
+		`{"version":4,"outputs":{"a":{"value":{"k":1,"k":2},"type":["map","number"]}}}`:                                             cty.MapVal(map[string]cty.Value{"k": cty.NumberIntVal(2)}),
+		`{"version":3,"modules":[{"path":["root"],"outputs":{"a":{"value":"x"}}},{"path":["root"],"outputs":{"a":{"value":"y"}}}]}`: cty.StringVal("y"),
+		// Composed and decomposed letters are one key, and one text.
+		`{"version":4,"outputs":{"a":{"value":{"e\u0301":"u\u0308","é":"ü"},"type":["map","string"]}}}`: cty.MapVal(map[string]cty.Value{"é": cty.StringVal("ü")}),
+		// What isn't UTF-8 is replaced, as encoding/json does for Terraform.
+		"{\"version\":4,\"outputs\":{\"a\":{\"value\":\"\xff\",\"type\":\"string\"}}}": cty.StringVal("\ufffd"),
+		// Format 2 reads as format 3.
+		`{"version":2,"modules":[{"path":["root"],"outputs":{"a":{"value":["x","y"],"type":"list"}}}]}`: cty.ListVal([]cty.Value{cty.StringVal("x"), cty.StringVal("y")}),
+		`{"version":3,"modules":[{"path":["root"],"outputs":{"a":{"value":[["x"],["y"]]}}}]}`: cty.ListVal([]cty.Value{
+			cty.ListVal([]cty.Value{cty.StringVal("x")}), cty.ListVal([]cty.Value{cty.StringVal("y")}),
+		}),
+		`{"version":3,"modules":[{"path":["root"],"outputs":{"a":{"value":null}}}]}`:                                         cty.NullVal(cty.DynamicPseudoType),
+		`{"version":3,"modules":[{"path":["root"],"outputs":{"a":{"value":9007199254740993}}}]}`:                             cty.NumberIntVal(9007199254740993),
+		`{"version":3,"modules":[{"path":["root","b"],"outputs":{"a":7}},{"path":["root"],"outputs":{"a":{"value":true}}}]}`: cty.True,
+	} {
+		s, err := Parse([]byte(file))
+		if err != nil {
+			t.Errorf("%.80s: %v", file, err)
+			continue
+		}
+		if got, err := s.Outputs["a"].Value(); err != nil || !got.RawEquals(want) {
+			t.Errorf("%.80s: got %#v, %v", file, got, err)
+		}
+	}
+}
+
+// One output that can't be used is no reason to refuse the others.
+func TestValueIsDecodedLazily(t *testing.T) {
+	s, err := Parse([]byte(`{"version":4,"outputs":{"good":{"value":"v","type":"string"},"bad":{"value":"v"},"worse":{"type":"string"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.Outputs["good"].Value(); err != nil || v != cty.StringVal("v") {
+		t.Errorf("got %#v, %v", v, err)
+	}
+	for name, want := range map[string]string{"bad": `output "bad": it has no type`, "worse": `output "worse": it has no value`} {
+		if _, err := s.Outputs[name].Value(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestLongAndOddNames(t *testing.T) {
+	for _, name := range []string{strings.Repeat("日本", 5000), "a\x1b[31m\nb", "\xff\xfe", strings.Repeat("\xff", 5000), ""} {
+		_, err := Output{name: name}.Value()
+		if err == nil || len(err.Error()) > 700 || strings.ContainsAny(err.Error(), "\x1b\n") || !utf8.ValidString(err.Error()) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A large string comes through whole.
+func TestBigString(t *testing.T) {
+	want := strings.Repeat("0123456789abcde\n", 128<<10)
+	s, err := Parse(fmt.Appendf(nil, `{"version":4,"outputs":{"a":{"value":%q,"type":"string"}}}`, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Outputs["a"].Value(); err != nil || got.AsString() != want {
+		t.Errorf("got %v", err)
+	}
+}
