@@ -1,0 +1,91 @@
+package pbkdf2_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+)
+
+func attrs(kv ...any) map[string]cty.Value {
+	out := map[string]cty.Value{}
+	for i := 0; i < len(kv); i += 2 {
+		switch v := kv[i+1].(type) {
+		case string:
+			out[kv[i].(string)] = cty.StringVal(v)
+		case int:
+			out[kv[i].(string)] = cty.NumberIntVal(int64(v))
+		case float64:
+			out[kv[i].(string)] = cty.NumberFloatVal(v)
+		}
+	}
+	return out
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	const secret = "canary passphrase"
+	encryptiontest.KeyProvider{
+		Block: pbkdf2.Block(),
+		Attrs: attrs("passphrase", secret, "iterations", 200000, "max_iterations", 200000),
+		Other: attrs("passphrase", "another passphrase"),
+		Bad: []map[string]cty.Value{
+			attrs(),
+			attrs("passphrase", "canary short"),
+			attrs("passphrase", secret, "chain", "key_provider.static.x"),
+			attrs("passphrase", secret, "iterations", 199999),
+			attrs("passphrase", secret, "iterations", 200000.5),
+			attrs("passphrase", secret, "key_length", 0),
+			attrs("passphrase", secret, "key_length", -1),
+			attrs("passphrase", secret, "key_length", 1025),
+			attrs("passphrase", secret, "salt_length", 0),
+			attrs("passphrase", secret, "hash_function", "md5"),
+			attrs("passphrase", secret, "hash_function", "SHA512"),
+			attrs("passphrase", secret, "max_iterations", 0),
+			attrs("chain", "not an address"),
+		},
+		Secrets: []string{"canary"},
+	}.Run(t)
+}
+
+func TestSuiteWithChain(t *testing.T) {
+	t.Parallel()
+	encryptiontest.KeyProvider{
+		Block: pbkdf2.Block(),
+		Attrs: attrs("chain", "key_provider.static.a", "iterations", 200000, "max_iterations", 200000),
+		Other: attrs("chain", "key_provider.static.b"),
+		Bad:   []map[string]cty.Value{attrs("chain", "key_provider.static.short")},
+		Keys: func(_ context.Context, address string) ([]byte, error) {
+			switch address {
+			case "key_provider.static.a":
+				return []byte("the upstream key"), nil
+			case "key_provider.static.b":
+				return []byte("another upstream key"), nil
+			}
+			return []byte("short"), nil
+		},
+	}.Run(t)
+}
+
+// BenchmarkKey derives a key with the parameters that OpenTofu writes by default.
+func BenchmarkKey(b *testing.B) {
+	block := pbkdf2.Block()
+	values, err := config.NewEntry("key_provider.pbkdf2.x", block.Table, attrs("passphrase", "sixteen bytes or more")).Decode(block.Table, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	provider, err := block.Build(values)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		_, err := provider.Key(b.Context(), nil, []byte(`{"salt":"AAAAAAAAAAAAAAAAAAAAAA==","iterations":600000,"hash_function":"sha512","key_length":32}`))
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package aesgcm_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+)
+
+func keys(length int, fill byte) encryption.Keys {
+	return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, length), nil }
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	address := cty.StringVal("key_provider.static.k")
+	numbers := func(n ...float64) cty.Value {
+		out := make([]cty.Value, len(n))
+		for i := range n {
+			out[i] = cty.NumberFloatVal(n[i])
+		}
+		return cty.ListVal(out)
+	}
+	for _, length := range []int{16, 24, 32} {
+		encryptiontest.Method{
+			Block: aesgcm.Block(),
+			Attrs: map[string]cty.Value{"keys": address, "aad": numbers(0, 7, 255)},
+			Bad: []map[string]cty.Value{
+				{},
+				{"keys": cty.StringVal("not an address")},
+				{"keys": address, "aad": numbers(256)},
+				{"keys": address, "aad": numbers(-1)},
+				{"keys": address, "aad": numbers(0.5)},
+				{"keys": address, "aad": cty.StringVal("text")},
+			},
+			Keys:  keys(length, 1),
+			Other: keys(length, 2),
+		}.Run(t)
+	}
+}
+
+func TestKeyLength(t *testing.T) {
+	t.Parallel()
+	block := aesgcm.Block()
+	values, err := config.NewEntry("method.aes_gcm.m", block.Table, map[string]cty.Value{"keys": cty.StringVal("key_provider.static.k")}).Decode(block.Table, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	method, err := block.Build(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []int{0, 1, 15, 17, 31, 33, 64} {
+		_, err := method.Decrypt(t.Context(), keys(length, 1), make([]byte, 64))
+		if err == nil || !strings.Contains(err.Error(), "16, 24 or 32") {
+			t.Errorf("%d bytes: got %v", length, err)
+		}
+	}
+}
