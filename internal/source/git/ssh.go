@@ -16,7 +16,7 @@ const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInte
 func (r *run) sshCommand(ctx context.Context, a *access) (string, error) {
 	options := ""
 	if a.sshKeyFile != "" {
-		options += " -i " + shellQuote(sshPath(a.sshKeyFile)) + " -o IdentitiesOnly=yes"
+		options += identity(filepath.ToSlash(a.sshKeyFile)) + " -o IdentitiesOnly=yes"
 	}
 	if a.hostKeys != "" {
 		options += " -o StrictHostKeyChecking=" + a.hostKeys
@@ -57,9 +57,14 @@ func (r *run) usersSSH(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// sshPath writes a path so that ssh_config(5) IdentityFile means exactly it.
-func sshPath(path string) string {
-	return strings.ReplaceAll(filepath.ToSlash(path), "%", "%%")
+// identity names the key. ssh replaces %h and the like in it, and %% by %; but
+// -i looks for the file before that, so such a path needs the other spelling,
+// which is quoted as in ssh_config(5).
+func identity(path string) string {
+	if !strings.Contains(path, "%") {
+		return " -i " + shellQuote(path)
+	}
+	return " -o " + shellQuote(`IdentityFile="`+strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`).Replace(path)+`"`)
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,225 @@
+package git
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+// sshRun uses the ssh command that a user would have configured to trust the
+// hosts of the file.
+func sshRun(t *testing.T, server *gittest.SSHServer, knownHosts string, env vars, blocks ...vars) *run {
+	t.Helper()
+	r := newTestRun(t, env, blocks...)
+	r.environ = append(r.environ, "GIT_SSH_COMMAND="+server.Command(knownHosts))
+	return r
+}
+
+func sshOrigin(server *gittest.SSHServer) string { return "ssh://" + server.Host + ":" + server.Port }
+
+func TestSSH(t *testing.T) {
+	t.Parallel()
+	repo := stateRepo(t)
+	server := gittest.SSH(t, repo)
+	origin := sshOrigin(server)
+	at := place{repository: server.URL, ref: "main", path: "s"}
+	withKey := vars{"url": origin, "ssh_private_key_file": server.KeyFile}
+
+	t.Run("key of the block", func(t *testing.T) {
+		before := server.Connections()
+		r := sshRun(t, server, server.KnownHosts, nil, withKey)
+		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 0 {
+			t.Errorf("warnings %q", s.Warnings)
+		}
+		if n := server.Connections() - before; n != 2 {
+			t.Errorf("%d connections, want 2", n)
+		}
+	})
+	t.Run("SSH_PRIVATE_KEY fills the block", func(t *testing.T) {
+		mustRead(t, sshRun(t, server, server.KnownHosts, vars{"SSH_PRIVATE_KEY": server.KeyFile}, vars{"url": origin}), at, "state")
+	})
+	t.Run("SSH_PRIVATE_KEY without a block", func(t *testing.T) {
+		before := server.Connections()
+		_, err := read(t, sshRun(t, server, server.KnownHosts, vars{"SSH_PRIVATE_KEY": server.KeyFile}), at)
+		mustFail(t, err, "SSH_PRIVATE_KEY is set, but nothing says that it is meant for "+origin, `url = "`+origin+`/"`)
+		if server.Connections() != before {
+			t.Error("the server was asked all the same")
+		}
+	})
+	t.Run("missing file", func(t *testing.T) {
+		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, withKey), place{repository: server.URL, path: "none"})
+		if m, ok := source.IsMissing(err); !ok || !m.CredentialsSent {
+			t.Errorf("%v; want a MissingError, with credentials", err)
+		}
+	})
+	t.Run("no key", func(t *testing.T) {
+		_, err := read(t, sshRun(t, server, server.KnownHosts, nil), at)
+		mustFail(t, err, "the ssh server accepted no key")
+	})
+	t.Run("key with a passphrase", func(t *testing.T) {
+		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": origin, "ssh_private_key_file": gittest.ProtectedKey(t)}), at)
+		mustFail(t, err, "the ssh server accepted no key")
+	})
+	t.Run("unknown host", func(t *testing.T) {
+		_, err := read(t, sshRun(t, server, filepath.Join(t.TempDir(), "none"), nil, withKey), at)
+		mustFail(t, err, "does not trust the server's host key")
+	})
+	t.Run("changed host key", func(t *testing.T) {
+		for _, checking := range []string{"", "yes", "accept-new"} {
+			block := with(withKey, vars{})
+			if checking != "" {
+				block["strict_host_key_checking"] = checking
+			}
+			_, err := read(t, sshRun(t, server, server.OtherHostKey(t), nil, block), at)
+			mustFail(t, err, "does not trust the server's host key", "HOST IDENTIFICATION HAS CHANGED")
+		}
+	})
+	t.Run("accept-new", func(t *testing.T) {
+		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), nil, with(withKey, vars{"strict_host_key_checking": "accept-new"}))
+		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 0 {
+			t.Errorf("warnings %q", s.Warnings)
+		}
+	})
+	t.Run("StrictHostKeyChecking=no", func(t *testing.T) {
+		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"}, withKey)
+		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {
+			t.Errorf("warnings %q", s.Warnings)
+		}
+	})
+	t.Run("StrictHostKeyChecking=no without a block", func(t *testing.T) {
+		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"})
+		_, err := read(t, r, at)
+		mustFail(t, err, "does not trust the server's host key")
+	})
+	t.Run("strict_host_key_checking of another word", func(t *testing.T) {
+		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, with(withKey, vars{"strict_host_key_checking": "maybe -o ProxyCommand=x"})), at)
+		mustFail(t, err, `"yes", "accept-new" or "no" is required`)
+	})
+	t.Run("another path of the server", func(t *testing.T) {
+		r := sshRun(t, server, server.KnownHosts, nil, vars{"url": origin + "/other", "ssh_private_key_file": server.KeyFile})
+		_, err := read(t, r, at)
+		mustFail(t, err, "the ssh server accepted no key")
+	})
+}
+
+// A path may hold what a shell, or ssh itself, takes for something else.
+func TestSSHKeyPaths(t *testing.T) {
+	t.Parallel()
+	server := gittest.SSH(t, stateRepo(t))
+	key, err := os.ReadFile(server.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"with space", "it's", `dou"ble`, "$(touch pwned)", "`x`", "%h%%d", "-dash", `back\slash`, "semi;colon", "$HOME"} {
+		t.Run(name, func(t *testing.T) {
+			if runtime.GOOS == "windows" && strings.ContainsAny(name, `"\`) {
+				t.Skip("Windows has no such names")
+			}
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, key, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": path})
+			mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
+		})
+	}
+	for path, words := range map[string]string{
+		"-----BEGIN OPENSSH PRIVATE KEY-----\n" + canary: "not its content",
+		"/nonexistent/" + canary:                         "the file cannot be read",
+		"/etc":                                           "not a regular file",
+	} {
+		r := sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": path})
+		_, err := read(t, r, place{repository: server.URL, path: "s"})
+		mustFail(t, err, "credentials.git[0].ssh_private_key_file: ", words)
+		mustNotHold(t, "the error", err.Error(), canary)
+	}
+	braces := filepath.Join(t.TempDir(), "${x}")
+	if err := os.WriteFile(braces, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": braces}), place{repository: server.URL, path: "s"})
+	mustFail(t, err, "for a variable")
+}
+
+// TestWhichSSH: whatever the user has set up is what runs; without that, ssh
+// runs so that it never asks.
+func TestWhichSSH(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-ins for ssh are shell scripts")
+	}
+	server := gittest.SSH(t, stateRepo(t))
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := strings.TrimPrefix(server.Command(server.KnownHosts), "ssh ")
+	standIn := func(t *testing.T) (program, log string) {
+		dir := t.TempDir()
+		program, log = filepath.Join(dir, "ssh"), filepath.Join(dir, "log")
+		script := "#!/bin/sh\nprintf '%s ' \"$@\" >> '" + log + "'\nexec " + ssh + " " + options + " \"$@\"\n"
+		if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return program, log
+	}
+	block := vars{"url": sshOrigin(server), "ssh_private_key_file": server.KeyFile, "strict_host_key_checking": "yes"}
+	for name, environ := range map[string]func(t *testing.T, program string) []string{
+		"GIT_SSH_COMMAND": func(_ *testing.T, program string) []string {
+			return []string{"GIT_SSH_COMMAND='" + program + "' -o User=git", "GIT_SSH=/nonexistent"}
+		},
+		"GIT_SSH": func(_ *testing.T, program string) []string { return []string{"GIT_SSH=" + program} },
+		"core.sshCommand": func(t *testing.T, program string) []string {
+			home := t.TempDir()
+			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+program+" -o User=git\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return []string{"HOME=" + home, "GIT_SSH=/nonexistent"}
+		},
+		"ssh of PATH": func(_ *testing.T, program string) []string {
+			return []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, log := standIn(t)
+			r := newTestRun(t, nil, block)
+			r.environ = append(r.environ, environ(t, program)...)
+			mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
+			text, _ := os.ReadFile(log)
+			for _, want := range []string{"-i " + server.KeyFile, "IdentitiesOnly=yes", "StrictHostKeyChecking=yes"} {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("ssh was not given %q: %s", want, text)
+				}
+			}
+			if ours := strings.Contains(string(text), "BatchMode=yes"); ours != (name == "ssh of PATH") {
+				t.Errorf("BatchMode=yes among the arguments: %v: %s", ours, text)
+			}
+		})
+	}
+	t.Run("nothing to add", func(t *testing.T) {
+		r := newTestRun(t, nil)
+		r.environ = append(r.environ, "GIT_SSH_COMMAND=x")
+		if command, err := r.sshCommand(t.Context(), &access{}); command != "" || err != nil {
+			t.Errorf("the user's command is replaced by %q, %v", command, err)
+		}
+	})
+}
+
+// TestSCPAddress runs with a Host alias in place of the port, for which the
+// short form has no place.
+func TestSCPAddress(t *testing.T) {
+	t.Parallel()
+	server := gittest.SSH(t, stateRepo(t))
+	r := newTestRun(t, nil, vars{"url": "ssh://git.example.invalid/acme", "ssh_private_key_file": server.KeyFile})
+	r.environ = append(r.environ, "GIT_SSH_COMMAND="+server.Command(server.KnownHosts)+" -o HostName="+server.Host+" -p "+server.Port)
+	mustRead(t, r, place{repository: "git@git.example.invalid:acme/infra.git", path: "s"}, "state")
+	// 2222 is a folder, which the block does not cover; its key is not offered.
+	_, err := read(t, r, place{repository: "git@git.example.invalid:2222/acme/infra.git", path: "s"})
+	mustFail(t, err, "the ssh server accepted no key")
+}
