@@ -141,8 +141,8 @@ func TestResourcesCostNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	if got := parse(withResources(16 << 20)); got > 64<<10 {
-		t.Errorf("allocated %d bytes for a file with 16 MiB of resources", got)
+	if got := parse(withResources(4 << 20)); got > 64<<10 {
+		t.Errorf("allocated %d bytes for a file with 4 MiB of resources", got)
 	}
 }
 

@@ -30,9 +30,9 @@ const (
 	// attributes in one output. Elsewhere the value is as large as its type, and the
 	// size of the file is bound enough; but a megabyte of type for the elements of a list,
 	// with another megabyte of "{}" in it, would make 10^10 nulls. What the limit
-	// allows takes seconds; a list of 100,000 objects, each with a null object of fifty
-	// attributes in it, takes a tenth of it.
-	maxVacant = 100_000_000
+	// allows takes about a second; a list of 100,000 objects, each with a null object of fifty
+	// attributes in it, takes a third of it.
+	maxVacant = 50_000_000
 
 	// absentCost is what an absent attribute adds to the weight of its type: it takes
 	// memory and time like fifty comparisons. Terraform writes all attributes.
