@@ -25,6 +25,16 @@ key_provider "pbkdf2" "main" {
 	passphrase = "correct-horse-battery-staple"
 	exportable = true
 }
+key_provider "pbkdf2" "documented" {
+	passphrase = "correct horse battery staple"
+	exportable = true
+}
+key_provider "pbkdf2" "documented_sha256" {
+	passphrase    = "correct horse battery staple"
+	iterations    = 200000
+	hash_function = "sha256"
+	exportable    = true
+}
 key_provider "pbkdf2" "small" {
 	passphrase = "correct-horse-battery-staple"
 	key_length = 8
@@ -39,8 +49,9 @@ key_provider "pbkdf2" "on_pbkdf2" {
 	exportable = true
 }`
 
-// The vectors of the documentation. They were computed with Python's
-// hashlib.pbkdf2_hmac and an HKDF written after RFC 5869 with its hmac module.
+// The last four are the vectors of the documentation. All were computed with
+// other programs: Python's hashlib.pbkdf2_hmac, and an HKDF written after RFC
+// 5869 with its hmac module.
 var derivedKeys = []struct {
 	keyProvider, info, salt, wrapped, key string
 	length                                int
@@ -51,6 +62,10 @@ var derivedKeys = []struct {
 	{"key_provider.pbkdf2.main", "backup", "0123456789abcdef", "", "f3b510843b680515468a436243e00df0f1561911e5fe9e910576992a059b8b6e", 32},
 	{"key_provider.pbkdf2.main", "backup", "", `{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":200000,"hash_function":"sha256","key_length":16}`, "1e953ddf15bce7cc74d9716012cc43d328be0b73ca87eaf0a6ff78194c1c0c94", 32},
 	{"key_provider.pbkdf2.chained", "backup", "0123456789abcdef", "", "9a221be1a387a698d24f4886e640280c030d9a4c7e028cb871990312619327a3", 32},
+	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219", 32},
+	{"key_provider.static.root", "signing", "", "", "870f87635baa3bff5e2d7eed5a4fcd08", 16},
+	{"key_provider.pbkdf2.documented", "backup", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", "", "97688685156a8b1c2ef6501a71d04c56f208df9ae825be1204771e0d2b9c1111", 32},
+	{"key_provider.pbkdf2.documented_sha256", "backup", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", "", "dd806e52e30dd72a14e599bc923f404885ec935bcf729c0dd2056a7676fa77ad", 32},
 }
 
 func TestDeriveKey(t *testing.T) {

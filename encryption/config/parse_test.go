@@ -317,6 +317,19 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// Every function is listed in the documentation, and nothing else is.
+func TestFunctionsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../templates/index.md.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := "`" + strings.Join(config.Functions(), "`, `") + "`."
+	if !strings.Contains(strings.ReplaceAll(string(page), "\n", " "), list) {
+		t.Errorf("templates/index.md.tmpl does not list %s", list)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(`key_provider "pbkdf2" "k" { passphrase = "x" }`)
 	f.Add(`{"method": {"aes_gcm": {"m": {"keys": "${key_provider.pbkdf2.k}", "aad": [1]}}}}`)
