@@ -38,6 +38,11 @@ const (
 	// memory and time like fifty comparisons. Terraform writes all attributes.
 	absentCost = 50
 
+	// maxAlike bounds how often elements of sets in one output are compared because
+	// they have the same hash. cty hashes ten digits of a number, so that a hundred
+	// thousand longer ones would take half an hour; this many take two seconds.
+	maxAlike = 5_000_000
+
 	// maxNumberText is the longest text of a number, in bytes, and maxExponent its
 	// largest power of ten. Written out, 10^600000000 takes gigabytes and minutes,
 	// in whoever prints the value; the longest number a configuration has needed so
@@ -77,6 +82,19 @@ func (d *decoder) charge(weight int) error {
 		return errors.New("its type is too large for all the nulls and empty collections in it")
 	}
 	return nil
+}
+
+// set makes a set that isn't empty.
+func (d *decoder) set(values []cty.Value) (cty.Value, error) {
+	sameHash := make(map[int]int, len(values))
+	for _, v := range values {
+		hash := v.Hash()
+		if d.alike += sameHash[hash]; d.alike > maxAlike {
+			return cty.NilVal, errors.New("too many elements of its sets are alike")
+		}
+		sameHash[hash]++
+	}
+	return cty.SetVal(values), nil
 }
 
 // weight is the number of types that make up ty.

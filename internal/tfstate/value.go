@@ -20,6 +20,7 @@ type decoder struct {
 	wrappers  int  // of dynamic values, around this one
 	depth     int  // of the value being read, within the output
 	vacant    int  // spent so far of maxVacant
+	alike     int  // spent so far of maxAlike
 
 	json *json.Decoder
 }
@@ -117,7 +118,7 @@ func (d *decoder) elements(token json.Token, ty cty.Type) (cty.Value, error) {
 	case mixed:
 		return cty.NilVal, errMixed
 	case ty.IsSetType():
-		return cty.SetVal(values), nil
+		return d.set(values)
 	default:
 		return cty.ListVal(values), nil
 	}

@@ -139,3 +139,14 @@ func TestSmallFilesWithMuchWork(t *testing.T) {
 		}
 	}
 }
+
+func TestSetOfAlikeNumbers(t *testing.T) {
+	var numbers strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&numbers, "%d,", 1_000_000_000_000_000+i)
+	}
+	_, err := value(false, `["set","number"]`, "["+numbers.String()+"1]")
+	if err == nil || !strings.Contains(err.Error(), "too many elements of its sets are alike") {
+		t.Errorf("got %v", err)
+	}
+}
