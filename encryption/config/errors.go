@@ -35,13 +35,17 @@ func didYouMean(name string, attrs []Attr) string {
 	return Suggest(name, names)
 }
 
-// Suggest returns ". Did you mean …?" when one of candidates is close to name,
-// and "" otherwise.
+// Suggest returns ". Did you mean …?" with the candidate nearest to name, and
+// "" when none is near.
 func Suggest(name string, candidates []string) string {
+	nearest, best := "", 3
 	for _, c := range candidates {
-		if levenshtein.Distance(strings.ToLower(name), c, nil) < 3 {
-			return `. Did you mean "` + c + `"?`
+		if d := levenshtein.Distance(strings.ToLower(name), c, nil); d < best {
+			nearest, best = c, d
 		}
 	}
-	return ""
+	if nearest == "" {
+		return ""
+	}
+	return `. Did you mean "` + nearest + `"?`
 }

@@ -87,13 +87,3 @@ func atMostOne(f field) field {
 func many(t config.Table, extra []field) field {
 	return block(t.Name, t.Doc, append(extra, fields(t.Attrs)...))
 }
-
-// source returns the kind of source called name.
-func (c catalog) source(name string) source.Kind {
-	for _, kind := range c.sources {
-		if kind.Name == name {
-			return kind
-		}
-	}
-	return source.Kind{}
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
@@ -240,9 +239,4 @@ func isTrue(object cty.Value, name string, otherwise bool) bool {
 		return otherwise
 	}
 	return v.True()
-}
-
-// notKnown returns the names of those attributes that are not wholly known.
-func notKnown(object cty.Value, names ...string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return object.GetAttr(name).IsWhollyKnown() })
 }

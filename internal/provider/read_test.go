@@ -1,0 +1,340 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+)
+
+// memory is a source whose files are held by the test.
+type memory struct {
+	files   map[string][]byte // :: path → file
+	fetches atomic.Int64
+}
+
+func (m *memory) kind() source.Kind {
+	return source.Kind{
+		Table: config.Table{Name: "memory", Doc: "Memory.", Attrs: []config.Attr{{Name: "path", Type: cty.String, Required: true, Doc: "A path."}}},
+		Start: func(source.Settings) source.Open {
+			return func(r source.Request) (source.Source, error) { return memoryFile{m, r.String("path")}, nil }
+		},
+	}
+}
+
+type memoryFile struct {
+	memory *memory
+	path   string
+}
+
+func (f memoryFile) String() string { return "memory " + f.path }
+
+func (f memoryFile) Fetch(context.Context) (*source.Snapshot, error) {
+	f.memory.fetches.Add(1)
+	if f.path == "denied" {
+		return nil, errors.New("access denied")
+	}
+	data, ok := f.memory.files[f.path]
+	if !ok {
+		return nil, &source.MissingError{Detail: "nothing is at this path", CredentialsSent: true}
+	}
+	return &source.Snapshot{Data: bytes.Clone(data), Revision: "r1"}, nil
+}
+
+func newCatalog(m *memory) catalog {
+	return catalog{registry: builtin.Registry(), sources: []source.Kind{m.kind()}}
+}
+
+// object makes the value that Terraform sends for a block: what is not set is
+// null, or no block at all.
+func object(t *testing.T, typ tftypes.Type, set map[string]cty.Value) tftypes.Value {
+	t.Helper()
+	attrs := map[string]tftypes.Value{}
+	for name, at := range typ.(tftypes.Object).AttributeTypes {
+		list, isList := at.(tftypes.List)
+		v, isSet := set[name]
+		switch {
+		case isSet && isList && list.ElementType.Is(tftypes.Object{}):
+			var blocks []tftypes.Value
+			for _, b := range v.AsValueSlice() {
+				blocks = append(blocks, object(t, list.ElementType, b.AsValueMap()))
+			}
+			attrs[name] = tftypes.NewValue(at, blocks)
+		case isSet && !v.IsKnown():
+			attrs[name] = tftypes.NewValue(at, tftypes.UnknownValue)
+		case isSet:
+			attrs[name] = fromCty(v)
+		case isList && list.ElementType.Is(tftypes.Object{}):
+			attrs[name] = tftypes.NewValue(at, []tftypes.Value{})
+		default:
+			attrs[name] = tftypes.NewValue(at, nil)
+		}
+	}
+	return tftypes.NewValue(typ, attrs)
+}
+
+func one(members map[string]cty.Value) cty.Value {
+	return cty.TupleVal([]cty.Value{cty.ObjectVal(members)})
+}
+
+func at(p string) cty.Value { return one(map[string]cty.Value{"path": cty.StringVal(p)}) }
+
+func configureWith(t *testing.T, c catalog, env config.LookupEnv, set map[string]cty.Value) *configured {
+	t.Helper()
+	p := &statecrypt{catalog: c}
+	var s frameworkprovider.SchemaResponse
+	p.Schema(t.Context(), frameworkprovider.SchemaRequest{}, &s)
+	out, problems := c.configure(object(t, s.Schema.Type().TerraformType(t.Context()), set), env)
+	for _, problem := range problems {
+		t.Fatal(problem.err)
+	}
+	return out
+}
+
+func requestFor(t *testing.T, c catalog, set map[string]cty.Value) (stateRequest, error) {
+	t.Helper()
+	var s datasource.SchemaResponse
+	(&remoteStateData{catalog: c}).Schema(t.Context(), datasource.SchemaRequest{}, &s)
+	r, problems := c.request(object(t, s.Schema.Type().TerraformType(t.Context()), set), nil)
+	if len(problems) > 0 {
+		return r, problems[0].err
+	}
+	return r, nil
+}
+
+const plainState = `{"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"l-1","resources":[],"outputs":{
+	"open":{"value":"o","type":"string"},
+	"null":{"value":null,"type":"string"},
+	"hidden":{"value":"s3cret","type":"string","sensitive":true},
+	"old":{"value":1,"type":"number","deprecated":"use \u001b[31mopen"}}}`
+
+func plainMemory() *memory { return &memory{files: map[string][]byte{"plain": []byte(plainState)}} }
+
+func text1(s string) cty.Value { return cty.StringVal(s) }
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	defaults := func(name string) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{name: text1("default")})
+	}
+	names := func(n ...string) cty.Value {
+		var out []cty.Value
+		for _, s := range n {
+			out = append(out, text1(s))
+		}
+		return cty.ListVal(out)
+	}
+	for name, c := range map[string]struct {
+		set  map[string]cty.Value
+		want map[string]cty.Value // read-only attributes, or a part of the error under "error"
+		warn string
+	}{
+		"everything": {nil, map[string]cty.Value{
+			"outputs":                cty.ObjectVal(map[string]cty.Value{"open": text1("o"), "null": cty.NullVal(cty.String), "old": cty.NumberIntVal(1)}),
+			"sensitive_outputs":      cty.NullVal(cty.DynamicPseudoType),
+			"sensitive_output_names": names("hidden"),
+			"exists":                 cty.True, "serial": cty.NumberIntVal(7), "lineage": text1("l-1"), "terraform_version": text1("1.9.0"),
+			"encrypted": cty.False, "decrypted_with": cty.NullVal(cty.String), "used_fallback": cty.False, "revision": text1("r1"),
+		}, "is not encrypted"},
+		"stored": {map[string]cty.Value{"store_sensitive": cty.True}, map[string]cty.Value{
+			"sensitive_outputs": cty.ObjectVal(map[string]cty.Value{"hidden": text1("s3cret")}),
+		}, ""},
+		"deprecated": {nil, nil, `"old": "use \x1b[31mopen"`},
+		"only": {map[string]cty.Value{"only": names("open", "open")}, map[string]cty.Value{
+			"outputs":                cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
+			"sensitive_output_names": cty.ListValEmpty(cty.String),
+		}, ""},
+		"only nothing":        {map[string]cty.Value{"only": cty.ListValEmpty(cty.String)}, map[string]cty.Value{"outputs": cty.EmptyObjectVal}, ""},
+		"only an unknown one": {map[string]cty.Value{"only": names("opn")}, map[string]cty.Value{"error": text1(`"opn", which neither the state nor the defaults have. Did you mean "open"?`)}, ""},
+		"default for one that is there": {map[string]cty.Value{"defaults": defaults("open"), "only": names("open")}, map[string]cty.Value{
+			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
+		}, ""},
+		"default for null": {map[string]cty.Value{"defaults": defaults("null"), "only": names("null")}, map[string]cty.Value{
+			"outputs": cty.ObjectVal(map[string]cty.Value{"null": cty.NullVal(cty.String)}),
+		}, ""},
+		"default for a sensitive one": {map[string]cty.Value{"defaults": defaults("hidden"), "only": names("hidden")}, map[string]cty.Value{
+			"outputs": cty.EmptyObjectVal,
+		}, ""},
+		"default for one that is not there": {map[string]cty.Value{"defaults": defaults("new"), "only": names("new")}, map[string]cty.Value{
+			"outputs": cty.ObjectVal(map[string]cty.Value{"new": text1("default")}),
+		}, ""},
+		"sensitive default for an open one": {map[string]cty.Value{"sensitive_defaults": defaults("open"), "store_sensitive": cty.True, "only": names("open")}, map[string]cty.Value{
+			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}), "sensitive_outputs": cty.EmptyObjectVal,
+		}, ""},
+		"both defaults":          {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")}, map[string]cty.Value{"error": text1("stands in defaults as well")}, ""},
+		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")}, map[string]cty.Value{"error": text1("an object of outputs is required")}, ""},
+		"right lineage":          {map[string]cty.Value{"expected_lineage": text1("l-1")}, nil, ""},
+		"wrong lineage":          {map[string]cty.Value{"expected_lineage": text1("l-2")}, map[string]cty.Value{"error": text1("another state")}, ""},
+		"empty lineage":          {map[string]cty.Value{"expected_lineage": text1("")}, map[string]cty.Value{"error": text1("must not be empty")}, ""},
+		"serial reached":         {map[string]cty.Value{"minimum_serial": cty.NumberIntVal(7)}, nil, ""},
+		"serial not reached":     {map[string]cty.Value{"minimum_serial": cty.NumberIntVal(8)}, map[string]cty.Value{"error": text1("old copy")}, ""},
+		"serial is a fraction":   {map[string]cty.Value{"minimum_serial": cty.NumberFloatVal(6.5)}, map[string]cty.Value{"error": text1("whole number")}, ""},
+		"missing":                {map[string]cty.Value{"memory": at("gone"), "defaults": defaults("x")}, map[string]cty.Value{"error": text1(`on_missing = "defaults"`)}, ""},
+		"missing with defaults": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "defaults": defaults("x")}, map[string]cty.Value{
+			"outputs": defaults("x"), "exists": cty.False, "serial": cty.NullVal(cty.Number), "encrypted": cty.NullVal(cty.Bool),
+		}, "credentials were sent"},
+		"missing under a lineage":  {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "expected_lineage": text1("l-1")}, map[string]cty.Value{"error": text1("there must be one")}, ""},
+		"missing under a serial":   {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "minimum_serial": cty.Zero}, map[string]cty.Value{"error": text1("there must be one")}, ""},
+		"missing only":             {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "only": names("x")}, map[string]cty.Value{"error": text1("neither the state nor the defaults")}, ""},
+		"denied is not missing":    {map[string]cty.Value{"memory": at("denied"), "on_missing": text1("defaults")}, map[string]cty.Value{"error": text1("access denied")}, ""},
+		"encrypted is not missing": {map[string]cty.Value{"memory": at("encrypted"), "on_missing": text1("defaults")}, map[string]cty.Value{"error": text1("key_provider.pbkdf2.k")}, ""},
+		"on_missing is misspelt":   {map[string]cty.Value{"on_missing": text1("default")}, map[string]cty.Value{"error": text1(`"error" or "defaults"`)}, ""},
+		"default workspace":        {map[string]cty.Value{"workspace": text1("default")}, nil, ""},
+		"other workspace":          {map[string]cty.Value{"workspace": text1("w")}, map[string]cty.Value{"error": text1("has no workspaces")}, ""},
+		"fallback without method":  {map[string]cty.Value{"method": cty.NullVal(cty.String), "fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("method is required")}, ""},
+		"no method":                {map[string]cty.Value{"method": cty.NullVal(cty.String)}, map[string]cty.Value{"error": text1("plaintext is read only where")}, ""},
+		"name without text":        {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")}, map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},
+		"name and method":          {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("exclude one another")}, ""},
+		"no source":                {map[string]cty.Value{"memory": cty.EmptyTupleVal}, map[string]cty.Value{"error": text1("exactly one of these blocks is required: [memory]")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := plainMemory()
+			m.files["encrypted"] = vectors.Get(t, "pbkdf2_defaults").State(t)
+			set := map[string]cty.Value{"memory": at("plain"), "method": text1("unencrypted")}
+			maps.Copy(set, c.set)
+			cat := newCatalog(m)
+			result, err := read(t, configureWith(t, cat, nil, nil), cat, set)
+			if want, ok := c.want["error"]; ok {
+				if err == nil || !strings.Contains(err.Error(), want.AsString()) {
+					t.Errorf("got %v, want %s", err, want.AsString())
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for attr, want := range c.want {
+				if got := result.attributes[attr]; !got.RawEquals(want) {
+					t.Errorf("%s: got %#v, want %#v", attr, got, want)
+				}
+			}
+			var warnings strings.Builder
+			for _, w := range warningDiagnostics(result.warnings) {
+				warnings.WriteString(w.Detail())
+			}
+			if !strings.Contains(warnings.String(), c.warn) || strings.Contains(warnings.String(), "s3cret") {
+				t.Errorf("got the warnings %q, want %q", warnings.String(), c.warn)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*remoteState, error) {
+	t.Helper()
+	r, err := requestFor(t, cat, set)
+	if err != nil {
+		return nil, err
+	}
+	return c.read(t.Context(), r)
+}
+
+func TestReadsShareOneFetch(t *testing.T) {
+	t.Parallel()
+	m := plainMemory()
+	cat := newCatalog(m)
+	c := configureWith(t, cat, nil, nil)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			set := map[string]cty.Value{"memory": at("plain"), "method": text1("unencrypted"), "store_sensitive": cty.BoolVal(i%2 == 0)}
+			if _, err := read(t, c, cat, set); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := m.fetches.Load(); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+	// Another provider configuration shares nothing with the first.
+	if _, err := read(t, configureWith(t, cat, nil, nil), cat, map[string]cty.Value{"memory": at("plain"), "method": text1("unencrypted")}); err != nil || m.fetches.Load() != 2 {
+		t.Errorf("%d fetches, %v", m.fetches.Load(), err)
+	}
+}
+
+// A state that a strict reader refused must not come out of the memory of a
+// lenient one, nor the other way round.
+func TestMethodsAreNotShared(t *testing.T) {
+	t.Parallel()
+	m := plainMemory()
+	cat := newCatalog(m)
+	c := configureWith(t, cat, nil, nil)
+	for range 2 {
+		if _, err := read(t, c, cat, map[string]cty.Value{"memory": at("plain"), "method": text1("unencrypted")}); err != nil {
+			t.Error(err)
+		}
+		if _, err := read(t, c, cat, map[string]cty.Value{"memory": at("plain")}); err == nil {
+			t.Error("a plaintext state came out where no method allows it")
+		}
+	}
+}
+
+const textFor = `key_provider "pbkdf2" "k" { passphrase = "correct-horse-battery-staple" }
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+method "unencrypted" "u" {}
+`
+
+func TestSettingsStandInOnePlace(t *testing.T) {
+	t.Parallel()
+	file := vectors.Get(t, "pbkdf2_defaults").State(t)
+	keyProvider := one(map[string]cty.Value{"pbkdf2": one(map[string]cty.Value{"name": text1("k"), "passphrase": text1("correct-horse-battery-staple")})})
+	method := one(map[string]cty.Value{"aes_gcm": one(map[string]cty.Value{"name": text1("m"), "keys": text1("key_provider.pbkdf2.k")})})
+	defaultTo := func(address string) cty.Value { return one(map[string]cty.Value{"method": text1(address)}) }
+	env := func(text string) config.LookupEnv {
+		return func(name string) (string, bool) { return text, name == "TF_ENCRYPTION" }
+	}
+	for name, c := range map[string]struct {
+		provider map[string]cty.Value
+		env      config.LookupEnv
+		source   map[string]cty.Value
+		want     string // a part of the error, "" when the state opens
+	}{
+		"blocks":                       {map[string]cty.Value{"key_provider": keyProvider, "method": method, "default": defaultTo("method.aes_gcm.m")}, nil, nil, ""},
+		"blocks leave the environment": {map[string]cty.Value{"key_provider": keyProvider, "method": method, "default": defaultTo("method.aes_gcm.m")}, env("broken {"), nil, ""},
+		"text":                         {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil, nil, ""},
+		"environment":                  {nil, env(textFor + "state { method = method.aes_gcm.m }"), nil, ""},
+		"no environment wanted":        {map[string]cty.Value{"use_environment": cty.False}, env(textFor + "state { method = method.aes_gcm.m }"), nil, "no method is in effect"},
+		"environment over text":        {map[string]cty.Value{"encryption": text1(textFor)}, env("state { method = method.aes_gcm.m }"), nil, ""},
+		"remote default before state":  {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.unencrypted.u }\nremote_state_data_sources {\ndefault {\nmethod = method.aes_gcm.m\n}\n}")}, nil, nil, ""},
+		"named":                        {map[string]cty.Value{"encryption": text1(textFor + "remote_state_data_sources {\nremote_state_data_source \"x\" {\nmethod = method.aes_gcm.m\n}\n}")}, nil, map[string]cty.Value{"name": text1("x")}, ""},
+		"named, and not there":         {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil, map[string]cty.Value{"name": text1("y")}, `no remote_state_data_source "y"`},
+		"own method":                   {map[string]cty.Value{"encryption": text1(textFor)}, nil, map[string]cty.Value{"method": text1("method.aes_gcm.m")}, ""},
+		"own method inherits nothing":  {map[string]cty.Value{"encryption": text1(textFor + "state {\nmethod = method.unencrypted.u\nfallback {\nmethod = method.aes_gcm.m\n}\n}")}, nil, map[string]cty.Value{"method": text1("method.unencrypted.u")}, "no method for encrypted data"},
+		"variable":                     {map[string]cty.Value{"encryption": text1(strings.ReplaceAll(textFor, `"correct-horse-battery-staple"`, "var.p") + "state { method = method.aes_gcm.m }"), "encryption_variables": cty.MapVal(map[string]cty.Value{"p": text1("correct-horse-battery-staple")})}, nil, nil, ""},
+		"unknown variable":             {map[string]cty.Value{"encryption": text1(strings.ReplaceAll(textFor, `"correct-horse-battery-staple"`, "var.p") + "state { method = method.aes_gcm.m }"), "encryption_variables": cty.UnknownVal(cty.Map(cty.String))}, nil, nil, "not known yet"},
+		"unknown text":                 {map[string]cty.Value{"encryption": cty.UnknownVal(cty.String)}, nil, nil, "encryption of the provider configuration is not known yet"},
+		"enforced":                     {map[string]cty.Value{"enforced": cty.True, "encryption": text1(textFor)}, nil, map[string]cty.Value{"method": text1("method.aes_gcm.m"), "fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, "enforced = true forbids"},
+		"enforced in the text":         {map[string]cty.Value{"encryption": text1(textFor + "state {\nmethod = method.aes_gcm.m\nenforced = true\n}")}, nil, map[string]cty.Value{"method": text1("unencrypted")}, "enforced = true forbids"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cat := newCatalog(&memory{files: map[string][]byte{"s": file}})
+			set := map[string]cty.Value{"memory": at("s")}
+			maps.Copy(set, c.source)
+			result, err := read(t, configureWith(t, cat, c.env, c.provider), cat, set)
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want == "" && !result.attributes["decrypted_with"].RawEquals(text1("method.aes_gcm.m")):
+				t.Errorf("got %#v", result.attributes)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
