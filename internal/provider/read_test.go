@@ -338,3 +338,19 @@ func TestSettingsStandInOnePlace(t *testing.T) {
 		})
 	}
 }
+
+// Terraform itself would fail with a message about its protocol.
+func TestOutputsTooLargeForTheProtocol(t *testing.T) {
+	t.Parallel()
+	huge := `{"version":4,"serial":1,"lineage":"l","outputs":{"small":{"value":1,"type":"number"},"huge":{"value":"` + strings.Repeat("x", maxMessage) + `","type":"string"}}}`
+	cat := newCatalog(&memory{files: map[string][]byte{"huge": []byte(huge)}})
+	c := configureWith(t, cat, nil, nil)
+	set := map[string]cty.Value{"memory": at("huge"), "method": text1("unencrypted")}
+	if _, err := read(t, c, cat, set); err == nil || !strings.Contains(err.Error(), "only") {
+		t.Errorf("got %v", err)
+	}
+	set["only"] = cty.ListVal([]cty.Value{text1("small")})
+	if result, err := read(t, c, cat, set); err != nil || !result.attributes["outputs"].GetAttr("small").RawEquals(cty.NumberIntVal(1)) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -176,6 +176,9 @@ func (r stateRequest) outputs(s *openedState) (*remoteState, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkSize(stored, wanted); err != nil {
+		return nil, err
+	}
 	for _, name := range wanted {
 		output, ok := stored[name]
 		if !ok {
@@ -236,6 +239,21 @@ func (r stateRequest) wanted(stored map[string]tfstate.Output) ([]string, error)
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
+}
+
+// maxMessage is what the plugin protocol carries in one message, 256 MiB,
+// less some room for all but the outputs.
+const maxMessage = 255 << 20 // bytes
+
+func checkSize(stored map[string]tfstate.Output, wanted []string) error {
+	size := 0
+	for _, name := range wanted {
+		size += stored[name].Size()
+	}
+	if size > maxMessage {
+		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; name those that are needed in only", size, maxMessage)
+	}
+	return nil
 }
 
 func addDefault(into, defaults map[string]cty.Value, name string) {

@@ -71,6 +71,9 @@ func Parse(data []byte) (*State, error) {
 	return s, nil
 }
 
+// Size is the length in bytes of the output as the file holds it.
+func (o Output) Size() int { return len(o.value) + len(o.typ) }
+
 // Value decodes the output with exactly the type that the file gives it. What
 // costs time or memory happens here, so that an output which nobody wants
 // costs nothing.
