@@ -176,7 +176,7 @@ func (r stateRequest) outputs(s *openedState) (*remoteState, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(stored, wanted); err != nil {
+	if err := checkSize(stored, wanted, maxMessage); err != nil {
 		return nil, err
 	}
 	for _, name := range wanted {
@@ -245,13 +245,13 @@ func (r stateRequest) wanted(stored map[string]tfstate.Output) ([]string, error)
 // less some room for all but the outputs.
 const maxMessage = 255 << 20 // bytes
 
-func checkSize(stored map[string]tfstate.Output, wanted []string) error {
+func checkSize(stored map[string]tfstate.Output, wanted []string, limit int) error {
 	size := 0
 	for _, name := range wanted {
 		size += stored[name].Size()
 	}
-	if size > maxMessage {
-		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; name those that are needed in only", size, maxMessage)
+	if size > limit {
+		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; name those that are needed in only", size, limit)
 	}
 	return nil
 }
