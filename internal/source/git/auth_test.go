@@ -274,13 +274,31 @@ func TestWrongPassword(t *testing.T) {
 func TestNoCredentials(t *testing.T) {
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: "p"})
+	r := newTestRun(t, nil)
+	program, ran := asker(t)
+	r.environ = append(r.environ, "SSH_ASKPASS="+program, "DISPLAY=:0")
 	begin := time.Now()
-	_, err := read(t, newTestRun(t, nil), place{repository: server.URL, path: "s"})
+	_, err := read(t, r, place{repository: server.URL, path: "s"})
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("SSH_ASKPASS, which may open a window, was run")
+	}
 	mustFail(t, err, "the server wants credentials and there are none", `url = "`+server.Origin+`/"`)
 	mustNotBeMissing(t, err)
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it took %v: somebody was asked", took)
 	}
+}
+
+// asker is a program for GIT_ASKPASS, and the file that it leaves behind.
+func asker(t *testing.T) (program, ran string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, ran = filepath.Join(dir, "ask"), filepath.Join(dir, "ran")
+	script := "#!/bin/sh\ntouch '" + filepath.ToSlash(ran) + "'\ncase $1 in User*) echo u;; *) echo p;; esac\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program, ran
 }
 
 // userHelper configures a credential helper as a user would, and returns the
@@ -318,6 +336,12 @@ func TestUsersOwnSetup(t *testing.T) {
 		if text, _ := os.ReadFile(log); !strings.Contains(string(text), "get") {
 			t.Error("the helper was not asked")
 		}
+	})
+	t.Run("GIT_ASKPASS", func(t *testing.T) {
+		r := newTestRun(t, nil)
+		program, _ := asker(t)
+		r.environ = append(r.environ, "GIT_ASKPASS="+program)
+		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	})
 	t.Run("helper with a block that has no password", func(t *testing.T) {
 		r := newTestRun(t, nil, vars{"url": server.Origin, "username": "u"})

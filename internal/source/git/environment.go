@@ -103,10 +103,8 @@ func (d *repository) environ() []string {
 		"GIT_TERMINAL_PROMPT=0",
 		"GCM_INTERACTIVE=never",
 		"GIT_ALLOW_PROTOCOL="+allowedProtocols[d.remote.protocol],
-		"GIT_LITERAL_PATHSPECS=1",
 		"GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_OPTIONAL_LOCKS=0",
 	)
 	if !asks || d.access.password != "" {
 		env = append(env, "GIT_ASKPASS=") // empty also keeps git from SSH_ASKPASS

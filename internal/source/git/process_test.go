@@ -122,6 +122,56 @@ func TestOneLeavesTheOthersStay(t *testing.T) {
 	}
 }
 
+// Two leave, one of them while its file is on its way, and one stays.
+func TestLeavingIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	var files []gittest.File
+	for _, name := range []string{"a", "b", "c", "d"} {
+		files = append(files, gittest.File{Path: name, Data: "content of " + name})
+	}
+	repo.Commit("refs/heads/main", files...)
+	trees, second, third := newGate(), newGate(), newGate()
+	var visits atomic.Int64
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/info/refs") {
+			return []*gate{trees, second, third}[visits.Add(1)-1].before(w, r)
+		}
+		return false
+	}})
+	r := newTestRun(t, nil)
+	at := func(path string) place { return place{repository: server.URL, path: path} }
+	wait := func(n int) {
+		for queued(r, at("")) != n {
+			time.Sleep(time.Millisecond)
+		}
+	}
+
+	leaving, leaveA := context.WithCancel(t.Context())
+	a := fetchIn(leaving, t, r, at("a"))
+	b := fetchIn(t.Context(), t, r, at("b"))
+	wait(2)
+	close(trees.open)
+	<-second.reached
+	leaveA()
+	<-a
+	leavingToo, leaveC := context.WithCancel(t.Context())
+	c := fetchIn(leavingToo, t, r, at("c"))
+	d := fetchIn(t.Context(), t, r, at("d"))
+	wait(3)
+	close(second.open)
+	if got := <-b; got.err != nil {
+		t.Errorf("b: %v", got.err)
+	}
+	<-third.reached
+	leaveC()
+	<-c
+	close(third.open)
+	if got := <-d; got.err != nil || string(got.snapshot.Data) != "content of d" {
+		t.Errorf("d, which stayed: %v", got.err)
+	}
+}
+
 func queued(r *run, at place) int {
 	p := r.pins[pinKey{at.repository, "HEAD"}]
 	p.mu.Lock()

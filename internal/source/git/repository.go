@@ -140,7 +140,7 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		return d.list(ctx, full, said)
+		return d.list(ctx, said)
 	}
 	return nil, errNoSuchRef
 }
@@ -153,8 +153,8 @@ func (d *repository) fetchRef(ctx context.Context, full string) (said string, er
 	return d.fetch(ctx, "", append(args, remoteName, "+"+full+":"+wantedRef)...)
 }
 
-func (d *repository) list(ctx context.Context, full, said string) (*tree, error) {
-	t := &tree{fullRef: full, format: d.format}
+func (d *repository) list(ctx context.Context, said string) (*tree, error) {
+	t := &tree{format: d.format}
 	switch d.complete = true; {
 	case d.wholeSnapshot:
 		t.warnings = []string{fmt.Sprintf("The server of the git repository %s does not send single files, so the whole snapshot was downloaded.", d.remote)}

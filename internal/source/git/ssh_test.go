@@ -211,6 +211,21 @@ func TestWhichSSH(t *testing.T) {
 	})
 }
 
+// Terraform runs inside some repository, whose own configuration says nothing
+// about others.
+func TestSurroundingRepository(t *testing.T) {
+	here := t.TempDir()
+	for _, args := range [][]string{{"init", "-q", here}, {"-C", here, "config", "core.sshCommand", "touch pwned"}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	t.Chdir(here)
+	if command, err := newTestRun(t, nil).sshCommand(t.Context(), &access{}); command != defaultSSH || err != nil {
+		t.Errorf("%q, %v", command, err)
+	}
+}
+
 // TestSCPAddress runs with a Host alias in place of the port, for which the
 // short form has no place.
 func TestSCPAddress(t *testing.T) {

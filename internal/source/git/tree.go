@@ -15,7 +15,6 @@ import (
 // tree is the list of all files of one commit.
 type tree struct {
 	commit   string
-	fullRef  string // the candidate of the ref that exists
 	format   string // of object ids: "sha1" or "sha256"
 	listing  []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
 	warnings []string

@@ -150,7 +150,7 @@ var schemeName = regexp.MustCompile(`(?i)^(https?|ssh|file|git|ftps?)$`)
 
 // scpAddress is user@host:path, without a slash before the colon. An IPv6
 // address stands in brackets.
-var scpAddress = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(.+)$`)
+var scpAddress = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|[^@/:\[\]]+):(.+)$`)
 
 // parseSCP reads the short form of ssh addresses. It has no place for a port:
 // host:2222/x is the path 2222/x.

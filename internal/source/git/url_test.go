@@ -135,6 +135,15 @@ func TestInsteadOf(t *testing.T) {
 		_, err := read(t, r, place{repository: "https://git.example.invalid/a", path: "s"})
 		mustFail(t, err, "another kind of transport", "not allowed")
 	})
+	t.Run("elsewhere, with credentials", func(t *testing.T) {
+		other := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+		r := newTestRun(t, nil, vars{"url": "http://127.0.0.1:1/", "username": "u", "password": canary})
+		insteadOf(r, "http://127.0.0.1:1/", other.Origin+"/")
+		mustRead(t, r, place{repository: "http://127.0.0.1:1/a", path: "s"}, "state")
+		if got := other.Authorizations(); len(got) > 0 {
+			t.Errorf("the other server got %q", got)
+		}
+	})
 	t.Run("https to ext", func(t *testing.T) {
 		r := newTestRun(t, nil)
 		insteadOf(r, "https://git.example.invalid/a", "ext::sh -c 'exit 0'")
@@ -174,6 +183,13 @@ func TestRefFormat(t *testing.T) {
 		if ours != nil && git == nil && name != "@" && !strings.HasPrefix(name, "-") {
 			t.Errorf("%q: refused (%v), but git accepts it", name, ours)
 		}
+	}
+}
+
+func TestUppercaseIDIsTheSameCommit(t *testing.T) {
+	upper, err := parseRef(strings.Repeat("AB", 20))
+	if err != nil || upper.name != strings.Repeat("ab", 20) || upper.candidates[0] != upper.name {
+		t.Errorf("%+v, %v", upper, err)
 	}
 }
 
@@ -224,7 +240,7 @@ func FuzzPath(f *testing.F) {
 func FuzzRepository(f *testing.F) {
 	for _, s := range []string{
 		"https://git.example.com/a", "https://u@h/a", "https://u:p@h/a", "ssh://git@h:22/a", "git@h:a", "git@[::1]:a", "h:1/a", "file:///a", "/a",
-		"ext::x", "a::b", "-x", "ssh://-x/a", "u:p@h:a", "https://h\\@e/a", "https://h/a?b#c", "C:/x", "[h]:a", "@h:a", "https://[::1]:1/a",
+		"ext::x", "a::b", "-x", "ssh://-x/a", "u:p@h:a", "https://h\\@e/a", "https://h/a?b#c", "C:/x", "[h]:a", "@h:a", "0@[0]:0", "https://[::1]:1/a",
 	} {
 		f.Add(s)
 	}
