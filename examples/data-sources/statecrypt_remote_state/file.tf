@@ -1,7 +1,9 @@
-# A plaintext state of another workspace, which has to be asked for by name.
-data "statecrypt_remote_state" "local" {
+# A plaintext state, in a workspace of a configuration nearby. Plaintext has to
+# be asked for by name.
+data "statecrypt_remote_state" "staging" {
   file {
-    path = "../network/terraform.tfstate"
+    path          = "../network/terraform.tfstate"
+    workspace_dir = "../network/terraform.tfstate.d"
   }
 
   workspace = "staging"
