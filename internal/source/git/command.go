@@ -127,7 +127,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 		return errors.New(`"git version" does not answer; on macOS, install the developer tools with "xcode-select --install"`)
 	}
 	if err != nil {
-		return fmt.Errorf(`"git version" failed: %v`, err) // not wrapped: this is not the server's fault
+		return errors.New(`"git version" failed: ` + err.Error()) // not wrapped: this is not about the server
 	}
 	if err := checkVersionText(out); err != nil {
 		return err

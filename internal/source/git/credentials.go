@@ -1,7 +1,6 @@
 package git
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -14,25 +13,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
-
-// access is what git is told about one repository's server. The zero value
-// leaves everything to the user's own set-up.
-type access struct {
-	scope    string // the URL that username and password are good for, and all below it
-	username string
-	password string // "" leaves authentication to git
-	caFile   string
-
-	sshKeyFile string
-	hostKeys   string // StrictHostKeyChecking
-
-	overSSH    bool
-	redirected bool // offer the password by a credential helper, not in a header
-	warnings   []string
-}
-
-// sent reports whether the server has seen credentials. ssh never goes without.
-func (a *access) sent() bool { return a.password != "" || a.overSSH }
 
 // accessTo says what may be told to the server of where: what the root module
 // put into a credentials block for it, or what the environment clearly meant
@@ -250,66 +230,4 @@ func readableFile(block config.Values, attr string) (string, error) {
 		return "", block.Errorf(attr, "this is not a regular file")
 	}
 	return path, nil
-}
-
-// address is what git is told. Without our own credentials the user in it is
-// for git's own helpers; with them, it would make git ask for another password.
-func (a *access) address(where remote) string {
-	if a.password == "" || where.url.User == nil {
-		return where.address
-	}
-	u := *where.url
-	u.User = nil
-	return u.String()
-}
-
-// The names under which the helper gets what it prints.
-const (
-	usernameVariable = "STATECRYPT_GIT_USERNAME"
-	passwordVariable = "STATECRYPT_GIT_PASSWORD"
-)
-
-// helper is a credential helper as gitcredentials(7) describes it. git runs it
-// in its own shell, on Windows too.
-const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + usernameVariable + `" "$` + passwordVariable + `"; }; f`
-
-// gitConfig returns settings, and variables that they refer to.
-func (a *access) gitConfig() (settings []setting, environ []string) {
-	if a.caFile != "" {
-		settings = append(settings, setting{"http." + a.scope + ".sslCAInfo", filepath.ToSlash(a.caFile)})
-	}
-	if a.password == "" {
-		if a.username != "" && a.scope != "" {
-			settings = append(settings, setting{"credential." + a.scope + ".username", a.username})
-		}
-		return settings, nil
-	}
-	// The user's own helpers stay out of it: when our password is wrong, git
-	// would ask them next, and then have them erase what they know.
-	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
-	if a.redirected {
-		settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
-		return settings, []string{usernameVariable + "=" + a.username, passwordVariable + "=" + a.password}
-	}
-	return append(settings,
-		setting{"http." + a.scope + ".extraHeader", "Authorization: Basic " + a.basic()},
-		setting{"http." + a.scope + ".followRedirects", "false"},
-	), nil
-}
-
-func (a *access) basic() string {
-	return base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password))
-}
-
-// redact removes the password, however it was written, from what git said.
-func (a *access) redact(text string) string {
-	if a == nil || a.password == "" {
-		return text
-	}
-	return strings.NewReplacer(
-		a.basic(), "***",
-		a.password, "***",
-		url.PathEscape(a.password), "***",
-		url.QueryEscape(a.password), "***",
-	).Replace(text)
 }

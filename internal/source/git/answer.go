@@ -1,0 +1,67 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// answers reads the batch out of the throw-away repository.
+func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []answer {
+	limits := map[string]int64{} // :: id → the largest size that somebody accepts
+	for _, w := range batch {
+		if e, err := list.resolve(w.path, false); err == nil {
+			limits[e.id] = max(limits[e.id], w.maxSize)
+		}
+	}
+	blobs, err := d.readBlobs(ctx, limits)
+	answers := make([]answer, len(batch))
+	for i, w := range batch {
+		if err != nil {
+			answers[i].err = d.explain(err, ref{})
+			continue
+		}
+		answers[i].snapshot, answers[i].err = d.snapshot(list, blobs, w)
+	}
+	return answers
+}
+
+func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*source.Snapshot, error) {
+	e, err := list.resolve(w.path, d.access.sent())
+	if err != nil {
+		return nil, err
+	}
+	b, ok := blobs[e.id]
+	if !ok {
+		return nil, errors.New("git did not deliver the file")
+	}
+	if e.mode == modeSymlink {
+		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself", printable(w.path), excerpt(string(b.data), 200))
+	}
+	if b.size > w.maxSize {
+		return nil, source.TooLarge(w.maxSize)
+	}
+	if isLFSPointer(b.data) {
+		return nil, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", printable(w.path))
+	}
+	data := b.data
+	if b.taken {
+		data = bytes.Clone(data) // each caller may overwrite its own
+	}
+	b.taken = true
+	blobs[e.id] = b
+	return &source.Snapshot{
+		Data:     data,
+		Revision: list.commit,
+		Warnings: slices.Concat(list.warnings, d.access.warnings),
+	}, nil
+}
+
+// isLFSPointer recognises what Git LFS commits in place of a large file.
+func isLFSPointer(data []byte) bool {
+	return len(data) < 1024 && bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/v1\n"))
+}
