@@ -214,10 +214,10 @@ func TestEnvelope(t *testing.T) {
 		"data is not base64":     {change("encrypted_data", "%%"), encryption.StepEnvelope, "base64"},
 		"metadata is not base64": {change("meta", map[string]any{"x": "%"}), encryption.StepEnvelope, "base64"},
 		"no data":                {change("encrypted_data", ""), encryption.StepDecrypt, "too short"},
-		"cut off":                {file[:len(file)/2], encryption.StepEnvelope, "neither"},
+		"cut off":                {file[:len(file)/2], encryption.StepEnvelope, "not JSON from byte"},
 		"empty":                  {nil, encryption.StepEnvelope, "empty"},
 		"some other file":        {[]byte("hello"), encryption.StepEnvelope, "neither"},
-		"deeply nested":          {[]byte(strings.Repeat("[", 1<<20)), encryption.StepEnvelope, "neither"},
+		"deeply nested":          {[]byte(strings.Repeat("[", 1<<20)), encryption.StepEnvelope, "nested too deeply"},
 	} {
 		opened, err := enc.Use("method.aes_gcm.a").Decrypt(context.Background(), bytes.Clone(c.file))
 		var failed *encryption.Error

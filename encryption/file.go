@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // FileKind is what a file is, as far as can be told without a key.
@@ -124,6 +125,9 @@ func (env *envelope) check(plain []byte) error {
 // drops what it repeats of the file.
 func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		if strings.Contains(syntax.Error(), "max depth") { // it has no other mark
+			return errors.New("it is nested too deeply")
+		}
 		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

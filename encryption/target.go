@@ -105,7 +105,7 @@ func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	}
 	candidates := t.candidates(kind, file)
 	if len(candidates) == 0 {
-		return nil, &Error{Step: StepEnvelope, Err: t.refuse(kind, env)}
+		return nil, &Error{Step: StepEnvelope, Err: t.refuse(kind, file, env)}
 	}
 	opened, err := t.try(ctx, candidates, file, env)
 	if err != nil {
@@ -225,7 +225,7 @@ func step(err error) Step {
 }
 
 // refuse explains why none of the methods is for this kind of file.
-func (t Target) refuse(kind FileKind, env *envelope) error {
+func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	inEffect := "no method is in effect"
 	if len(t.methods) > 0 {
 		inEffect = "in effect: " + strings.Join(t.methods, ", ")
@@ -236,7 +236,11 @@ func (t Target) refuse(kind FileKind, env *envelope) error {
 	case State, Plan:
 		return fmt.Errorf("the file is a %s, and plaintext is read only where the method or a fallback is %q (%s)", kind, config.Unencrypted, inEffect)
 	}
-	return fmt.Errorf("the file is neither an encrypted state nor a plaintext one (%s)", inEffect)
+	why := ""
+	if err := json.Unmarshal(file, &struct{}{}); err != nil {
+		why = ": " + describeJSON(err).Error()
+	}
+	return fmt.Errorf("the file is neither an encrypted state nor a plaintext one%s (%s)", why, inEffect)
 }
 
 func (env *envelope) describeKeys() string {

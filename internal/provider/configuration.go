@@ -3,7 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -95,7 +95,7 @@ func (d *decoder) encryptionConfig(block cty.Value) *config.Config {
 			continue
 		}
 		if hasText {
-			d.fail(path.Root("encryption"), "encryption and %s blocks exclude one another: encryption settings stand in one place", name)
+			d.fail(path.Empty(), "encryption and %s blocks exclude one another: encryption settings stand in one place", name)
 			return nil
 		}
 		return d.configFromBlocks(block)
@@ -114,23 +114,25 @@ func (d *decoder) configFromText(block cty.Value) *config.Config {
 	options := d.catalog.registry.Options(block.GetAttr("encryption_variables"))
 	code, err := config.Parse(text(block, "encryption"), "encryption", options)
 	if err != nil {
-		d.problems = append(d.problems, textProblems(path.Root("encryption"), err)...)
+		d.problems = append(d.problems, textProblems(err)...)
 	}
 	layer, err := config.Parse(fromEnv, "TF_ENCRYPTION", options)
 	if err != nil {
-		d.problems = append(d.problems, textProblems(path.Empty(), err)...)
+		d.problems = append(d.problems, textProblems(err)...)
 	}
 	return config.Merge(code, layer)
 }
 
-func textProblems(p path.Path, err error) []problem {
+// textProblems have no path: at the path of an argument, Terraform prints the
+// source of its value, and this text may hold secrets.
+func textProblems(err error) []problem {
 	var several config.Errors
 	if !errors.As(err, &several) {
 		several = config.Errors{err}
 	}
 	var out []problem
 	for _, e := range several {
-		out = append(out, problem{p, e})
+		out = append(out, problem{path.Empty(), e})
 	}
 	return out
 }
@@ -291,15 +293,18 @@ func (c *configured) targetFor(own *config.Target, name string) (encryption.Targ
 	return t, nil
 }
 
-// chosenSource returns the one kind of source block that is set, with its block.
+// chosenSource returns the one kind of source that is set, with its block. The
+// kind is empty while it is not known which one that is.
 func (c catalog) chosenSource(arguments cty.Value) (source.Kind, cty.Value, error) {
 	var kind source.Kind
 	var block cty.Value
 	var names []string
+	allKnown := true
 	for _, k := range c.sources {
 		names = append(names, k.Name)
 		list, known := blocks(arguments, k.Name)
-		if !known || len(list) == 0 {
+		allKnown = allKnown && known
+		if len(list) == 0 {
 			continue
 		}
 		if kind.Name != "" {
@@ -307,9 +312,8 @@ func (c catalog) chosenSource(arguments cty.Value) (source.Kind, cty.Value, erro
 		}
 		kind, block = k, list[0]
 	}
-	if kind.Name == "" {
-		slices.Sort(names)
-		return kind, block, fmt.Errorf("exactly one of these blocks is required: %s", names)
+	if kind.Name == "" && allKnown {
+		return kind, block, fmt.Errorf("exactly one of these blocks is required: %s", strings.Join(names, ", "))
 	}
 	return kind, block, nil
 }

@@ -176,8 +176,8 @@ func TestRead(t *testing.T) {
 		"sensitive default for an open one": {map[string]cty.Value{"sensitive_defaults": defaults("open"), "store_sensitive": cty.True, "only": names("open")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}), "sensitive_outputs": cty.EmptyObjectVal,
 		}, ""},
-		"both defaults":          {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")}, map[string]cty.Value{"error": text1("stands in defaults as well")}, ""},
-		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")}, map[string]cty.Value{"error": text1("an object of outputs is required")}, ""},
+		"both defaults":          {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")}, map[string]cty.Value{"error": text1("stands in sensitive_defaults as well")}, ""},
+		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")}, map[string]cty.Value{"error": text1("defaults must be an object of outputs")}, ""},
 		"right lineage":          {map[string]cty.Value{"expected_lineage": text1("l-1")}, nil, ""},
 		"wrong lineage":          {map[string]cty.Value{"expected_lineage": text1("l-2")}, map[string]cty.Value{"error": text1("another state")}, ""},
 		"empty lineage":          {map[string]cty.Value{"expected_lineage": text1("")}, map[string]cty.Value{"error": text1("must not be empty")}, ""},
@@ -200,7 +200,7 @@ func TestRead(t *testing.T) {
 		"no method":                {map[string]cty.Value{"method": cty.NullVal(cty.String)}, map[string]cty.Value{"error": text1("plaintext is read only where")}, ""},
 		"name without text":        {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")}, map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},
 		"name and method":          {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("exclude one another")}, ""},
-		"no source":                {map[string]cty.Value{"memory": cty.EmptyTupleVal}, map[string]cty.Value{"error": text1("exactly one of these blocks is required: [memory]")}, ""},
+		"no source":                {map[string]cty.Value{"memory": cty.EmptyTupleVal}, map[string]cty.Value{"error": text1("exactly one of these blocks is required: memory")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

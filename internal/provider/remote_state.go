@@ -41,6 +41,9 @@ func (c *configured) read(ctx context.Context, req stateRequest) (*remoteState, 
 	if c.unknown != nil {
 		return nil, &stepError{step: stepConfiguration, err: c.unknown}
 	}
+	if req.kind.Name == "" {
+		return nil, &stepError{step: stepConfiguration, err: unknownError("the source")}
+	}
 	src, err := c.sources[req.kind.Name](req.source)
 	if err != nil {
 		return nil, &stepError{step: stepConfiguration, err: err}

@@ -88,7 +88,7 @@ func (d *requestDecoder) source(r *stateRequest) {
 	}
 	r.kind = kind
 	r.source = source.Request{Workspace: "default", MaxSize: defaultMaxSize}
-	if block.IsWhollyKnown() {
+	if kind.Name != "" && block.IsWhollyKnown() {
 		values, err := config.NewEntry(kind.Name, kind.Table, blockValues(block)).Decode(kind.Table, d.env)
 		if err != nil {
 			d.problems = append(d.problems, problem{path.Root(kind.Name).AtListIndex(0), err})
@@ -97,7 +97,7 @@ func (d *requestDecoder) source(r *stateRequest) {
 	}
 	if w := text(d.block, "workspace"); w != "" {
 		r.source.Workspace = w
-		if w != "default" && !kind.Workspaces {
+		if w != "default" && kind.Name != "" && !kind.Workspaces {
 			d.fail(path.Root("workspace"), "a %s source has no workspaces", kind.Name)
 		} else if !workspacePattern.MatchString(w) || w == "." || w == ".." {
 			d.fail(path.Root("workspace"), "this is not the name of a workspace: letters, digits, dots, dashes, underscores and tildes are allowed")
@@ -133,7 +133,7 @@ func (d *requestDecoder) selection(r *stateRequest) {
 	r.sensitiveDefaults = d.object("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
-			d.fail(path.Root("sensitive_defaults"), "%q stands in defaults as well", clip(name))
+			d.fail(path.Root("defaults"), "%q stands in sensitive_defaults as well", clip(name))
 		}
 	}
 	switch v := d.block.GetAttr("on_missing"); {
@@ -163,7 +163,8 @@ func (d *requestDecoder) object(name string) map[string]cty.Value {
 	case v.IsNull() || !v.IsWhollyKnown():
 		return nil
 	case !v.Type().IsObjectType() && !v.Type().IsMapType():
-		d.fail(path.Root(name), "an object of outputs is required")
+		// Without a path: at the path of an argument, Terraform prints its value.
+		d.fail(path.Empty(), "%s must be an object of outputs", name)
 		return nil
 	}
 	return v.AsValueMap()
