@@ -1,0 +1,198 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+const (
+	exampleHost = "https://gitlab.example.com"
+
+	networkState  = `{"version":4,"terraform_version":"1.12.6","serial":12,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","resources":[],"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`
+	databaseState = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[],"outputs":{"password":{"value":"canary-password","type":"string","sensitive":true}}}`
+	stagingState  = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[],"outputs":{}}`
+)
+
+// Every example runs as it is printed, but for the name of the server.
+func TestAccExamples(t *testing.T) {
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("TF_ACC is not set")
+	}
+	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
+	if !hasEphemeralValues(t, cli) {
+		t.Skip("the examples have ephemeral variables, which this version does not know")
+	}
+	examples := filepath.Join("..", "..", "examples")
+	shared := filepath.Join(examples, "provider")
+	bin := buildForExamples(t)
+	for name, c := range map[string]struct {
+		dirs []string
+		want []string
+	}{
+		"demo":                    {[]string{filepath.Join(examples, "demo")}, []string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"eu-west-1a" = "subnet-11aa"`, `decrypted_with = "method.aes_gcm.main"`, `"db_password"`}},
+		"data source":             {[]string{shared, filepath.Join(examples, "data-sources", "statecrypt_remote_state")}, []string{`vpc_id = "vpc-1"`, "Unencrypted state", "Defaults in place of a state"}},
+		"ephemeral remote state":  {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")}, []string{"Apply complete"}},
+		"ephemeral derived key":   {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_derived_key")}, []string{"Apply complete"}},
+		"provider settings alone": {[]string{shared}, []string{"Apply complete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := layOut(t, c.dirs, exampleServer(t))
+			out := applyExample(t, cli, bin, dir)
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing in:\n%s", want, out)
+				}
+			}
+			state, err := os.ReadFile(filepath.Join(dir, "run", "terraform.tfstate"))
+			if err == nil && strings.Contains(string(state), "canary") {
+				t.Errorf("a sensitive output is stored: %s", state)
+			}
+		})
+	}
+}
+
+// exampleServer stands in for the GitLab of the examples: a private group of
+// repositories, and no state under its state API.
+func exampleServer(t *testing.T) *gittest.HTTPServer {
+	t.Helper()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main",
+		gittest.File{Path: "network/terraform.tfstate", Data: sealExample(t, networkState)},
+		gittest.File{Path: "database/terraform.tfstate", Data: sealExample(t, databaseState)})
+	return gittest.HTTP(t, repo, gittest.HTTPOptions{
+		Username: "ci", Password: "example-token",
+		Before: func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasPrefix(r.URL.Path, "/api/v4/") {
+				return false
+			}
+			if r.Header.Get("Authorization") != "" {
+				t.Error("the credentials for git went to the state API")
+			}
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		},
+	})
+}
+
+func sealExample(t *testing.T, plain string) string {
+	t.Helper()
+	registry := builtin.Registry()
+	cfg, err := config.Parse(`
+key_provider "pbkdf2" "main" {
+  passphrase = "the example's passphrase"
+  iterations = 200000
+}
+method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
+state { method = method.aes_gcm.main }`, "example", registry.Options(cty.NilVal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := encryption.New(registry, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := enc.State().Encrypt(context.Background(), []byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sealed)
+}
+
+// layOut copies the files of an example to a folder run, with what they refer
+// to beside it.
+func layOut(t *testing.T, dirs []string, server *gittest.HTTPServer) string {
+	t.Helper()
+	root := t.TempDir()
+	write := func(name, content string) {
+		name = filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range dirs {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			content, err := os.ReadFile(filepath.Join(dir, f.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ReplaceAll(string(content), exampleHost, server.Origin)
+			write("run/"+f.Name(), text)
+		}
+	}
+	write("network/terraform.tfstate.d/staging/terraform.tfstate", stagingState)
+	return root
+}
+
+func applyExample(t *testing.T, cli, bin, dir string) string {
+	t.Helper()
+	rc := filepath.Join(dir, "cli.tfrc")
+	text := "provider_installation {\n  dev_overrides {\n    \"statecrypt/statecrypt\" = \"" + filepath.ToSlash(bin) + "\"\n  }\n  direct {\n    exclude = [\"*/*/*\"]\n  }\n}\n"
+	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	passphrase := "the example's passphrase"
+	if demo, err := os.ReadFile(filepath.Join(dir, "run", "passphrase.txt")); err == nil {
+		passphrase = strings.TrimSpace(string(demo))
+	}
+	cmd := exec.CommandContext(t.Context(), cli, "apply", "-auto-approve", "-no-color", "-input=false") //nolint:gosec // the CLI under test
+	cmd.Dir = filepath.Join(dir, "run")
+	cmd.Env = append(gittest.Environ(t.TempDir()),
+		"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+rc,
+		"TF_VAR_state_passphrase="+passphrase, "TF_VAR_old_passphrase=an older passphrase", "TF_VAR_git_token=example-token")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func buildForExamples(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	name := "terraform-provider-statecrypt"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, name), "../..") //nolint:gosec // our own program
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// hasEphemeralValues: since Terraform 1.10 and OpenTofu 1.11.
+func hasEphemeralValues(t *testing.T, cli string) bool {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), cli, "version").Output() //nolint:gosec // the CLI under test
+	if err != nil {
+		t.Fatal(err)
+	}
+	var product string
+	var major, minor int
+	if _, err := fmt.Sscanf(string(out), "%s v%d.%d", &product, &major, &minor); err != nil {
+		t.Fatalf("%q: %v", out, err)
+	}
+	return major > 1 || minor > 10 || minor == 10 && product == "Terraform"
+}
