@@ -185,7 +185,9 @@ func buildForExamples(t *testing.T) string {
 // hasEphemeralValues: since Terraform 1.10 and OpenTofu 1.11.
 func hasEphemeralValues(t *testing.T, cli string) bool {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), cli, "version").Output() //nolint:gosec // the CLI under test
+	cmd := exec.CommandContext(t.Context(), cli, "version") //nolint:gosec // the CLI under test
+	cmd.Env = append(gittest.Environ(t.TempDir()), "CHECKPOINT_DISABLE=1")
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
