@@ -95,17 +95,18 @@ func notFoundAdvice(d *repository, _ ref) string {
 	return "there is no such repository, or it is not public: many servers answer so when credentials are missing"
 }
 
-// explain turns a failure into sentences: where, what to do, what git said.
+// explain turns a failure into sentences: what to do, and what git said. The
+// caller says which repository it was.
 func (d *repository) explain(err error, at ref) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	if errors.Is(err, errNoCommit) {
-		return fmt.Errorf("git repository %s: %s names something else than a commit; a branch, a tag of a commit or a commit id is required", d.remote, at)
+		return fmt.Errorf("%s names something else than a commit; a branch, a tag of a commit or a commit id is required", at)
 	}
 	failed, ok := errors.AsType[*commandError](err)
 	if !ok {
-		return fmt.Errorf("git repository %s: %w", d.remote, err)
+		return err
 	}
 	what := "git failed"
 	for _, a := range advice {
@@ -116,9 +117,9 @@ func (d *repository) explain(err error, at ref) error {
 	}
 	said := strings.TrimSpace(d.access.redact(failed.said))
 	if said == "" {
-		return fmt.Errorf("git repository %s: %s (%w)", d.remote, what, failed.err)
+		return fmt.Errorf("%s (%w)", what, failed.err)
 	}
-	return fmt.Errorf("git repository %s: %s. git said: %s", d.remote, what, excerpt(said, 1024))
+	return fmt.Errorf("%s. git said: %s", what, excerpt(said, 1024))
 }
 
 // excerpt escapes text from outside and keeps its end, where git says what

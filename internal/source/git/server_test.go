@@ -167,7 +167,7 @@ func TestDamagedAnswers(t *testing.T) {
 			}})
 			r := newTestRun(t, nil)
 			_, err := read(t, r, place{repository: server.URL, path: "a"})
-			mustFail(t, err, "git repository "+server.URL, "git said")
+			mustFail(t, err, "git said")
 			mustNotBeMissing(t, err)
 
 			broken.Store(false) // an error is not remembered
