@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -25,7 +24,7 @@ func (d *remoteStateData) Metadata(_ context.Context, _ datasource.MetadataReque
 }
 
 func (d *remoteStateData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	attrs, blocks := dataFields(append(d.catalog.remoteStateFields(),
+	attrs, blocks := schemaOf[schema.Attribute, schema.Block](append(d.catalog.remoteStateFields(),
 		argument("store_sensitive", cty.Bool, "Whether `sensitive_outputs` is filled. Everything that a data source gives is stored in plain text in the state of the configuration that reads. Defaults to `false`; the ephemeral resource of the same name gives sensitive outputs without storing them."),
 		secret(computed("sensitive_outputs", cty.DynamicPseudoType, "An object of the outputs that are marked as sensitive; null unless `store_sensitive = true`.")),
 	))
@@ -41,22 +40,13 @@ func (d *remoteStateData) Configure(_ context.Context, req datasource.ConfigureR
 }
 
 func (d *remoteStateData) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
-	_, problems := d.catalog.request(req.Config.Raw, os.LookupEnv)
-	resp.Diagnostics.Append(diagnostics(problems)...)
+	resp.Diagnostics.Append(d.catalog.validate(req.Config.Raw)...)
 }
 
 func (d *remoteStateData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	request, problems := d.catalog.request(req.Config.Raw, d.provider.env)
-	if resp.Diagnostics.Append(diagnostics(problems)...); resp.Diagnostics.HasError() {
-		return
-	}
-	state, err := d.provider.read(ctx, request)
-	if err != nil {
-		resp.Diagnostics.Append(readDiagnostics(err)...)
-		return
-	}
-	resp.Diagnostics.Append(warningDiagnostics(state.warnings)...)
-	if resp.State.Raw, err = withResults(req.Config.Raw, state.attributes); err != nil {
-		resp.Diagnostics.AddError("Cannot return the outputs", err.Error())
+	result, diags := d.catalog.readRemoteState(ctx, d.provider, req.Config.Raw)
+	resp.Diagnostics.Append(diags...)
+	if !diags.HasError() {
+		resp.State.Raw = result
 	}
 }

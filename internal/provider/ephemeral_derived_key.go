@@ -28,7 +28,7 @@ func (e *derivedKeyEphemeral) Metadata(_ context.Context, _ ephemeral.MetadataRe
 }
 
 func (e *derivedKeyEphemeral) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
-	attrs, blocks := ephemeralFields([]field{
+	attrs, blocks := schemaOf[schema.Attribute, schema.Block]([]field{
 		required(argument("key_provider", cty.String, "The address of the key provider, such as `key_provider.pbkdf2.main`. Its entry must say `exportable = true`.")),
 		required(argument("info", cty.String, "What the key is for. Another text gives another, independent key.")),
 		argument("length", cty.Number, "The length of the key in bytes, 16 to 64. Defaults to `32`."),

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
@@ -26,7 +25,7 @@ func (e *remoteStateEphemeral) Metadata(_ context.Context, _ ephemeral.MetadataR
 }
 
 func (e *remoteStateEphemeral) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
-	attrs, blocks := ephemeralFields(append(e.catalog.remoteStateFields(),
+	attrs, blocks := schemaOf[schema.Attribute, schema.Block](append(e.catalog.remoteStateFields(),
 		secret(computed("sensitive_outputs", cty.DynamicPseudoType, "An object of the outputs that are marked as sensitive.")),
 	))
 	resp.Schema = schema.Schema{
@@ -41,22 +40,13 @@ func (e *remoteStateEphemeral) Configure(_ context.Context, req ephemeral.Config
 }
 
 func (e *remoteStateEphemeral) ValidateConfig(_ context.Context, req ephemeral.ValidateConfigRequest, resp *ephemeral.ValidateConfigResponse) {
-	_, problems := e.catalog.request(req.Config.Raw, os.LookupEnv)
-	resp.Diagnostics.Append(diagnostics(problems)...)
+	resp.Diagnostics.Append(e.catalog.validate(req.Config.Raw)...)
 }
 
 func (e *remoteStateEphemeral) Open(ctx context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
-	request, problems := e.catalog.request(req.Config.Raw, e.provider.env)
-	if resp.Diagnostics.Append(diagnostics(problems)...); resp.Diagnostics.HasError() {
-		return
-	}
-	state, err := e.provider.read(ctx, request)
-	if err != nil {
-		resp.Diagnostics.Append(readDiagnostics(err)...)
-		return
-	}
-	resp.Diagnostics.Append(warningDiagnostics(state.warnings)...)
-	if resp.Result.Raw, err = withResults(req.Config.Raw, state.attributes); err != nil {
-		resp.Diagnostics.AddError("Cannot return the outputs", err.Error())
+	result, diags := e.catalog.readRemoteState(ctx, e.provider, req.Config.Raw)
+	resp.Diagnostics.Append(diags...)
+	if !diags.HasError() {
+		resp.Result.Raw = result
 	}
 }

@@ -39,7 +39,7 @@ func (p *statecrypt) Metadata(_ context.Context, _ provider.MetadataRequest, res
 }
 
 func (p *statecrypt) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
-	attrs, blocks := providerFields(p.catalog.providerFields())
+	attrs, blocks := schemaOf[schema.Attribute, schema.Block](p.catalog.providerFields())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Reads the outputs of remote state that is encrypted, and derives keys.",
 		Attributes:          attrs,

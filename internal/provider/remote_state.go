@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -14,6 +17,31 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
+
+// validate checks the arguments as far as they are known.
+func (c catalog) validate(raw tftypes.Value) diag.Diagnostics {
+	_, problems := c.request(raw, os.LookupEnv)
+	return diagnostics(problems)
+}
+
+// readRemoteState gives the data source and the ephemeral resource their
+// result: the arguments, with the read-only attributes filled.
+func (c catalog) readRemoteState(ctx context.Context, provider *configured, raw tftypes.Value) (tftypes.Value, diag.Diagnostics) {
+	request, problems := c.request(raw, provider.env)
+	if len(problems) > 0 {
+		return tftypes.Value{}, diagnostics(problems)
+	}
+	state, err := provider.read(ctx, request)
+	if err != nil {
+		return tftypes.Value{}, readDiagnostics(err)
+	}
+	diags := warningDiagnostics(state.warnings)
+	result, err := withResults(raw, state.attributes)
+	if err != nil {
+		diags.AddError("Cannot return the outputs", err.Error())
+	}
+	return result, diags
+}
 
 // remoteState is what statecrypt_remote_state, as a data source or an
 // ephemeral resource, results in.

@@ -3,9 +3,7 @@ package provider
 import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	data "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
-	ephemeral "github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
-	provider "github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/zclconf/go-cty/cty"
@@ -13,10 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
-// field is an argument, a block or a read-only attribute of a schema. The
-// framework has three schema packages of the same shape and no way to share
-// between them, so everything is declared once as fields and put into each
-// shape below.
+// field is an argument, a block or a read-only attribute of a schema.
 type field struct {
 	config.Attr
 	Computed bool    // a read-only attribute
@@ -62,98 +57,42 @@ func elementType(t cty.Type) attr.Type {
 	return types.StringType
 }
 
-func providerFields(fs []field) (map[string]provider.Attribute, map[string]provider.Block) {
-	attrs, blocks := map[string]provider.Attribute{}, map[string]provider.Block{}
+// schemaOf makes attributes and blocks. The schema packages of the framework
+// each declare interfaces of their own, with the same methods, so what data
+// sources use serves the provider and ephemeral resources as well: A and B are
+// the interfaces of the package at hand.
+func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
+	attrs, blocks := map[string]A{}, map[string]B{}
 	for _, f := range fs {
 		if f.isBlock() {
-			inner, nested := providerFields(f.Fields)
-			blocks[f.Name] = provider.ListNestedBlock{
-				MarkdownDescription: f.Doc, Validators: f.blockValidators(),
-				NestedObject: provider.NestedBlockObject{Attributes: inner, Blocks: nested},
-			}
-			continue
+			blocks[f.Name] = any(blockOf(f)).(B)
+		} else {
+			attrs[f.Name] = any(attributeOf(f)).(A)
 		}
-		attrs[f.Name] = providerAttribute(f)
 	}
 	return attrs, blocks
 }
 
-func providerAttribute(f field) provider.Attribute {
+func blockOf(f field) schema.Block {
+	attrs, blocks := schemaOf[schema.Attribute, schema.Block](f.Fields)
+	return schema.ListNestedBlock{
+		MarkdownDescription: f.Doc, Validators: f.blockValidators(),
+		NestedObject: schema.NestedBlockObject{Attributes: attrs, Blocks: blocks},
+	}
+}
+
+func attributeOf(f field) schema.Attribute {
 	switch {
 	case f.Type == cty.String:
-		return provider.StringAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Sensitive: f.Sensitive}
+		return schema.StringAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
 	case f.Type == cty.Number:
-		return provider.NumberAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Sensitive: f.Sensitive}
+		return schema.NumberAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
 	case f.Type == cty.Bool:
-		return provider.BoolAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Sensitive: f.Sensitive}
+		return schema.BoolAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
 	case f.Type.IsListType():
-		return provider.ListAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
+		return schema.ListAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
 	case f.Type.IsMapType():
-		return provider.MapAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
+		return schema.MapAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
 	}
-	return provider.DynamicAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Sensitive: f.Sensitive}
-}
-
-func dataFields(fs []field) (map[string]data.Attribute, map[string]data.Block) {
-	attrs, blocks := map[string]data.Attribute{}, map[string]data.Block{}
-	for _, f := range fs {
-		if f.isBlock() {
-			inner, nested := dataFields(f.Fields)
-			blocks[f.Name] = data.ListNestedBlock{
-				MarkdownDescription: f.Doc, Validators: f.blockValidators(),
-				NestedObject: data.NestedBlockObject{Attributes: inner, Blocks: nested},
-			}
-			continue
-		}
-		attrs[f.Name] = dataAttribute(f)
-	}
-	return attrs, blocks
-}
-
-func dataAttribute(f field) data.Attribute {
-	switch {
-	case f.Type == cty.String:
-		return data.StringAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
-	case f.Type == cty.Number:
-		return data.NumberAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
-	case f.Type == cty.Bool:
-		return data.BoolAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
-	case f.Type.IsListType():
-		return data.ListAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
-	case f.Type.IsMapType():
-		return data.MapAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
-	}
-	return data.DynamicAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
-}
-
-func ephemeralFields(fs []field) (map[string]ephemeral.Attribute, map[string]ephemeral.Block) {
-	attrs, blocks := map[string]ephemeral.Attribute{}, map[string]ephemeral.Block{}
-	for _, f := range fs {
-		if f.isBlock() {
-			inner, nested := ephemeralFields(f.Fields)
-			blocks[f.Name] = ephemeral.ListNestedBlock{
-				MarkdownDescription: f.Doc, Validators: f.blockValidators(),
-				NestedObject: ephemeral.NestedBlockObject{Attributes: inner, Blocks: nested},
-			}
-			continue
-		}
-		attrs[f.Name] = ephemeralAttribute(f)
-	}
-	return attrs, blocks
-}
-
-func ephemeralAttribute(f field) ephemeral.Attribute {
-	switch {
-	case f.Type == cty.String:
-		return ephemeral.StringAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
-	case f.Type == cty.Number:
-		return ephemeral.NumberAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
-	case f.Type == cty.Bool:
-		return ephemeral.BoolAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
-	case f.Type.IsListType():
-		return ephemeral.ListAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
-	case f.Type.IsMapType():
-		return ephemeral.MapAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
-	}
-	return ephemeral.DynamicAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
+	return schema.DynamicAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
 }
