@@ -1,0 +1,420 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/echoprovider"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+)
+
+// The acceptance tests run a real CLI: the one at TF_ACC_TERRAFORM_PATH, else
+// terraform from PATH. Without TF_ACC they skip.
+
+// TestMain tells plugin-testing the provider's address where the caller did
+// not, so that the configurations are the same on every CLI.
+func TestMain(m *testing.M) {
+	if os.Getenv("TF_ACC") != "" {
+		for name, value := range map[string]string{"TF_ACC_PROVIDER_NAMESPACE": "statecrypt", "TF_ACC_PROVIDER_HOST": registryHost()} {
+			if os.Getenv(name) == "" {
+				_ = os.Setenv(name, value)
+			}
+		}
+	}
+	defer func() { _ = os.RemoveAll(filepath.Dir(built.path)) }()
+	m.Run()
+}
+
+func registryHost() string {
+	if isTofu() {
+		return "registry.opentofu.org"
+	}
+	return "registry.terraform.io"
+}
+
+// cliPath is the CLI under test, "" when there is none.
+func cliPath() string {
+	if path := os.Getenv("TF_ACC_TERRAFORM_PATH"); path != "" {
+		return path
+	}
+	path, _ := exec.LookPath("terraform")
+	return path
+}
+
+var isTofu = sync.OnceValue(func() bool {
+	out, err := exec.Command(cliPath(), "version").Output()
+	return err == nil && bytes.Contains(out, []byte("OpenTofu v"))
+})
+
+// needAcceptance skips tests that run the CLI by themselves, as plugin-testing
+// does the others.
+func needAcceptance(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		tb.Skip("acceptance tests are skipped unless TF_ACC is set")
+	}
+	if cliPath() == "" {
+		tb.Skip("there is no CLI: terraform is not on PATH, and TF_ACC_TERRAFORM_PATH is not set")
+	}
+}
+
+// knowsEphemeral reports whether the CLI has ephemeral values at all.
+var knowsEphemeral = sync.OnceValue(func() bool {
+	out, err := exec.Command(cliPath(), "version", "-json").Output()
+	var v struct {
+		Version string `json:"terraform_version"`
+	}
+	if err != nil || json.Unmarshal(out, &v) != nil {
+		return false
+	}
+	var major, minor, since int
+	if since = 10; isTofu() {
+		since = 11
+	}
+	_, err = fmt.Sscanf(v.Version, "%d.%d", &major, &minor)
+	return err == nil && (major > 1 || minor >= since)
+})
+
+var sinceEphemeral = []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_10_0)}
+
+var factories = map[string]func() (tfprotov6.ProviderServer, error){
+	"statecrypt": providerserver.NewProtocol6WithError(New("test")()),
+	"echo":       echoprovider.NewProviderServer(),
+}
+
+// configuration is a root module of these parts.
+func configuration(parts ...string) string {
+	all := strings.Join(parts, "\n")
+	required := "statecrypt = { source = \"statecrypt/statecrypt\" }\n"
+	if strings.Contains(all, `resource "echo"`) {
+		required += "echo = { source = \"statecrypt/echo\" }\n"
+	}
+	return "terraform {\nrequired_providers {\n" + required + "}\n}\n" + all
+}
+
+// quote writes s as an HCL string.
+func quote(s string) string {
+	return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes())
+}
+
+// textProvider is a provider block with the text that OpenTofu would have.
+func textProvider(encryption string) string {
+	return fmt.Sprintf("provider \"statecrypt\" {\nencryption = %s\n}\n", quote(encryption))
+}
+
+// reads is the data source called name.
+func reads(name string, body ...string) string {
+	return fmt.Sprintf("data \"statecrypt_remote_state\" %q {\n%s\n}\n", name, strings.Join(body, "\n"))
+}
+
+func output(name, expression string) string {
+	return fmt.Sprintf("output %q {\nvalue = %s\n}\n", name, expression)
+}
+
+func sensitiveOutput(name, expression string) string {
+	return fmt.Sprintf("output %q {\nvalue = %s\nsensitive = true\n}\n", name, expression)
+}
+
+func fromFile(path string) string { return fmt.Sprintf("file {\npath = %s\n}", quote(path)) }
+
+func fromHTTP(address string) string {
+	return fmt.Sprintf("http {\naddress = %s\nretry_max = 0\n}", quote(address))
+}
+
+func fromGit(repository, ref, path string) string {
+	return fmt.Sprintf("git {\nrepository = %s\nref = %s\npath = %s\n}", quote(repository), quote(ref), quote(path))
+}
+
+func writeTemp(tb testing.TB, name string, data []byte) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// applies runs the configuration and compares its outputs, type and value.
+func applies(config string, want map[string]cty.Value) resource.TestStep {
+	checks := []statecheck.StateCheck{}
+	for name, v := range want {
+		checks = append(checks, expectOutput{name, v})
+	}
+	return resource.TestStep{Config: config, ConfigStateChecks: checks}
+}
+
+func failing(config string, words ...string) resource.TestStep {
+	return resource.TestStep{Config: config, ExpectError: says(words...)}
+}
+
+func run(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
+}
+
+func runParallel(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
+}
+
+func runEphemeral(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	if os.Getenv("TF_ACC") != "" && !knowsEphemeral() {
+		t.Skip("this CLI has no ephemeral values")
+	}
+	resource.ParallelTest(t, resource.TestCase{TerraformVersionChecks: sinceEphemeral, ProtoV6ProviderFactories: factories, Steps: steps})
+}
+
+// says matches these texts in this order, wherever the CLI wrapped its lines.
+func says(texts ...string) *regexp.Regexp {
+	var out []string
+	for _, text := range texts {
+		var words []string
+		for _, w := range strings.Fields(text) {
+			words = append(words, regexp.QuoteMeta(w))
+		}
+		out = append(out, strings.Join(words, `[\s│]+`))
+	}
+	return regexp.MustCompile("(?s)" + strings.Join(out, ".*"))
+}
+
+// expectOutput compares an output of the configuration, type and value.
+type expectOutput struct {
+	name string
+	want cty.Value
+}
+
+func (e expectOutput) CheckState(_ context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
+	out, ok := req.State.Values.Outputs[e.name]
+	if !ok {
+		resp.Error = fmt.Errorf("there is no output %q", e.name)
+		return
+	}
+	value, err := json.Marshal(out.Value)
+	if err != nil {
+		resp.Error = err
+		return
+	}
+	got, err := ctyjson.Unmarshal(value, out.Type)
+	if err != nil {
+		resp.Error = err
+	} else if !got.RawEquals(e.want) {
+		resp.Error = fmt.Errorf("output %q:\n got %#v\nwant %#v", e.name, got, e.want)
+	}
+}
+
+// expected are the outputs of a vector: those in the open, and the sensitive.
+func expected(tb testing.TB, v vectors.Vector) (open, sensitive cty.Value) {
+	tb.Helper()
+	both := [2]map[string]cty.Value{{}, {}}
+	for name, o := range v.Outputs(tb) {
+		typ, err := ctyjson.UnmarshalType(o.Type)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		value, err := ctyjson.Unmarshal(o.Value, typ)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		which := 0
+		if o.Sensitive {
+			which = 1
+		}
+		both[which][name] = value
+	}
+	return cty.ObjectVal(both[0]), cty.ObjectVal(both[1])
+}
+
+// staticKey makes tests quick: no key is derived.
+const staticKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+const staticText = `key_provider "static" "k" { key = "` + staticKey + `" }
+method "aes_gcm" "m" { keys = key_provider.static.k }
+method "unencrypted" "u" {}
+state { method = method.aes_gcm.m }
+`
+
+// sealed encrypts a state as staticText says.
+func sealed(tb testing.TB, state string) []byte {
+	tb.Helper()
+	registry := builtin.Registry()
+	cfg, err := config.Parse(staticText, "static", registry.Options(cty.NilVal))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	enc, err := encryption.New(registry, cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	data, err := enc.State().Encrypt(tb.Context(), []byte(state))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// built is the provider as a program of its own.
+var built struct {
+	sync.Once
+	path string
+	err  error
+}
+
+func builtProvider(tb testing.TB) string {
+	tb.Helper()
+	built.Do(func() {
+		dir, err := os.MkdirTemp("", "statecrypt-acc-")
+		if err != nil {
+			built.err = err
+			return
+		}
+		built.path = filepath.Join(dir, "terraform-provider-statecrypt")
+		if runtime.GOOS == "windows" {
+			built.path += ".exe"
+		}
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built.path, "../..")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		tb.Fatal(built.err)
+	}
+	return built.path
+}
+
+// project is a directory where the CLI runs with the provider as a program.
+type project struct {
+	tb  testing.TB
+	dir string
+	env []string
+}
+
+// newProject writes the files, by name, and fetches the modules they call.
+func newProject(tb testing.TB, files map[string]string) *project {
+	tb.Helper()
+	needAcceptance(tb)
+	p := &project{tb: tb, dir: tb.TempDir()}
+	for name, text := range files {
+		path := filepath.Join(p.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	settings := fmt.Sprintf("provider_installation {\ndev_overrides {\n\"statecrypt/statecrypt\" = %s\n}\ndirect {\nexclude = [\"*/*/*\"]\n}\n}\n",
+		quote(filepath.ToSlash(filepath.Dir(builtProvider(tb)))))
+	p.env = append(gittest.Environ(tb.TempDir()), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0",
+		"TF_CLI_CONFIG_FILE="+writeTemp(tb, "cli.tfrc", []byte(settings)))
+	if len(files) > 1 {
+		if out, err := p.run("get"); err != nil {
+			tb.Fatalf("get: %v\n%s", err, out)
+		}
+	}
+	return p
+}
+
+func (p *project) setenv(pairs ...string) { p.env = append(p.env, pairs...) }
+
+func (p *project) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(cliPath(), slices.Concat(args[:1], []string{"-no-color"}, args[1:])...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	return cmd
+}
+
+func (p *project) run(args ...string) (string, error) {
+	out, err := p.command(args...).CombinedOutput()
+	return string(out), err
+}
+
+func (p *project) mustRun(args ...string) string {
+	p.tb.Helper()
+	out, err := p.run(args...)
+	if err != nil {
+		p.tb.Fatalf("%s: %v\n%s", args[0], err, out)
+	}
+	return out
+}
+
+func (p *project) mustFail(words []string, args ...string) string {
+	p.tb.Helper()
+	out, err := p.run(args...)
+	if err == nil || !says(words...).MatchString(out) {
+		p.tb.Errorf("%s: got %v, want an error that says %q:\n%s", args[0], err, words, out)
+	}
+	return out
+}
+
+// stateServer is a server that records what it is asked.
+type stateServer struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []*http.Request
+}
+
+func serve(tb testing.TB, start func(http.Handler) *httptest.Server, h http.HandlerFunc) *stateServer {
+	tb.Helper()
+	s := &stateServer{}
+	s.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests = append(s.requests, r.Clone(context.WithoutCancel(r.Context())))
+		s.mu.Unlock()
+		h(w, r)
+	}))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// asked returns the requests so far, and forgets them.
+func (s *stateServer) asked() []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.requests
+	s.requests = nil
+	return out
+}
+
+func gives(data []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }
+}
+
+// isolateGit hides the user's git settings from an acceptance test.
+func isolateGit(t *testing.T) {
+	t.Helper()
+	keep := map[string]string{}
+	for _, pair := range os.Environ() {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_ACC") || name == "TF_CLI_CONFIG_FILE" {
+			keep[name] = value
+		}
+	}
+	gittest.Isolate(t)
+	for name, value := range keep {
+		t.Setenv(name, value)
+	}
+}
