@@ -3,18 +3,22 @@ module github.com/statecrypt/terraform-provider-statecrypt
 go 1.26.0
 
 require (
-	github.com/agext/levenshtein v1.2.3
-	github.com/hashicorp/go-cleanhttp v0.5.2
-	github.com/hashicorp/go-retryablehttp v0.7.8
-	github.com/hashicorp/hcl/v2 v2.25.0
-	github.com/hashicorp/terraform-plugin-framework v1.19.0
-	github.com/hashicorp/terraform-plugin-framework-validators v0.19.0
-	github.com/hashicorp/terraform-plugin-go v0.31.0
-	github.com/hashicorp/terraform-plugin-testing v1.16.0
-	github.com/zclconf/go-cty v1.19.0
-	golang.org/x/crypto v0.58.0
-	golang.org/x/net v0.60.0
-	golang.org/x/text v0.43.0
+	github.com/agext/levenshtein v1.2.3 // "Did you mean", with the measure that hcl uses
+	github.com/hashicorp/go-cleanhttp v0.5.2 // HTTP transports that share nothing with other code
+	github.com/hashicorp/go-retryablehttp v0.7.8 // retries and Retry-After, as Terraform's http backend does them
+	github.com/hashicorp/hcl/v2 v2.25.0 // the parser of OpenTofu's encryption text
+	github.com/hashicorp/terraform-plugin-framework v1.19.0 // the provider itself
+	github.com/hashicorp/terraform-plugin-framework-validators v0.19.0 // how often a block may stand
+	github.com/hashicorp/terraform-plugin-go v0.31.0 // values as they go over the plugin protocol
+	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
+	golang.org/x/net v0.60.0 // proxies from the environment, which can be switched off
+	golang.org/x/text v0.43.0 // file names in git that are spelled with other code points
+)
+
+// For tests only.
+require (
+	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
+	golang.org/x/crypto v0.58.0 // the ssh server of the git tests
 )
 
 require (
@@ -57,6 +61,7 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
+	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
 	google.golang.org/grpc v1.79.3 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect

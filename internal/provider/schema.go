@@ -65,9 +65,9 @@ func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	attrs, blocks := map[string]A{}, map[string]B{}
 	for _, f := range fs {
 		if f.isBlock() {
-			blocks[f.Name] = any(blockOf(f)).(B)
+			blocks[f.Name] = any(blockOf(f)).(B) //nolint:forcetypeassert // B is an interface with the same methods
 		} else {
-			attrs[f.Name] = any(attributeOf(f)).(A)
+			attrs[f.Name] = any(attributeOf(f)).(A) //nolint:forcetypeassert // A is an interface with the same methods
 		}
 	}
 	return attrs, blocks
