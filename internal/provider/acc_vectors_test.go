@@ -122,7 +122,7 @@ func TestAccVectorNamedTarget(t *testing.T) {
 	runParallel(t, applies(configuration(config...), want),
 		// OpenTofu would take the default; here a name that nobody has is a mistake.
 		failing(configuration(provider, reads("s", file, `name = "cnt[0]"`)), `there is no remote_state_data_source "cnt[0]"`),
-		failing(configuration(provider, reads("s", file)), "Step: decrypt", "method.aes_gcm.bad"))
+		failing(configuration(provider, reads("s", file)), "Step: key", "method.aes_gcm.bad"))
 }
 
 // Plaintext states of all versions and types, in one configuration.

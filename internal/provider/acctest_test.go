@@ -418,3 +418,22 @@ func isolateGit(t *testing.T) {
 		t.Setenv(name, value)
 	}
 }
+
+func resourceStep(config string, checks ...statecheck.StateCheck) resource.TestStep {
+	return resource.TestStep{Config: config, ConfigStateChecks: checks}
+}
+
+// stateHolds looks for a text anywhere in the state.
+type stateHolds struct {
+	text string
+	want bool
+}
+
+func (s stateHolds) CheckState(_ context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
+	data, err := json.Marshal(req.State)
+	if err != nil {
+		resp.Error = err
+	} else if got := bytes.Contains(data, []byte(s.text)); got != s.want {
+		resp.Error = fmt.Errorf("whether %q is in the state: got %t, want %t", s.text, got, s.want)
+	}
+}

@@ -124,9 +124,15 @@ func diagnostics(problems []problem) diag.Diagnostics {
 	return out
 }
 
+// sentence is the error as a reader expects it: Go's errors begin in lower
+// case and have no full stop. An address or a name at the start stays as it is.
 func sentence(err error) string {
 	s := err.Error()
-	if s == "" || strings.HasSuffix(s, ".") {
+	first, _, _ := strings.Cut(s, " ")
+	if !strings.ContainsFunc(first, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		s = strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):]
+	}
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {
 		return s
 	}
 	return s + "."

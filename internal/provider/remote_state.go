@@ -85,7 +85,10 @@ func (c *configured) read(ctx context.Context, req stateRequest) (*remoteState, 
 	if err != nil {
 		return nil, err
 	}
-	if err := req.accept(state); err != nil {
+	if err := req.acceptMissing(state); err != nil {
+		return nil, &stepError{step: stepFetch, source: src, err: err}
+	}
+	if err := req.acceptPins(state); err != nil {
 		return nil, &stepError{step: stepCheck, source: src, err: err}
 	}
 	result, err := req.outputs(state)

@@ -13,17 +13,24 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
-// accept checks the state against what the user pinned. A missing state under
-// a pin is refused: a deletion is a rollback.
-func (r stateRequest) accept(s *openedState) error {
-	pinned := r.expectedLineage != "" || r.minimumSerial != nil
+// acceptMissing decides whether to go on without a state. Under a pin it is
+// refused: a deletion is a rollback.
+func (r stateRequest) acceptMissing(s *openedState) error {
 	switch {
-	case s.missing != nil && pinned:
-		return fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing)
-	case s.missing != nil && !r.defaultsIfMissing:
-		return fmt.Errorf("%w%s; if that is expected, set on_missing = \"defaults\"", s.missing, sent(s.missing))
-	case s.missing != nil:
+	case s.missing == nil:
 		return nil
+	case r.expectedLineage != "" || r.minimumSerial != nil:
+		return fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing)
+	case !r.defaultsIfMissing:
+		return fmt.Errorf("%w%s; if that is expected, set on_missing = \"defaults\"", s.missing, r.sent(s.missing))
+	}
+	return nil
+}
+
+// acceptPins checks the state against what the user pinned.
+func (r stateRequest) acceptPins(s *openedState) error {
+	switch {
+	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
 		return fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state", clip(s.Lineage), clip(r.expectedLineage))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
@@ -32,11 +39,15 @@ func (r stateRequest) accept(s *openedState) error {
 	return nil
 }
 
-func sent(m *source.MissingError) string {
-	if m.CredentialsSent {
+// sent says whether credentials were sent, on sources that know any.
+func (r stateRequest) sent(m *source.MissingError) string {
+	switch {
+	case m.CredentialsSent:
 		return " (credentials were sent; some servers give the same answer when they do not allow access)"
+	case r.kind.Credentials.Name != "":
+		return " (no credentials were sent; some servers give the same answer when they need some)"
 	}
-	return " (no credentials were sent; some servers give the same answer when they need some)"
+	return ""
 }
 
 // outputs splits the state's outputs by their sensitivity and lays them over
@@ -85,7 +96,7 @@ func (r stateRequest) outputs(s *openedState) (*remoteState, error) {
 	}
 	result.attributes["sensitive_output_names"] = stringList(sensitiveNames)
 	if s.missing != nil {
-		result.warn("Defaults in place of a state", "%v%s. The defaults stand in for its outputs.", s.missing, sent(s.missing))
+		result.warn("Defaults in place of a state", "%v%s. The defaults stand in for its outputs.", s.missing, r.sent(s.missing))
 	}
 	if deprecated != nil {
 		result.warn("Deprecated outputs", "The configuration that owns the state marks these outputs as deprecated:%s", strings.Join(deprecated, ""))

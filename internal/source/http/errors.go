@@ -85,7 +85,7 @@ func (x *exchange) reason(ctx context.Context, err error) error {
 	case errors.Is(err, nethttp.ErrSchemeMismatch):
 		return errors.New("the server does not speak https at this port")
 	case isOp:
-		return errors.New(printable(network.Error()))
+		return errors.New("the server cannot be reached: " + printable(network.Error()))
 	case canBeSlow && slow.Timeout():
 		return fmt.Errorf("there was no complete answer within %s; timeout can be raised", x.patience.timeout)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
