@@ -114,12 +114,13 @@ func warningDiagnostics(warnings []warning) diag.Diagnostics {
 func diagnostics(problems []problem) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, p := range problems {
-		detail := printable(sentence(p.err))
 		if p.path.Equal(path.Empty()) {
-			out.AddError("Invalid configuration", detail)
+			out.AddError("Invalid configuration", printable(sentence(p.err)))
 			continue
 		}
-		out.AddAttributeError(p.path, "Invalid configuration", fmt.Sprintf("%s: %s", p.path, detail))
+		// Some versions print a deep path as that of the whole block.
+		detail := sentence(fmt.Errorf("%s: %w", p.path, p.err))
+		out.AddAttributeError(p.path, "Invalid configuration", printable(detail))
 	}
 	return out
 }

@@ -195,7 +195,7 @@ func TestRead(t *testing.T) {
 		"encrypted is not missing": {map[string]cty.Value{"memory": at("encrypted"), "on_missing": text1("defaults")}, map[string]cty.Value{"error": text1("key_provider.pbkdf2.k")}, ""},
 		"on_missing is misspelt":   {map[string]cty.Value{"on_missing": text1("default")}, map[string]cty.Value{"error": text1(`"error" or "defaults"`)}, ""},
 		"default workspace":        {map[string]cty.Value{"workspace": text1("default")}, nil, ""},
-		"other workspace":          {map[string]cty.Value{"workspace": text1("w")}, map[string]cty.Value{"error": text1("has no workspaces")}, ""},
+		"other workspace":          {map[string]cty.Value{"workspace": text1("w")}, map[string]cty.Value{"error": text1("have no workspaces")}, ""},
 		"fallback without method":  {map[string]cty.Value{"method": cty.NullVal(cty.String), "fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("method is required")}, ""},
 		"no method":                {map[string]cty.Value{"method": cty.NullVal(cty.String)}, map[string]cty.Value{"error": text1("plaintext is read only where")}, ""},
 		"name without text":        {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")}, map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},

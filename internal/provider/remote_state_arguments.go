@@ -98,7 +98,7 @@ func (d *requestDecoder) source(r *stateRequest) {
 	if w := text(d.block, "workspace"); w != "" {
 		r.source.Workspace = w
 		if w != "default" && kind.Name != "" && !kind.Workspaces {
-			d.fail(path.Root("workspace"), "a %s source has no workspaces", kind.Name)
+			d.fail(path.Root("workspace"), "sources of the kind %s have no workspaces", kind.Name)
 		} else if !workspacePattern.MatchString(w) || w == "." || w == ".." {
 			d.fail(path.Root("workspace"), "this is not the name of a workspace: letters, digits, dots, dashes, underscores and tildes are allowed")
 		}

@@ -123,7 +123,7 @@ func (r stateRequest) wanted(stored map[string]tfstate.Output) ([]string, error)
 	}
 	for _, name := range r.only {
 		if !all[name] {
-			return nil, fmt.Errorf("only names the output %q, which neither the state nor the defaults have%s", clip(name), config.Suggest(name, names))
+			return nil, fmt.Errorf("the argument only names the output %q, which neither the state nor the defaults have%s", clip(name), config.Suggest(name, names))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
