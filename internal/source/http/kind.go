@@ -28,7 +28,7 @@ func table() config.Table {
 		Attrs: []config.Attr{
 			{
 				Name: "address", Type: cty.String, Required: true, Env: []string{addressVar},
-				Doc: "The `http` or `https` URL of the state. User names and passwords do not belong in it.",
+				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it.",
 			},
 			{
 				Name: "timeout", Type: cty.String,

@@ -3,8 +3,11 @@ package http
 import (
 	"context"
 	"fmt"
+	"maps"
 	nethttp "net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -56,8 +59,26 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as https://state.example.com/db")
 	}
+	if name := secretInQuery(u.Query()); name != "" {
+		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block of credentials, in the provider block", name)
+	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
+}
+
+// secretNames are what tokens and signatures are called in the queries of
+// common servers and of signed URLs.
+var secretNames = regexp.MustCompile(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
+
+// secretInQuery names a part of the query that holds a secret; "" when none
+// does.
+func secretInQuery(q url.Values) string {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if secretNames.MatchString(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // checkSecrets refuses to read without a secret that the user has given, but

@@ -94,19 +94,22 @@ func TestLookAlikesOfEnvironment(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for address, want := range map[string]string{
-		"http://example.com@evil.io/":            "does not belong in an address",
-		"http://user:" + canary + "@example.com": "does not belong in an address",
-		"http://" + canary + "@example.com":      "does not belong in an address",
-		"ftp://example.com/" + canary:            "http or https",
-		"file:///" + canary:                      "http or https",
-		"example.com/" + canary:                  "http or https",
-		"http:example.com/" + canary:             "http or https",
-		"http:///" + canary:                      "http or https",
-		"http://:80/" + canary:                   "http or https",
-		"http://example.com\\@" + canary:         "not a URL",
-		"http://example.com:" + canary:           "not a URL",
-		"http://example.com/\n" + canary:         "not a URL",
-		"":                                       "http or https",
+		"http://example.com@evil.io/":                     "does not belong in an address",
+		"http://user:" + canary + "@example.com":          "does not belong in an address",
+		"http://" + canary + "@example.com":               "does not belong in an address",
+		"http://example.com/?token=" + canary:             "token does not belong in an address",
+		"http://example.com/?a=b&PRIVATE_TOKEN=" + canary: "does not belong in an address",
+		"http://example.com/?X-Amz-Signature=" + canary:   "does not belong in an address",
+		"ftp://example.com/" + canary:                     "http or https",
+		"file:///" + canary:                               "http or https",
+		"example.com/" + canary:                           "http or https",
+		"http:example.com/" + canary:                      "http or https",
+		"http:///" + canary:                               "http or https",
+		"http://:80/" + canary:                            "http or https",
+		"http://example.com\\@" + canary:                  "not a URL",
+		"http://example.com:" + canary:                    "not a URL",
+		"http://example.com/\n" + canary:                  "not a URL",
+		"":                                                "http or https",
 	} {
 		at(address).wantError(t, "data.x.y.address: ", want)
 	}
@@ -114,9 +117,9 @@ func TestAddress(t *testing.T) {
 
 func TestString(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://example.com/a%2Fb?token=" + canary: "https://example.com/a%2Fb",
-		"https://example.com/#" + canary:            "https://example.com/",
-		"HTTPS://example.com:8443":                  "https://example.com:8443",
+		"https://example.com/a%2Fb?name=" + canary: "https://example.com/a%2Fb",
+		"https://example.com/#" + canary:           "https://example.com/",
+		"HTTPS://example.com:8443":                 "https://example.com:8443",
 	} {
 		s, err := at(address).open()
 		if err != nil || s.String() != want {
