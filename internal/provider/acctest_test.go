@@ -192,7 +192,8 @@ func runEphemeral(t *testing.T, steps ...resource.TestStep) {
 	resource.ParallelTest(t, resource.TestCase{TerraformVersionChecks: sinceEphemeral, ProtoV6ProviderFactories: factories, Steps: steps})
 }
 
-// says matches these texts in this order, wherever the CLI wrapped its lines.
+// says matches these texts in this order, wherever the CLI wrapped its lines
+// and whichever of them begin a sentence.
 func says(texts ...string) *regexp.Regexp {
 	var out []string
 	for _, text := range texts {
@@ -202,7 +203,7 @@ func says(texts ...string) *regexp.Regexp {
 		}
 		out = append(out, strings.Join(words, `[\s│]+`))
 	}
-	return regexp.MustCompile("(?s)" + strings.Join(out, ".*"))
+	return regexp.MustCompile("(?is)" + strings.Join(out, ".*"))
 }
 
 // expectOutput compares an output of the configuration, type and value.

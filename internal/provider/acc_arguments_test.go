@@ -1,0 +1,290 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+const argumentsState = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l-1","resources":[],"outputs":{
+	"open":{"value":"o","type":"string"},
+	"null":{"value":null,"type":"string"},
+	"list":{"value":["a","b"],"type":["list","string"]},
+	"hidden":{"value":"hidden-canary","type":"string","sensitive":true},
+	"old":{"value":1,"type":"number","deprecated":"use open\u001b[31m"}}}`
+
+// argumentsFiles holds the state encrypted, in the open, damaged, and in two
+// workspaces.
+func argumentsFiles(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	other := strings.ReplaceAll(argumentsState, `"o"`, `"of the workspace"`)
+	for name, data := range map[string][]byte{
+		"sealed":                       sealed(t, argumentsState),
+		"plain":                        []byte(argumentsState),
+		"foreign":                      []byte(strings.ReplaceAll(string(sealed(t, argumentsState)), `"encrypted_data":"`, `"encrypted_data":"AAAA`)),
+		"broken":                       []byte("{"),
+		"ws/staging/terraform.tfstate": sealed(t, other),
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// All cases that succeed share one run: each is a data source and an output.
+func TestAccArguments(t *testing.T) {
+	dir := argumentsFiles(t)
+	in := func(name string) string { return fromFile(filepath.Join(dir, name)) }
+	text := func(s string) cty.Value { return cty.StringVal(s) }
+	list := cty.ListVal([]cty.Value{text("a"), text("b")})
+	all := func() map[string]cty.Value {
+		return map[string]cty.Value{"open": text("o"), "null": cty.NullVal(cty.String), "list": list, "old": cty.NumberIntVal(1)}
+	}
+	with := func(name string, v cty.Value) cty.Value {
+		m := all()
+		m[name] = v
+		return cty.ObjectVal(m)
+	}
+	defaultsIfMissing := `on_missing = "defaults"` + "\n"
+	workspaces := fmt.Sprintf("file {\npath = %s\nworkspace_dir = %s\n}\n", quote(filepath.Join(dir, "sealed")), quote(filepath.Join(dir, "ws")))
+
+	config, want := []string{textProvider(staticText)}, map[string]cty.Value{}
+	for name, c := range map[string]struct {
+		body, attribute string
+		want            cty.Value
+	}{
+		"plain_outputs":      {in("sealed"), "outputs", cty.ObjectVal(all())},
+		"names_of_sensitive": {in("sealed"), "sensitive_output_names", cty.ListVal([]cty.Value{text("hidden")})},
+		"serial":             {in("sealed"), "serial", cty.NumberIntVal(7)},
+		"lineage":            {in("sealed"), "lineage", text("l-1")},
+		"writer":             {in("sealed"), "terraform_version", text("1.12.6")},
+		"method":             {in("sealed"), "decrypted_with", text("method.aes_gcm.m")},
+		"not_encrypted":      {in("plain") + "\nmethod = \"unencrypted\"", "encrypted", cty.False},
+		"no_method":          {in("plain") + "\nmethod = \"unencrypted\"", "decrypted_with", cty.NullVal(cty.String)},
+
+		"only":              {in("sealed") + "\nonly = [\"list\", \"list\"]", "outputs", cty.ObjectVal(map[string]cty.Value{"list": list})},
+		"only_nothing":      {in("sealed") + "\nonly = []", "outputs", cty.EmptyObjectVal},
+		"only_names":        {in("sealed") + "\nonly = [\"open\"]", "sensitive_output_names", cty.ListValEmpty(cty.String)},
+		"only_and_default":  {in("sealed") + "\nonly = [\"new\"]\ndefaults = { new = 1, other = 2 }", "outputs", cty.ObjectVal(map[string]cty.Value{"new": cty.NumberIntVal(1)})},
+		"default_is_extra":  {in("sealed") + "\ndefaults = { new = [1, \"x\"] }", "outputs", with("new", cty.TupleVal([]cty.Value{cty.NumberIntVal(1), text("x")}))},
+		"state_beats":       {in("sealed") + "\ndefaults = { open = \"default\" }", "outputs", cty.ObjectVal(all())},
+		"null_beats":        {in("sealed") + "\ndefaults = { null = \"default\" }", "outputs", cty.ObjectVal(all())},
+		"sensitive_is_kept": {in("sealed") + "\ndefaults = { hidden = \"default\" }", "outputs", cty.ObjectVal(all())},
+		"map_of_defaults":   {in("sealed") + "\nonly = [\"a\"]\ndefaults = tomap({ a = \"x\" })", "outputs", cty.ObjectVal(map[string]cty.Value{"a": text("x")})},
+		"missing":           {in("gone") + "\n" + defaultsIfMissing + "defaults = { new = 1 }", "outputs", cty.ObjectVal(map[string]cty.Value{"new": cty.NumberIntVal(1)})},
+		"missing_bare":      {in("gone") + "\n" + defaultsIfMissing, "outputs", cty.EmptyObjectVal},
+		"missing_exists":    {in("gone") + "\n" + defaultsIfMissing, "exists", cty.False},
+		"missing_serial":    {in("gone") + "\n" + defaultsIfMissing, "serial", cty.NullVal(cty.Number)},
+		"there_exists":      {in("sealed") + "\n" + defaultsIfMissing, "exists", cty.True},
+		"there_no_defaults": {in("sealed") + "\n" + defaultsIfMissing + "defaults = { open = \"default\" }", "outputs", cty.ObjectVal(all())},
+		"right_pins":        {in("sealed") + "\nexpected_lineage = \"l-1\"\nminimum_serial = 7", "serial", cty.NumberIntVal(7)},
+		"enough":            {in("sealed") + "\nmax_size = 10000", "exists", cty.True},
+		"workspace":         {workspaces + "workspace = \"staging\"", "outputs.open", text("of the workspace")},
+		"workspace_default": {workspaces + "workspace = \"default\"", "outputs.open", text("o")},
+		"workspace_null":    {workspaces + "workspace = null", "outputs.open", text("o")},
+		"workspace_missing": {workspaces + "workspace = \"new\"\n" + defaultsIfMissing, "exists", cty.False},
+		"own_method":        {in("sealed") + "\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}", "used_fallback", cty.False},
+		"own_fallback":      {in("plain") + "\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}", "used_fallback", cty.True},
+		"sensitive_is_null": {in("sealed"), "sensitive_outputs == null", cty.True},
+	} {
+		expression := "data.statecrypt_remote_state." + name + "." + c.attribute
+		if strings.HasPrefix(c.attribute, "sensitive_outputs") {
+			expression = "nonsensitive(" + expression + ")"
+		}
+		config = append(config, reads(name, c.body), output(name, "{ value = "+expression+" }")) // an output that is null would not be stored
+		want[name] = cty.ObjectVal(map[string]cty.Value{"value": c.want})
+	}
+	runParallel(t, applies(configuration(config...), want))
+}
+
+func TestAccArgumentMistakes(t *testing.T) {
+	dir := argumentsFiles(t)
+	in := func(name string) string { return fromFile(filepath.Join(dir, name)) }
+	defaultsIfMissing := "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"
+	inherited := "provider \"statecrypt\" {\nencryption = " + quote(strings.ReplaceAll(staticText,
+		"state { method = method.aes_gcm.m }", "state {\nmethod = method.unencrypted.u\nfallback {\nmethod = method.aes_gcm.m\n}\n}")) + "\n}\n"
+	for name, c := range map[string]struct {
+		provider string // staticText when empty
+		body     []string
+		words    []string
+	}{
+		"only, misspelt":             {"", []string{in("sealed"), `only = ["opn"]`}, []string{`only names the output "opn"`, `Did you mean "open"?`}},
+		"missing":                    {"", []string{in("gone"), `defaults = { open = "default" }`}, []string{"Step: fetch", "there is no state", `on_missing = "defaults"`}},
+		"missing, only":              {"", []string{in("gone"), defaultsIfMissing, `only = ["list"]`}, []string{"neither the state nor the defaults have"}},
+		"missing under a lineage":    {"", []string{in("gone"), defaultsIfMissing, `expected_lineage = "l-1"`}, []string{"there is no state", "there must be one"}},
+		"missing under a serial":     {"", []string{in("gone"), defaultsIfMissing, "minimum_serial = 0"}, []string{"there is no state", "there must be one"}},
+		"other lineage":              {"", []string{in("sealed"), `expected_lineage = "l-2"`}, []string{`has the lineage "l-1"`, `"l-2"`, "another state"}},
+		"empty lineage":              {"", []string{in("sealed"), `expected_lineage = ""`}, []string{"expected_lineage", "must not be empty"}},
+		"old copy":                   {"", []string{in("sealed"), "minimum_serial = 8"}, []string{"has the serial 7, and minimum_serial says 8"}},
+		"fraction of a serial":       {"", []string{in("sealed"), "minimum_serial = 6.5"}, []string{"whole number"}},
+		"not decrypted":              {"", []string{in("foreign"), defaultsIfMissing}, []string{"Step: decrypt", "no method in effect has the key"}},
+		"plaintext is not missing":   {"", []string{in("plain"), defaultsIfMissing}, []string{"Step: envelope", "the file is a plaintext state"}},
+		"garbage is not missing":     {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: envelope"}},
+		"directory is not missing":   {"", []string{in("ws"), defaultsIfMissing}, []string{"this is a directory"}},
+		"too large":                  {"", []string{in("sealed"), "max_size = 100"}, []string{"larger than 100 bytes", "max_size"}},
+		"no size":                    {"", []string{in("sealed"), "max_size = 0"}, []string{"max_size", "at least 1"}},
+		"on_missing, misspelt":       {"", []string{in("sealed"), `on_missing = "default"`}, []string{"on_missing", `"error" or "defaults" is required`}},
+		"defaults are no object":     {"", []string{in("sealed"), `defaults = ["x"]`}, []string{"defaults must be an object of outputs"}},
+		"inherits no fallback":       {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`}, []string{"no method for encrypted data"}},
+		"inherits no method":         {"", []string{in("sealed"), `method = "unencrypted"`}, []string{"Step: envelope", "no method for encrypted data"}},
+		"fallback without method":    {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"}, []string{"method is required where there is a fallback"}},
+		"name and method":            {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"exclude one another"}},
+		"name in nobody's text":      {"", []string{in("sealed"), `name = "x"`}, []string{`no remote_state_data_source "x"`}},
+		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`}, []string{"enforced = true forbids"}},
+		"workspace of http":          {"", []string{fromHTTP("https://state.example.com/"), `workspace = "staging"`}, []string{"sources of the kind http have no workspaces"}},
+		"workspace of git":           {"", []string{fromGit("https://git.example.com/a.git", "main", "a"), `workspace = "staging"`}, []string{"sources of the kind git have no workspaces"}},
+		"empty workspace":            {"", []string{in("sealed"), `workspace = ""`}, []string{"must not be empty"}},
+		"workspace that climbs":      {"", []string{in("sealed"), `workspace = "../ws/staging"`}, []string{"not the name of a workspace"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.provider == "" {
+				c.provider = textProvider(staticText)
+			}
+			runParallel(t, failing(configuration(c.provider, reads("s", c.body...)), c.words...))
+		})
+	}
+}
+
+// "default" and null name the one state that a source without workspaces has.
+func TestAccNoWorkspaces(t *testing.T) {
+	needAcceptance(t)
+	isolateGit(t)
+	server := serve(t, httptest.NewServer, gives(sealed(t, argumentsState)))
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: string(sealed(t, argumentsState))})
+	config, want := []string{textProvider(staticText)}, map[string]cty.Value{}
+	for kind, source := range map[string]string{"http": fromHTTP(server.URL), "git": fromGit(repo.FileURL(), "main", "s")} {
+		for name, workspace := range map[string]string{"default": `"default"`, "null": "null"} {
+			config = append(config, reads(kind+name, source, "workspace = "+workspace), output(kind+name, "data.statecrypt_remote_state."+kind+name+".serial"))
+			want[kind+name] = cty.NumberIntVal(7)
+		}
+	}
+	run(t, applies(configuration(config...), want))
+}
+
+// What a server refuses, delays or gets wrong is never taken for a state that
+// does not exist.
+func TestAccMissingOverHTTP(t *testing.T) {
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	server := serve(t, httptest.NewServer, func(w http.ResponseWriter, r *http.Request) {
+		var status int
+		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &status); err == nil {
+			w.WriteHeader(status)
+			return
+		}
+		select { // slower than anybody waits
+		case <-done:
+		case <-r.Context().Done():
+		}
+	})
+	tolerant := "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"
+	config, want := []string{}, map[string]cty.Value{}
+	for _, status := range []string{"204", "404"} {
+		name := "missing_" + status
+		config = append(config, reads(name, fromHTTP(server.URL+"/"+status), tolerant), output(name, "data.statecrypt_remote_state."+name+".outputs.open"))
+		want[name] = cty.StringVal("default")
+	}
+	t.Run("missing", func(t *testing.T) { runParallel(t, applies(configuration(config...), want)) })
+	for status, words := range map[string]string{
+		"401": "the server answered 401 Unauthorized, and no credentials were sent",
+		"403": "the server answered 403 Forbidden",
+		"410": "the server answered 410 Gone",
+		"500": "the server answered 500 Internal Server Error",
+	} {
+		t.Run(status, func(t *testing.T) {
+			runParallel(t, failing(configuration(reads("s", fromHTTP(server.URL+"/"+status), tolerant)), "Step: fetch", words))
+		})
+	}
+	t.Run("timeout", func(t *testing.T) {
+		slow := fmt.Sprintf("http {\naddress = \"%s/slow\"\nretry_max = 0\ntimeout = \"100ms\"\n}", server.URL)
+		runParallel(t, failing(configuration(reads("s", slow, tolerant)), "Step: fetch", "no complete answer within 100ms"))
+	})
+	t.Run("nobody there", func(t *testing.T) {
+		gone := httptest.NewServer(nil)
+		gone.Close()
+		runParallel(t, failing(configuration(reads("s", fromHTTP(gone.URL), tolerant)), "Step: fetch", "connection refused"))
+	})
+}
+
+// The same for git: only the file itself may be missing.
+func TestAccMissingInGit(t *testing.T) {
+	needAcceptance(t)
+	isolateGit(t)
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "{}"})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
+	tolerant := "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"
+	run(t,
+		applies(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"), tolerant), output("open", "data.statecrypt_remote_state.s.outputs.open")),
+			map[string]cty.Value{"open": cty.StringVal("default")}),
+		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"), tolerant)), "Step: fetch", `there is no branch, tag or ref`, "nope"),
+		failing(configuration(reads("s", fromGit(repo.FileURL()+".gone", "main", "s"), tolerant)), "Step: fetch", "does not appear to be a git repository"),
+		failing(configuration(reads("s", fromGit(server.URL, "main", "s"), tolerant)), "Step: fetch", "the server wants credentials"))
+}
+
+// A data source's values are stored in the open in the reader's state.
+func TestAccStoreSensitive(t *testing.T) {
+	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
+	address := "data.statecrypt_remote_state.s"
+	runParallel(t,
+		failing(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true"), output("o", address+".sensitive_outputs.hidden")),
+			"Output refers to sensitive values"),
+		resourceStep(configuration(textProvider(staticText), reads("s", file)),
+			statecheck.ExpectKnownValue(address, tfjsonpath.New("sensitive_outputs"), knownvalue.Null()),
+			stateHolds{"hidden-canary", false}),
+		resourceStep(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true", `sensitive_defaults = { hidden = "default", more = "m" }`)),
+			statecheck.ExpectSensitiveValue(address, tfjsonpath.New("sensitive_outputs")),
+			statecheck.ExpectKnownValue(address, tfjsonpath.New("sensitive_outputs"), knownvalue.ObjectExact(map[string]knownvalue.Check{
+				"hidden": knownvalue.StringExact("hidden-canary"), "more": knownvalue.StringExact("m"),
+			})),
+			stateHolds{"hidden-canary", true}))
+}
+
+func TestAccWarnings(t *testing.T) {
+	dir := argumentsFiles(t)
+	in := func(name string) string { return fromFile(filepath.Join(dir, name)) }
+	server := serve(t, httptest.NewTLSServer, gives(sealed(t, argumentsState)))
+	missing := serve(t, httptest.NewServer, http.NotFound)
+	p := newProject(t, map[string]string{"main.tf": configuration(
+		fmt.Sprintf("provider \"statecrypt\" {\nencryption = %s\ncredentials {\nhttp {\nurl = %s\nskip_cert_verification = true\n}\nhttp {\nurl = %s\nbearer_token = \"t\"\n}\n}\n}\n",
+			quote(strings.Replace(staticText, "state {", "key_provider \"static\" \"n\" { key = \""+strings.Repeat("ab", 32)+"\" }\nmethod \"aes_gcm\" \"n\" { keys = key_provider.static.n }\nstate {", 1)),
+			quote(server.URL+"/"), quote(missing.URL+"/")),
+		reads("plain", in("plain"), `method = "unencrypted"`),
+		reads("fallback", in("sealed"), `method = "method.aes_gcm.n"`, "fallback {\nmethod = \"method.aes_gcm.m\"\n}"),
+		reads("unverified", fromHTTP(server.URL+"/s")),
+		reads("gone", fromHTTP(missing.URL+"/s"), `on_missing = "defaults"`),
+	)})
+	out := p.mustRun("plan")
+	for _, words := range [][]string{
+		{"Warning: Unencrypted state", filepath.Join(dir, "plain") + " is not encrypted"},
+		{"Warning: Fallback used", "was opened by the fallback method.aes_gcm.m", "method.aes_gcm.n"},
+		{"Warning: Insecure or slow source", "was not verified, because skip_cert_verification is set"},
+		{"Warning: Defaults in place of a state", "404 Not Found", "credentials were sent"},
+		{"Warning: Deprecated outputs", `"old": "use open`},
+	} {
+		if !says(words...).MatchString(out) {
+			t.Errorf("there is no warning %q in\n%s", words, out)
+		}
+	}
+	if strings.Contains(out, "\x1b") || strings.Contains(out, "hidden-canary") {
+		t.Errorf("the warnings hold what they must not:\n%s", out)
+	}
+}

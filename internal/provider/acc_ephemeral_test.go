@@ -1,0 +1,150 @@
+package provider
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// echoes stores an ephemeral value, which nothing but a test should do, so
+// that it can be looked at.
+func echoes(expression string) string {
+	return "provider \"echo\" {\ndata = " + expression + "\n}\nresource \"echo\" \"it\" {}\n"
+}
+
+func echoed(path ...string) tfjsonpath.Path {
+	p := tfjsonpath.New("data")
+	for _, name := range path {
+		p = p.AtMapKey(name)
+	}
+	return p
+}
+
+func opens(name string, body string) string {
+	return fmt.Sprintf("ephemeral \"statecrypt_remote_state\" %q {\n%s\n}\n", name, body)
+}
+
+func TestAccEphemeralRemoteState(t *testing.T) {
+	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
+	check := func(want knownvalue.Check, path ...string) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("echo.it", echoed(path...), want)
+	}
+	t.Run("outputs", func(t *testing.T) {
+		runEphemeral(t,
+			resourceStep(configuration(textProvider(staticText), opens("s", file), echoes("ephemeral.statecrypt_remote_state.s")),
+				check(knownvalue.StringExact("o"), "outputs", "open"),
+				check(knownvalue.Null(), "outputs", "null"),
+				check(knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("a"), knownvalue.StringExact("b")}), "outputs", "list"),
+				check(knownvalue.ObjectExact(map[string]knownvalue.Check{"hidden": knownvalue.StringExact("hidden-canary")}), "sensitive_outputs"),
+				check(knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("hidden")}), "sensitive_output_names"),
+				check(knownvalue.Int64Exact(7), "serial"),
+				check(knownvalue.Bool(true), "encrypted"),
+				check(knownvalue.StringExact("method.aes_gcm.m"), "decrypted_with")))
+	})
+	t.Run("sensitive defaults", func(t *testing.T) {
+		runEphemeral(t,
+			resourceStep(configuration(textProvider(staticText), opens("s", file+"\nonly = [\"new\"]\nsensitive_defaults = { new = \"default\" }"), echoes("ephemeral.statecrypt_remote_state.s")),
+				check(knownvalue.ObjectExact(map[string]knownvalue.Check{"new": knownvalue.StringExact("default")}), "sensitive_outputs"),
+				check(knownvalue.ObjectExact(map[string]knownvalue.Check{}), "outputs")))
+	})
+}
+
+func TestAccEphemeralStoresNothing(t *testing.T) {
+	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
+	runEphemeral(t,
+		failing(configuration(textProvider(staticText), opens("s", file), sensitiveOutput("o", "ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden")), "ephemeral"),
+		failing(configuration(textProvider(staticText), opens("s", file+"\nstore_sensitive = true")), `an argument named "store_sensitive" is not expected here`),
+		resourceStep(configuration(textProvider(staticText), opens("s", file),
+			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden == \"hidden-canary\"\nerror_message = \"no\"\n}\n}\n}\n"),
+			stateHolds{"hidden-canary", false}))
+}
+
+// Errors and arguments are those of the data source.
+func TestAccEphemeralMistakes(t *testing.T) {
+	plain := fromFile(writeTemp(t, "state", []byte(argumentsState)))
+	runEphemeral(t,
+		failing(configuration(textProvider(staticText), opens("s", plain)), "Step: envelope", "the file is a plaintext state"),
+		failing(configuration(textProvider(staticText), opens("s", "")), "exactly one of these blocks is required"),
+		failing(configuration(textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")), "there is no state"))
+}
+
+// A key from the state of one team opens the state of another.
+func TestAccEphemeralFeedsAnotherProvider(t *testing.T) {
+	keys := fmt.Sprintf(`{"version":4,"serial":1,"lineage":"k","resources":[],"outputs":{"key":{"value":%q,"type":"string","sensitive":true}}}`, staticKey)
+	second := `provider "statecrypt" {
+  alias = "second"
+  key_provider {
+    static {
+      name = "k"
+      key  = ephemeral.statecrypt_remote_state.keys.sensitive_outputs.key
+    }
+  }
+  method {
+    aes_gcm {
+      name = "m"
+      keys = "key_provider.static.k"
+    }
+  }
+}
+`
+	plain := fromFile(writeTemp(t, "keys", []byte(keys)))
+	runEphemeral(t, applies(configuration(opens("keys", plain+"\nmethod = \"unencrypted\""), second,
+		reads("s", "provider = statecrypt.second", fromFile(writeTemp(t, "state", sealed(t, argumentsState))), `method = "method.aes_gcm.m"`),
+		output("serial", "data.statecrypt_remote_state.s.serial")), map[string]cty.Value{"serial": cty.NumberIntVal(7)}))
+}
+
+// The keys are those of encryption/derive_test.go and of the documentation.
+func TestAccDerivedKey(t *testing.T) {
+	salt := base64.StdEncoding.EncodeToString([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"))
+	provider := textProvider(`key_provider "static" "root" {
+  key        = "` + staticKey + `"
+  exportable = true
+}
+key_provider "static" "kept" { key = "` + staticKey + `" }
+key_provider "pbkdf2" "documented_sha256" {
+  passphrase    = "correct horse battery staple"
+  iterations    = 200000
+  hash_function = "sha256"
+  exportable    = true
+}`)
+	derives := func(name, keyProvider, more string) string {
+		return fmt.Sprintf("ephemeral \"statecrypt_derived_key\" %q {\nkey_provider = %q\n%s\n}\n", name, "key_provider."+keyProvider, more)
+	}
+	hex := func(name, key string) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("echo.it", echoed(name, "key_hex"), knownvalue.StringExact(key))
+	}
+	t.Run("vectors", func(t *testing.T) {
+		runEphemeral(t, resourceStep(configuration(provider,
+			derives("backup", "static.root", `info = "backup"`),
+			derives("signing", "static.root", "info = \"signing\"\nlength = 16"),
+			derives("pbkdf2", "pbkdf2.documented_sha256", fmt.Sprintf("info = \"backup\"\nsalt = %q", salt)),
+			echoes("{ backup = ephemeral.statecrypt_derived_key.backup, signing = ephemeral.statecrypt_derived_key.signing, pbkdf2 = ephemeral.statecrypt_derived_key.pbkdf2 }")),
+			hex("backup", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219"),
+			hex("signing", "870f87635baa3bff5e2d7eed5a4fcd08"),
+			hex("pbkdf2", "dd806e52e30dd72a14e599bc923f404885ec935bcf729c0dd2056a7676fa77ad"),
+			statecheck.ExpectKnownValue("echo.it", echoed("backup", "key_base64"), knownvalue.StringExact("8i2RFX15iyJAHhBLcZm+2TEHAwH3eJDd6TKeF7x9ghk="))))
+	})
+	t.Run("nothing stored", func(t *testing.T) {
+		runEphemeral(t, resourceStep(configuration(provider, derives("backup", "static.root", `info = "backup"`),
+			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = startswith(ephemeral.statecrypt_derived_key.backup.key_hex, \"f22d9115\")\nerror_message = \"no\"\n}\n}\n}\n"),
+			stateHolds{"f22d9115", false}, stateHolds{"8i2RFX15", false}))
+	})
+	for name, c := range map[string]struct{ keyProvider, more, words string }{
+		"not exportable":  {"static.kept", `info = "x"`, "exportable = true"},
+		"pbkdf2, no salt": {"pbkdf2.documented_sha256", `info = "x"`, "salt"},
+		"short salt":      {"pbkdf2.documented_sha256", "info = \"x\"\nsalt = \"AAAA\"", "salt"},
+		"no base64":       {"static.root", "info = \"x\"\nsalt = \"?\"", "not standard base64"},
+		"too short":       {"static.root", "info = \"x\"\nlength = 15", "length"},
+		"undeclared":      {"static.nobody", `info = "x"`, "key_provider.static.nobody"},
+		"weak parameters": {"pbkdf2.documented_sha256", "info = \"x\"\nwrapped_key = jsonencode({ salt = " + fmt.Sprintf("%q", salt) + ", iterations = 1000, hash_function = \"sha256\", key_length = 32 })", "200000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runEphemeral(t, failing(configuration(provider, derives("k", c.keyProvider, c.more)), c.words))
+		})
+	}
+}
