@@ -265,8 +265,14 @@ state { method = method.aes_gcm.m }
 // sealed encrypts a state as staticText says.
 func sealed(tb testing.TB, state string) []byte {
 	tb.Helper()
+	return sealedAs(tb, staticText, state)
+}
+
+// sealedAs encrypts a state as this text says, for its target state.
+func sealedAs(tb testing.TB, text, state string) []byte {
+	tb.Helper()
 	registry := builtin.Registry()
-	cfg, err := config.Parse(staticText, "static", registry.Options(cty.NilVal))
+	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
 	if err != nil {
 		tb.Fatal(err)
 	}
