@@ -131,7 +131,7 @@ func TestFallback(t *testing.T) {
 		"every attempt is named":     {[]string{"method.aes_gcm.a", "method.aes_gcm.a"}, "a: no key for this file: authentication failed: the key or the aad is another one, or the file was changed\n  - method.aes_gcm.a", false},
 		"undeclared fallback":        {[]string{"method.aes_gcm.b", "method.aes_gcm.c"}, `method.aes_gcm.c is not configured. Did you mean "method.aes_gcm.a"?`, false},
 		"only unencrypted":           {[]string{"unencrypted"}, `(its metadata names "key_provider.static.b")`, false},
-		"none":                       {nil, "no method is in effect", false},
+		"none":                       {nil, "no method for encrypted data is in effect;", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -226,21 +226,24 @@ func step(err error) Step {
 
 // refuse explains why none of the methods is for this kind of file.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
-	inEffect := "no method is in effect"
+	inEffect := ""
 	if len(t.methods) > 0 {
-		inEffect = "in effect: " + strings.Join(t.methods, ", ")
+		inEffect = " (only " + strings.Join(t.methods, ", ") + ")"
 	}
 	switch kind {
 	case Encrypted:
-		return fmt.Errorf("the file is encrypted%s, and no method for encrypted data is in effect (%s); configure its key provider and a method", env.describeKeys(), inEffect)
+		return fmt.Errorf("the file is encrypted%s, and no method for encrypted data is in effect%s; configure its key provider and a method", env.describeKeys(), inEffect)
 	case State, Plan:
-		return fmt.Errorf("the file is a %s, and plaintext is read only where the method or a fallback is %q (%s)", kind, config.Unencrypted, inEffect)
+		if inEffect == "" {
+			inEffect = ", and no method is in effect"
+		}
+		return fmt.Errorf("the file is a %s; plaintext is read only where the method or a fallback is %q%s", kind, config.Unencrypted, inEffect)
 	}
 	why := ""
 	if err := json.Unmarshal(file, &struct{}{}); err != nil {
 		why = ": " + describeJSON(err).Error()
 	}
-	return fmt.Errorf("the file is neither an encrypted state nor a plaintext one%s (%s)", why, inEffect)
+	return fmt.Errorf("the file is neither an encrypted state nor a plaintext one%s", why)
 }
 
 func (env *envelope) describeKeys() string {

@@ -93,7 +93,7 @@ func TestAccVectorEnvironment(t *testing.T) {
 			v := vectors.Get(t, name)
 			t.Setenv("TF_ENCRYPTION", v.Config(t))
 			run(t, applies(readsVector(t, v, ""), outputsOf(t, v)),
-				failing(readsVector(t, v, "provider \"statecrypt\" {\nuse_environment = false\n}\n"), "no method is in effect"))
+				failing(readsVector(t, v, "provider \"statecrypt\" {\nuse_environment = false\n}\n"), "no method for encrypted data is in effect"))
 		})
 	}
 	t.Run("merged over the code", func(t *testing.T) {
@@ -164,12 +164,12 @@ func TestAccVectorErrors(t *testing.T) {
 		"err_undeclared_method":       {"method.aes_gcm.nope is not configured"},
 		"err_target_without_method":   {"no method is set"},
 		"err_enforced_unencrypted":    {"method.unencrypted.u reads unencrypted data, which enforced = true forbids"},
-		"err_unencrypted_not_allowed": {"Step: envelope", "the file is a plaintext state", "in effect: method.aes_gcm.m"},
+		"err_unencrypted_not_allowed": {"Step: envelope", "the file is a plaintext state", "(only method.aes_gcm.m)"},
 		"err_serial_mismatch":         {"the serial beside the encrypted data (2) is not the one inside (1)"},
 		"err_lineage_mismatch":        {"the lineage beside the encrypted data is not the one inside"},
 		"err_not_json":                {"Step: envelope", "neither an encrypted state nor a plaintext one"},
 		"err_not_a_state":             {"Step: envelope", "neither an encrypted state nor a plaintext one"},
-		"err_no_config":               {"Step: envelope", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`, "no method is in effect"},
+		"err_no_config":               {"Step: envelope", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`, "no method for encrypted data is in effect"},
 		"err_plain_bad_type":          {"Step: parse"},
 		"err_plain_extra_attr":        {"Step: parse"},
 		"err_plain_no_type":           {"Step: parse", "type"},
