@@ -19,9 +19,8 @@ require (
 require (
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
 	golang.org/x/crypto v0.58.0 // the ssh server of the git tests
+	google.golang.org/grpc v1.79.3 // the benchmark of the provider's start
 )
-
-require google.golang.org/grpc v1.79.3
 
 require (
 	github.com/ProtonMail/go-crypto v1.4.1 // indirect

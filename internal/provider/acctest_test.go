@@ -369,15 +369,6 @@ func (p *project) mustRun(args ...string) string {
 	return out
 }
 
-func (p *project) mustFail(words []string, args ...string) string {
-	p.tb.Helper()
-	out, err := p.run(args...)
-	if err == nil || !says(words...).MatchString(out) {
-		p.tb.Errorf("%s: got %v, want an error that says %q:\n%s", args[0], err, words, out)
-	}
-	return out
-}
-
 // stateServer is a server that records what it is asked.
 type stateServer struct {
 	*httptest.Server
