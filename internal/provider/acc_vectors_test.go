@@ -10,15 +10,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
-// readsVector is a configuration that reads a vector with these settings of
+// vectorProject is a root module that reads a vector with these settings of
 // the provider, and gives all its outputs.
-func readsVector(t *testing.T, v vectors.Vector, provider string, arguments ...string) string {
+func vectorProject(t *testing.T, v vectors.Vector, provider string, arguments ...string) *project {
 	t.Helper()
+	needAcceptance(t)
+	t.Parallel()
 	arguments = append(arguments, fromFile(writeTemp(t, "state", v.State(t))), "store_sensitive = true")
-	return configuration(provider, reads("s", arguments...),
+	return newProject(t, map[string]string{"main.tf": configuration(provider, reads("s", arguments...),
 		output("all", "data.statecrypt_remote_state.s.outputs"),
 		sensitiveOutput("sensitive", "data.statecrypt_remote_state.s.sensitive_outputs"),
-		output("fallback", "data.statecrypt_remote_state.s.used_fallback"))
+		output("fallback", "data.statecrypt_remote_state.s.used_fallback"))})
 }
 
 func outputsOf(t *testing.T, v vectors.Vector) map[string]cty.Value {
@@ -39,7 +41,7 @@ func TestAccVectorText(t *testing.T) {
 			v := vectors.Get(t, name)
 			want := outputsOf(t, v)
 			want["fallback"] = cty.BoolVal(strings.Contains(name, "fallback"))
-			runParallel(t, applies(readsVector(t, v, textProvider(v.Config(t))), want))
+			vectorProject(t, v, textProvider(v.Config(t))).wantOutputs(want)
 		})
 	}
 }
@@ -81,7 +83,7 @@ func TestAccVectorBlocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := vectors.Get(t, name)
-			runParallel(t, applies(readsVector(t, v, "provider \"statecrypt\" {\n"+settings+"}\n"), outputsOf(t, v)))
+			vectorProject(t, v, "provider \"statecrypt\" {\n"+settings+"}\n").wantOutputs(outputsOf(t, v))
 		})
 	}
 }
@@ -91,19 +93,26 @@ func TestAccVectorEnvironment(t *testing.T) {
 	for _, name := range []string{"pbkdf2_defaults", "config_json"} {
 		t.Run(name, func(t *testing.T) {
 			v := vectors.Get(t, name)
-			t.Setenv("TF_ENCRYPTION", v.Config(t))
-			run(t, applies(readsVector(t, v, ""), outputsOf(t, v)),
-				failing(readsVector(t, v, "provider \"statecrypt\" {\nuse_environment = false\n}\n"), "no method for encrypted data is in effect"))
+			p := vectorProject(t, v, "")
+			p.setenv("TF_ENCRYPTION=" + v.Config(t))
+			p.wantOutputs(outputsOf(t, v))
 		})
 	}
+	t.Run("not wanted", func(t *testing.T) {
+		v := vectors.Get(t, "pbkdf2_defaults")
+		p := vectorProject(t, v, "provider \"statecrypt\" {\nuse_environment = false\n}\n")
+		p.setenv("TF_ENCRYPTION=" + v.Config(t))
+		p.wantError("no method for encrypted data is in effect")
+	})
 	t.Run("merged over the code", func(t *testing.T) {
 		v := vectors.Get(t, "merge_code_and_env")
 		own := ""
 		if isTofu() { // it reads the same variable, which is not complete without the code
 			own = "terraform {\nencryption {\n" + v.CodeConfig(t) + "\n}\n}\n"
 		}
-		t.Setenv("TF_ENCRYPTION", v.Config(t))
-		run(t, applies(readsVector(t, v, own+textProvider(v.CodeConfig(t))), outputsOf(t, v)))
+		p := vectorProject(t, v, own+textProvider(v.CodeConfig(t)))
+		p.setenv("TF_ENCRYPTION=" + v.Config(t))
+		p.wantOutputs(outputsOf(t, v))
 	})
 }
 
@@ -119,10 +128,17 @@ func TestAccVectorNamedTarget(t *testing.T) {
 			want[name] = open
 		}
 	}
-	runParallel(t, applies(configuration(config...), want),
-		// OpenTofu would take the default; here a name that nobody has is a mistake.
-		failing(configuration(provider, reads("s", file, `name = "cnt[0]"`)), `there is no remote_state_data_source "cnt[0]"`),
-		failing(configuration(provider, reads("s", file)), "Step: key", "method.aes_gcm.bad"))
+	t.Run("configured", func(t *testing.T) {
+		needAcceptance(t)
+		t.Parallel()
+		newProject(t, map[string]string{"main.tf": configuration(config...)}).wantOutputs(want)
+	})
+	t.Run("not configured", func(t *testing.T) { // OpenTofu would take the default; here it is a mistake
+		vectorProject(t, v, provider, `name = "cnt[0]"`).wantError(`there is no remote_state_data_source "cnt[0]"`)
+	})
+	t.Run("without a name", func(t *testing.T) {
+		vectorProject(t, v, provider).wantError("Step: key", "method.aes_gcm.bad")
+	})
 }
 
 // Plaintext states of all versions and types, in one configuration.
@@ -187,7 +203,7 @@ func TestAccVectorErrors(t *testing.T) {
 			if v.ConfigFile != "" {
 				provider = textProvider(v.Config(t))
 			}
-			runParallel(t, failing(readsVector(t, v, provider, arguments...), words...))
+			vectorProject(t, v, provider, arguments...).wantError(words...)
 		})
 	}
 }
@@ -204,10 +220,10 @@ func TestAccVectorBetterThanOpenTofu(t *testing.T) {
 			provider := textProvider(v.Config(t))
 			if like != "" {
 				v = vectors.Get(t, like)
-				runParallel(t, applies(readsVector(t, v, provider), outputsOf(t, v)))
+				vectorProject(t, v, provider).wantOutputs(outputsOf(t, v))
 				return
 			}
-			runParallel(t, applies(readsVector(t, v, provider), nil))
+			vectorProject(t, v, provider).wantOutputs(nil)
 		})
 	}
 }

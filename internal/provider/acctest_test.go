@@ -219,16 +219,18 @@ func (e expectOutput) CheckState(_ context.Context, req statecheck.CheckStateReq
 		return
 	}
 	value, err := json.Marshal(out.Value)
-	if err != nil {
-		resp.Error = err
-		return
+	if err == nil {
+		err = compareOutput(e.name, out.Type, value, e.want)
 	}
-	got, err := ctyjson.Unmarshal(value, out.Type)
-	if err != nil {
-		resp.Error = err
-	} else if !got.RawEquals(e.want) {
-		resp.Error = fmt.Errorf("output %q:\n got %#v\nwant %#v", e.name, got, e.want)
+	resp.Error = err
+}
+
+func compareOutput(name string, typ cty.Type, value []byte, want cty.Value) error {
+	got, err := ctyjson.Unmarshal(value, typ)
+	if err == nil && !got.RawEquals(want) {
+		err = fmt.Errorf("output %q:\n got %#v\nwant %#v", name, got, want)
 	}
+	return err
 }
 
 // expected are the outputs of a vector: those in the open, and the sensitive.
@@ -367,6 +369,38 @@ func (p *project) mustRun(args ...string) string {
 		p.tb.Fatalf("%s: %v\n%s", args[0], err, out)
 	}
 	return out
+}
+
+// wantOutputs applies the configuration and compares its outputs. It reads
+// every state once, where plugin-testing does four times: for states whose keys
+// take long to derive.
+func (p *project) wantOutputs(want map[string]cty.Value) {
+	p.tb.Helper()
+	p.mustRun("apply", "-auto-approve")
+	cmd := p.command("output", "-json")
+	text, err := cmd.Output()
+	var outputs map[string]struct {
+		Type  cty.Type
+		Value json.RawMessage
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &outputs)); err != nil {
+		p.tb.Fatalf("%v\n%s", err, text)
+	}
+	for name, v := range want {
+		if out, ok := outputs[name]; !ok {
+			p.tb.Errorf("there is no output %q", name)
+		} else if err := compareOutput(name, out.Type, out.Value, v); err != nil {
+			p.tb.Error(err)
+		}
+	}
+}
+
+// wantError plans, which must fail with these words.
+func (p *project) wantError(words ...string) {
+	p.tb.Helper()
+	if out, err := p.run("plan"); err == nil || !says(words...).MatchString(out) {
+		p.tb.Errorf("got %v, want an error that says %q:\n%s", err, words, out)
+	}
 }
 
 // stateServer is a server that records what it is asked.
