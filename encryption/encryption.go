@@ -151,12 +151,12 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	for address, entry := range cfg.KeyProviders {
 		e.keyProviders[address] = sync.OnceValues(func() (keyProvider, error) {
-			return buildKeyProvider(entry, kinds, cfg.LookupEnv)
+			return buildKeyProvider(entry, kinds, cfg)
 		})
 	}
 	for address, entry := range cfg.Methods {
 		e.methods[address] = sync.OnceValues(func() (Method, error) {
-			return build(entry, "method", methodKinds, cfg.LookupEnv)
+			return build(entry, "method", methodKinds, cfg)
 		})
 	}
 	if plain, ok := methodKinds[config.Unencrypted]; ok {
@@ -178,12 +178,12 @@ func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {
 	return m, nil
 }
 
-func buildKeyProvider(entry *config.Entry, kinds map[string]Block[KeyProvider], env config.LookupEnv) (keyProvider, error) {
-	built, err := build(entry, "key_provider", kinds, env)
+func buildKeyProvider(entry *config.Entry, kinds map[string]Block[KeyProvider], cfg *config.Config) (keyProvider, error) {
+	built, err := build(entry, "key_provider", kinds, cfg)
 	if err != nil {
 		return keyProvider{}, err
 	}
-	common, err := entry.Decode(config.Table{Attrs: config.KeyProviderAttrs()}, env)
+	common, err := cfg.Decode(entry, config.Table{Attrs: config.KeyProviderAttrs()})
 	if err != nil {
 		return keyProvider{}, err
 	}
@@ -195,7 +195,7 @@ func buildKeyProvider(entry *config.Entry, kinds map[string]Block[KeyProvider], 
 	}, nil
 }
 
-func build[T any](entry *config.Entry, what string, kinds map[string]Block[T], env config.LookupEnv) (T, error) {
+func build[T any](entry *config.Entry, what string, kinds map[string]Block[T], cfg *config.Config) (T, error) {
 	var none T
 	if entry.Err != nil {
 		return none, entry.Err
@@ -208,7 +208,7 @@ func build[T any](entry *config.Entry, what string, kinds map[string]Block[T], e
 		}
 		return none, config.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
 	}
-	values, err := entry.Decode(kind.Table, env)
+	values, err := cfg.Decode(entry, kind.Table)
 	if err != nil {
 		return none, err
 	}

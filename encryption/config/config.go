@@ -8,6 +8,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -30,6 +31,10 @@ type Config struct {
 
 	// LookupEnv fills absent attributes from the environment. Nil reads none.
 	LookupEnv LookupEnv
+
+	// AllowExternal lets commands run that only the environment names. Those
+	// that any other layer names run without it.
+	AllowExternal bool
 }
 
 // Target says which methods apply to one kind of data.
@@ -77,6 +82,7 @@ func Merge(layers ...*Config) *Config {
 		if layer.LookupEnv != nil {
 			merged.LookupEnv = layer.LookupEnv
 		}
+		merged.AllowExternal = merged.AllowExternal || layer.AllowExternal
 	}
 	return merged
 }
@@ -95,10 +101,34 @@ func mergeEntries(into, from map[string]*Entry) {
 		merged := &Entry{Address: address, Kind: e.Kind, Err: e.Err, Pos: e.Pos, Settings: maps.Clone(e.Settings)}
 		if earlier, ok := into[address]; ok {
 			merged.Settings = maps.Clone(earlier.Settings)
-			maps.Copy(merged.Settings, e.Settings)
+			for name, s := range e.Settings {
+				merged.Settings[name] = s.over(earlier.Settings[name])
+			}
 		}
 		into[address] = merged
 	}
+}
+
+// over returns s in the place of earlier. The environment does not name
+// anything by repeating it.
+func (s Setting) over(earlier Setting) Setting {
+	if s.Value != cty.NilVal && earlier.Value != cty.NilVal && s.Value.RawEquals(earlier.Value) {
+		s.FromEnvironment = s.FromEnvironment && earlier.FromEnvironment
+	}
+	return s
+}
+
+// Decode decodes one of the entries, with the environment of the settings.
+// Commands that only the environment names are refused.
+func (c *Config) Decode(e *Entry, t Table) (Values, error) {
+	for _, a := range t.Attrs {
+		s := e.Settings[a.Name]
+		if a.Command && s.FromEnvironment && !c.AllowExternal {
+			return Values{}, &Error{Address: e.Address, Attr: a.Name, Pos: s.Pos, Err: errors.New(
+				"only the environment names this command; it runs if it also stands in the configuration, or with allow_external = true")}
+		}
+	}
+	return e.Decode(t, c.LookupEnv)
 }
 
 func mergeTargets(into, from map[string]*Target) {

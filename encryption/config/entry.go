@@ -26,6 +26,8 @@ type Setting struct {
 	Value cty.Value // may be null or unknown; an address for a reference
 	Err   error
 	Pos   Pos
+
+	FromEnvironment bool // see [Options.FromEnvironment]
 }
 
 // Pos is a place in configuration text. The zero value means that the setting

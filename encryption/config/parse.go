@@ -20,6 +20,11 @@ type Options struct {
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
 	Variables cty.Value
+
+	// FromEnvironment says that the text comes from an environment variable,
+	// such as TF_ENCRYPTION. Whoever sets one can name a program, which then
+	// runs only with [Config.AllowExternal].
+	FromEnvironment bool
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -175,6 +180,10 @@ func (p *parser) settings(e *Entry, body hcl.Body, attrs []Attr) {
 		}
 		a, _ := findAttr(attrs, block.Type)
 		e.Settings[block.Type] = p.nested(e.Address+"."+block.Type, block, a)
+	}
+	for name, s := range e.Settings {
+		s.FromEnvironment = p.opts.FromEnvironment
+		e.Settings[name] = s
 	}
 }
 

@@ -34,6 +34,10 @@ type Attr struct {
 	// in text. Type is cty.String.
 	Reference bool
 
+	// Command says that the value is a program, with its arguments, that will
+	// be run. See [Config.AllowExternal].
+	Command bool
+
 	// Attrs makes this a nested block (at most one): a list block in
 	// Terraform, a block or an object attribute in text.
 	Attrs []Attr

@@ -56,6 +56,7 @@ func (c catalog) configure(raw tftypes.Value, env config.LookupEnv) (*configured
 	out.enforced = isTrue(block, "enforced", !enforced.IsKnown()) || cfg != nil && cfg.State != nil && cfg.State.Enforced
 	if cfg != nil {
 		cfg.LookupEnv = env
+		cfg.AllowExternal = isTrue(block, "allow_external", false)
 	}
 	if out.encryption, err = encryption.New(c.registry, cfg); err != nil {
 		d.problems = append(d.problems, problem{err: err})
@@ -116,6 +117,7 @@ func (d *decoder) configFromText(block cty.Value) *config.Config {
 	if err != nil {
 		d.problems = append(d.problems, textProblems(err)...)
 	}
+	options.FromEnvironment = true
 	layer, err := config.Parse(fromEnv, "TF_ENCRYPTION", options)
 	if err != nil {
 		d.problems = append(d.problems, textProblems(err)...)

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
 const (
@@ -51,7 +53,7 @@ func runGit(ctx context.Context, environ []string, stdin io.Reader, read func(io
 	var stderr capped
 	cmd.Env, cmd.Stdin, cmd.Stderr = environ, stdin, &stderr
 	cmd.WaitDelay = killDelay
-	ownGroup(cmd)
+	child.OwnGroup(cmd)
 
 	readErr := make(chan error, 1)
 	stdout := io.WriteCloser(nopCloser{io.Discard})
@@ -70,7 +72,7 @@ func runGit(ctx context.Context, environ []string, stdin io.Reader, read func(io
 	err := cmd.Run()
 	_ = stdout.Close()
 	if ctx.Err() != nil {
-		killGroup(cmd)
+		child.KillGroup(cmd)
 		return "", errors.Join(context.Cause(ctx), <-readErr)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {

@@ -5,18 +5,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
-// withheld are variables of this process that git does not get.
+// withheld are variables of this process that git does not get, beside those
+// that no child gets.
 //
-// The first group is git rev-parse --local-env-vars: inside a hook or an alias,
-// git sets them for the repository at hand, and they would divert ours. The
-// ones that carry the user's configuration (GIT_CONFIG_COUNT,
-// GIT_CONFIG_PARAMETERS) are kept.
-//
-// The second are secrets that only this provider reads. Those of the clouds
-// and of GitHub's own command are kept, because a user's credential helper may
-// need them; they never were ours to hand out.
+// They are git rev-parse --local-env-vars: inside a hook or an alias, git sets
+// them for the repository at hand, and they would divert ours. The ones that
+// carry the user's configuration (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS) are
+// kept. Secrets are the business of package child.
 var withheld = map[string]bool{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES": true,
 	"GIT_COMMON_DIR":                   true,
@@ -37,18 +36,10 @@ var withheld = map[string]bool{
 	"GIT_REPLACE_REF_BASE":             true,
 	"GIT_SHALLOW_FILE":                 true,
 	"GIT_WORK_TREE":                    true,
-
-	"GIT_PASSWORD": true,
-	"GITHUB_TOKEN": true,
 }
 
-// withheldPrefixes: traces would mix with what git says and can show headers;
-// everything of Terraform's is none of git's business and often secret
-// (TF_VAR_*, TF_ENCRYPTION, TF_HTTP_PASSWORD, TF_TOKEN_*).
-var (
-	withheldPrefixes = []string{"GIT_TRACE", "GIT_TR2", "GIT_CURL_VERBOSE", "TF_", "TOFU_"}
-	withheldSuffixes = []string{"_PASSPHRASE"}
-)
+// withheldPrefixes: traces would mix with what git says and can show headers.
+var withheldPrefixes = []string{"GIT_TRACE", "GIT_TR2", "GIT_CURL_VERBOSE"}
 
 // scrubbed returns environ without what git must not get.
 func scrubbed(environ []string) []string {
@@ -68,12 +59,7 @@ func isWithheld(name string) bool {
 			return true
 		}
 	}
-	for _, s := range withheldSuffixes {
-		if strings.HasSuffix(name, s) {
-			return true
-		}
-	}
-	return withheld[name]
+	return withheld[name] || child.Withholds(name)
 }
 
 func without(environ []string, name string) []string {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package git
+package child
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// ownGroup puts git into a session of its own: it has no terminal to ask for
-// passwords on, and its children are in one process group, which is stopped as
-// a whole when the context ends.
-func ownGroup(cmd *exec.Cmd) {
+// OwnGroup puts a command into a session of its own: it has no terminal to ask
+// for passwords on, and its children are in one process group, which is
+// stopped as a whole when the context ends.
+func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error {
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
@@ -21,8 +21,8 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// killGroup ends what outlived git itself.
-func killGroup(cmd *exec.Cmd) {
+// KillGroup ends what outlived the command itself.
+func KillGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}

@@ -1,4 +1,4 @@
-package git
+package child
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 const createNoWindow = 0x08000000 // CREATE_NO_WINDOW: no console to ask for passwords on
 
-// ownGroup makes the end of the context end git's children as well.
-func ownGroup(cmd *exec.Cmd) {
+// OwnGroup makes the end of the context end the command's children as well.
+func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: createNoWindow, HideWindow: true}
 	cmd.Cancel = func() error {
 		// taskkill /T walks the tree, which Process.Kill does not.
@@ -21,5 +21,5 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// killGroup has nothing to do: taskkill has ended the whole tree.
-func killGroup(*exec.Cmd) {}
+// KillGroup has nothing to do: taskkill has ended the whole tree.
+func KillGroup(*exec.Cmd) {}

@@ -1,0 +1,174 @@
+// Package external gets keys from a program that the user names.
+//
+// Options, protocol and metadata are those of OpenTofu's key provider of the
+// same name: opentofu/internal/encryption/keyprovider/external. A program
+// written for it runs unchanged.
+package external
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/external"
+)
+
+const (
+	magic = "OpenTofu-External-Key-Provider"
+
+	maxKeyLength = 1024    // bytes
+	maxMetadata  = 1 << 20 // bytes; what a file may make us hand to a program
+	maxAnswer    = 1 << 20 // bytes
+)
+
+// Block returns the external key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "external",
+		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider. The program is started without a shell, " +
+			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
+			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). It has a minute.",
+		Attrs: []config.Attr{
+			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments. The program is looked up in `PATH`. " +
+				"Arguments are visible to everybody on the machine: they must not hold secrets."},
+		},
+	}
+}
+
+// Provider runs a program for each key.
+type Provider struct {
+	program external.Program
+}
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.Recognizer  = (*Provider)(nil)
+	_ encryption.Deriver     = (*Provider)(nil)
+)
+
+// metadata is what a file stores, and what the program is given. Numbers in it
+// go through float64, as in OpenTofu.
+type metadata struct {
+	ExternalData map[string]any `json:"external_data"`
+}
+
+// output is what the program answers, field by field as in OpenTofu's OutputV1.
+type output struct {
+	Keys struct {
+		EncryptionKey []byte `json:"encryption_key"`
+		DecryptionKey []byte `json:"decryption_key"`
+	} `json:"keys"`
+	Meta metadata `json:"meta"`
+}
+
+func build(v config.Values) (encryption.KeyProvider, error) {
+	p := &Provider{program: external.Program{Command: v.Strings("command"), Magic: magic}}
+	if err := p.program.Check(); err != nil {
+		return nil, v.Errorf("command", "%w", err)
+	}
+	return p, nil
+}
+
+// Key asks the program for the key of a file. A program that is not there or
+// fails has no key for the file; one that takes too long may have.
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	var m metadata
+	if stored != nil {
+		if len(stored) > maxMetadata {
+			return nil, fmt.Errorf("the metadata in the file is %d bytes long; at most %d are allowed", len(stored), maxMetadata)
+		}
+		if json.Unmarshal(stored, &m) != nil {
+			return nil, errors.New("the metadata in the file is damaged: it is not that of an external key provider")
+		}
+	}
+	out, err := p.run(ctx, m)
+	switch {
+	case errors.Is(err, external.ErrFailed):
+		return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
+	case err != nil:
+		return nil, err
+	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
+		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that; if the file was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+	case len(out.Keys.DecryptionKey) == 0:
+		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", encryption.ErrNoKey)
+	}
+	return checked(out.Keys.DecryptionKey)
+}
+
+// NewKey asks the program for a key for a new file.
+func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	out, err := p.run(ctx, metadata{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(out.Keys.EncryptionKey) == 0 {
+		return nil, nil, errors.New("the program gives no encryption_key")
+	}
+	key, err := checked(out.Keys.EncryptionKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := json.Marshal(out.Meta)
+	return key, stored, err
+}
+
+// Recognizes reports whether stored has the shape of this kind's metadata.
+// What is inside is the program's own.
+func (p *Provider) Recognizes(stored json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(stored, &members) != nil {
+		return false
+	}
+	var m metadata
+	_, ok := members["external_data"]
+	return ok && len(members) == 1 && json.Unmarshal(stored, &m) == nil
+}
+
+// Stored returns wrapped, from which the program gives the same key each time.
+func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	if salt != nil {
+		return nil, errors.New("an external key provider takes no salt; the program decides, by wrapped_key")
+	}
+	if wrapped == nil {
+		return nil, errors.New("wrapped_key is required, so that the same key comes back each time")
+	}
+	if !p.Recognizes(wrapped) {
+		return nil, errors.New(`wrapped_key must be the metadata of an external key provider: {"external_data": …}`)
+	}
+	return wrapped, nil
+}
+
+func (p *Provider) run(ctx context.Context, m metadata) (output, error) {
+	input := []byte("null") // also when what is stored is null: OpenTofu's Encode
+	if m.ExternalData != nil {
+		var err error
+		if input, err = json.Marshal(m); err != nil {
+			return output{}, err
+		}
+	}
+	var out *output
+	if err := p.program.Run(ctx, input, maxAnswer, &out); err != nil {
+		return output{}, err
+	}
+	if out == nil {
+		return output{}, fmt.Errorf("%w: it answered null", external.ErrProtocol)
+	}
+	return *out, nil
+}
+
+func checked(key []byte) ([]byte, error) {
+	if len(key) > maxKeyLength {
+		return nil, fmt.Errorf("the program gives a key of %d bytes; at most %d are allowed", len(key), maxKeyLength)
+	}
+	return key, nil
+}

@@ -1,0 +1,19 @@
+package child_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+)
+
+func TestEnviron(t *testing.T) {
+	kept := []string{"PATH=x", "HOME=x", "AWS_SECRET_ACCESS_KEY=x", "BAO_TOKEN=x", "VAULT_TOKEN=x", "GH_TOKEN=x", "odd"}
+	secret := []string{
+		"TF_ENCRYPTION=s", "TF_VAR_passphrase=s", "TF_HTTP_PASSWORD=s", "TF_TOKEN_app_terraform_io=s", "tf_encryption=s",
+		"TOFU_X=s", "GIT_PASSWORD=s", "git_password=s", "GITHUB_TOKEN=s", "STATE_PASSPHRASE=s",
+	}
+	if got := child.Environ(append(slices.Clone(kept), secret...)); !slices.Equal(got, kept) {
+		t.Errorf("kept %q, want %q", got, kept)
+	}
+}

@@ -1,0 +1,195 @@
+// Package external runs the programs of OpenTofu's external key providers and
+// methods: a header line and one JSON document on their standard output, one
+// JSON document on their standard input.
+//
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/keyprovider/external
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/method/external
+package external
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+)
+
+const (
+	version   = 1
+	patience  = time.Minute // what OpenTofu grants
+	killDelay = 2 * time.Second
+	maxHeader = 64 << 10 // bytes; later versions may add fields
+)
+
+// Program is a command that speaks one of the two protocols.
+type Program struct {
+	Command []string // no shell; the first is looked up in PATH
+	Magic   string   // which protocol, as its header says
+
+	patience time.Duration // for tests; zero is a minute
+}
+
+// What can be wrong with a program, for callers that treat them differently.
+var (
+	// ErrFailed means that the program is not there, or ended with a failure.
+	ErrFailed = errors.New("the program failed")
+	// ErrProtocol means that the program ended well, but not with an answer of
+	// the protocol.
+	ErrProtocol = errors.New("the program did not keep to the protocol")
+
+	errTimeout = errors.New("the program took too long")
+	errTooLong = errors.New("the program answered more than it may")
+)
+
+// Check reports what is wrong with the command as it is written.
+func (p Program) Check() error {
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		return errors.New("a program is required as the first element")
+	}
+	return nil
+}
+
+// Run gives input to the program and decodes what it answers into output. An
+// answer longer than limit is an error. Secrets are cut out of what the
+// program said on stderr, which is part of errors.
+func (p Program) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
+	path, err := exec.LookPath(p.Command[0])
+	if err != nil {
+		return p.notFound(err)
+	}
+	granted := p.patience
+	if granted == 0 {
+		granted = patience
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, granted, errTimeout)
+	defer cancel()
+	limited, stop := context.WithCancelCause(limited)
+	defer stop(nil)
+
+	stdout := &answer{magic: p.Magic, limit: limit, stop: stop}
+	var stderr tail
+	cmd := exec.CommandContext(limited, path, p.Command[1:]...) //nolint:gosec // running it is what the user asked for
+	cmd.Args[0] = p.Command[0]
+	cmd.Env = child.Environ(os.Environ())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, &stderr
+	cmd.WaitDelay = killDelay
+	child.OwnGroup(cmd)
+	err = cmd.Run()
+	if limited.Err() != nil {
+		child.KillGroup(cmd)
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // the program is done; an agent that it started holds the pipe
+	}
+	said := stderr.excerpt(secrets)
+	switch exit, exited := errors.AsType[*exec.ExitError](err); {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case limited.Err() != nil && errors.Is(context.Cause(limited), errTimeout):
+		return fmt.Errorf("%s: %w: it is stopped after %v%s", p.name(), errTimeout, granted, said)
+	case stdout.err != nil:
+		return fmt.Errorf("%s: %w%s", p.name(), stdout.err, said)
+	case exited:
+		return fmt.Errorf("%s: %w: %v%s", p.name(), ErrFailed, exit.ProcessState, said)
+	case err != nil:
+		return fmt.Errorf("%s could not be run: %w", p.name(), err)
+	}
+	if err := stdout.decode(output); err != nil {
+		return fmt.Errorf("%s: %w%s", p.name(), err, said)
+	}
+	return nil
+}
+
+func (p Program) notFound(err error) error {
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", ErrFailed, p.name())
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %s is not found", ErrFailed, p.name())
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: %s is not executable", ErrFailed, p.name())
+	}
+	return fmt.Errorf("%s could not be run", p.name())
+}
+
+// name shows which program it is. Its arguments may hold secrets.
+func (p Program) name() string {
+	return fmt.Sprintf("%q", cutTo(filepath.Base(p.Command[0]), 100))
+}
+
+// answer is the program's standard output. The header is looked at as soon as
+// it is there, so that a program of another kind is stopped at once.
+type answer struct {
+	magic  string
+	limit  int
+	stop   context.CancelCauseFunc
+	header bool // it was there, and it was right
+	body   []byte
+	err    error
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.body = append(a.body, p...)
+	if !a.header {
+		a.readHeader()
+	}
+	if a.err == nil && a.header && len(a.body) > a.limit {
+		a.err = fmt.Errorf("%w: at most %d bytes are read", errTooLong, a.limit)
+	}
+	if a.err != nil {
+		a.body = nil
+		a.stop(a.err)
+		return 0, a.err
+	}
+	return len(p), nil
+}
+
+func (a *answer) readHeader() {
+	line, rest, found := bytes.Cut(a.body, []byte("\n"))
+	switch {
+	case len(line) > maxHeader:
+		a.err = fmt.Errorf("%w: its first line is not the header", ErrProtocol)
+	case found:
+		// Not strict: later versions may add fields to the header.
+		var h struct {
+			Magic   string `json:"magic"`
+			Version int    `json:"version"`
+		}
+		if json.Unmarshal(line, &h) != nil || h.Magic != a.magic || h.Version != version {
+			a.err = fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}`, ErrProtocol, a.magic, version)
+			return
+		}
+		a.header, a.body = true, rest
+	}
+}
+
+// decode reads the first JSON value after the header; like OpenTofu, it does
+// not look at what follows. The decoder's own errors repeat what it read,
+// which may be a key.
+func (a *answer) decode(output any) error {
+	if !a.header {
+		return fmt.Errorf("%w: it printed no header line", ErrProtocol)
+	}
+	d := json.NewDecoder(bytes.NewReader(a.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(output); err != nil {
+		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, or has fields that do not belong there", ErrProtocol)
+	}
+	return nil
+}
+
+// encodings are the forms in which a secret may come back on stderr.
+func encodings(secret []byte) [][]byte {
+	if len(secret) == 0 {
+		return nil
+	}
+	return [][]byte{secret, []byte(base64.StdEncoding.EncodeToString(secret))}
+}
