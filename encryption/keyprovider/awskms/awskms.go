@@ -1,0 +1,185 @@
+// Package awskms has AWS KMS wrap the key of each file.
+//
+// Options, defaults and metadata are those of OpenTofu's key provider aws_kms:
+// opentofu/internal/encryption/keyprovider/aws_kms. OpenTofu makes a new data
+// key even when it only reads; here a read is one kms:Decrypt.
+package awskms
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/kms/types"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// Limits for what a file may hold and what the service may answer.
+const (
+	// KMS takes no longer ciphertext:
+	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
+	maxCiphertext = 6144 // bytes
+
+	// KMS allows 8192 characters:
+	// https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.html
+	maxContext = 8192 // bytes of all keys and values
+
+	maxKeyLength = 1024 // bytes; the longest data key of OpenTofu is 32
+
+	minDerivedKey = 16 // bytes, to build derived keys on
+)
+
+// Block returns the aws_kms key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+// Provider has AWS KMS wrap and unwrap keys.
+type Provider struct {
+	keyID   string
+	keySpec types.DataKeySpec
+	context map[string]string // for new keys; a file stores its own
+
+	connection *connection
+}
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.Recognizer  = (*Provider)(nil)
+	_ encryption.Deriver     = (*Provider)(nil)
+)
+
+// metadata is what a file stores, with the names of
+// opentofu/internal/encryption/keyprovider/aws_kms/provider.go.
+type metadata struct {
+	CiphertextBlob    []byte            `json:"ciphertext_blob"`
+	EncryptionContext map[string]string `json:"encryption_context,omitempty"`
+}
+
+func build(v config.Values) (encryption.KeyProvider, error) {
+	p := &Provider{
+		keyID:   v.String("kms_key_id"),
+		keySpec: types.DataKeySpec(v.String("key_spec")),
+		context: v.StringMap("encryption_context"),
+	}
+	switch {
+	case p.keyID == "":
+		return nil, v.Errorf("kms_key_id", "the ID, the ARN or an alias of a KMS key is required")
+	case p.keySpec != types.DataKeySpecAes256 && p.keySpec != types.DataKeySpecAes128:
+		return nil, v.Errorf("key_spec", "AES_256 or AES_128 is required")
+	case contextSize(p.context) > maxContext:
+		return nil, v.Errorf("encryption_context", "KMS allows at most %d characters", maxContext)
+	}
+	settings, err := parseSettings(v)
+	if err != nil {
+		return nil, err
+	}
+	p.connection = newConnection(settings)
+	return p, nil
+}
+
+// Key has KMS decrypt the key that stored holds. The encryption context is the
+// stored one, so that changing the configured one locks nobody out.
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if stored == nil {
+		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+	}
+	m, err := parse(stored)
+	if err != nil {
+		return nil, err
+	}
+	client, err := p.connection.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Decrypt(ctx, &kms.DecryptInput{
+		KeyId:             aws.String(p.keyID),
+		CiphertextBlob:    m.CiphertextBlob,
+		EncryptionContext: m.EncryptionContext,
+	})
+	if err != nil {
+		return nil, p.explain("Decrypt", err)
+	}
+	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
+		return nil, fmt.Errorf("%s answered with a key of %d bytes; 1 to %d are possible", p.service(), n, maxKeyLength)
+	}
+	return answer.Plaintext, nil
+}
+
+// NewKey has KMS make a data key.
+func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	client, err := p.connection.client(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := client.GenerateDataKey(ctx, &kms.GenerateDataKeyInput{
+		KeyId:             aws.String(p.keyID),
+		KeySpec:           p.keySpec,
+		EncryptionContext: p.context,
+	})
+	if err != nil {
+		return nil, nil, p.explain("GenerateDataKey", err)
+	}
+	want := map[types.DataKeySpec]int{types.DataKeySpecAes256: 32, types.DataKeySpecAes128: 16}[p.keySpec]
+	if len(answer.Plaintext) != want || len(answer.CiphertextBlob) == 0 {
+		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key were asked for", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
+	}
+	stored, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
+	return answer.Plaintext, stored, err
+}
+
+// Recognizes reports whether stored is metadata of this kind.
+func (p *Provider) Recognizes(stored json.RawMessage) bool {
+	_, err := parse(stored)
+	return err == nil
+}
+
+// Stored returns wrapped, from which KMS gives the same key each time.
+func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case salt != nil:
+		return nil, errors.New("a key of AWS KMS takes no salt; tell keys apart by info")
+	case wrapped == nil:
+		return nil, errors.New("wrapped_key is required, so that the same key comes back each time: the metadata that a file stores of this key provider")
+	}
+	m, err := parse(wrapped)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(m)
+}
+
+func parse(stored json.RawMessage) (metadata, error) {
+	var m metadata
+	if json.Unmarshal(stored, &m) != nil {
+		return m, errors.New("the metadata in the file is damaged: it is not that of an aws_kms key provider")
+	}
+	switch {
+	case len(m.CiphertextBlob) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", encryption.ErrNoKey)
+	case len(m.CiphertextBlob) > maxCiphertext:
+		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS takes at most %d", len(m.CiphertextBlob), maxCiphertext)
+	case contextSize(m.EncryptionContext) > maxContext:
+		return m, fmt.Errorf("the file holds an encryption_context of more than %d characters, which KMS does not take", maxContext)
+	}
+	return m, nil
+}
+
+func contextSize(pairs map[string]string) int {
+	n := 0
+	for k, v := range pairs {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// service names KMS and the key in errors.
+func (p *Provider) service() string {
+	return fmt.Sprintf("AWS KMS in %s (key %s)", p.connection.settings.region, p.keyID)
+}

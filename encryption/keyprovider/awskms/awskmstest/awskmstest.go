@@ -1,0 +1,264 @@
+// Package awskmstest is AWS KMS for tests: a server in the process that speaks
+// the protocol AWS JSON 1.1. It allows Decrypt and refuses everything else
+// with AccessDeniedException, unless a test allows more, and writes down what
+// it was asked.
+package awskmstest
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// State is what a key is fit for.
+type State string
+
+// The states of a key. Denied is no state of KMS: its policy refuses everyone.
+const (
+	Enabled         State = ""
+	Disabled        State = "disabled"
+	PendingDeletion State = "pending deletion"
+	Denied          State = "denied"
+)
+
+// Key is a KMS key. Requests name it by its ID or one of its other names, just
+// as they are written here.
+type Key struct {
+	ID      string
+	Names   []string // other names: alias, ARN
+	Master  []byte   // 32 bytes
+	State   State
+	Context map[string]string // pairs that its policy asks for
+}
+
+// Request is one request that arrived.
+type Request struct {
+	Operation string // "Decrypt"
+	KeyID     string
+	Context   map[string]string
+	AccessKey string // who signed it
+	Region    string // what it was signed for
+	Token     string // session token
+}
+
+// Server is a fake of AWS KMS.
+type Server struct {
+	URL string
+
+	mu       sync.Mutex
+	keys     []Key
+	allowed  []string
+	faults   []fault
+	requests []Request
+}
+
+type fault struct {
+	code   string
+	status int
+}
+
+// New starts a server, which ends with the test.
+func New(tb testing.TB, keys ...Key) *Server {
+	tb.Helper()
+	s := &Server{keys: keys, allowed: []string{"Decrypt"}}
+	server := httptest.NewServer(s)
+	tb.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+// Allow lets credentials do more than Decrypt.
+func (s *Server) Allow(operations ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allowed = append(s.allowed, operations...)
+}
+
+// Fail has the next requests fail, as many times as it is called.
+func (s *Server) Fail(status int, code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, fault{code, status})
+}
+
+// Requests returns what arrived so far, in order, and forgets it.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := s.requests
+	s.requests = nil
+	return got
+}
+
+// body is a request of any operation, with the names of
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
+type body struct {
+	KeyID   string            `json:"KeyId"`
+	Spec    string            `json:"KeySpec"`
+	Blob    []byte            `json:"CiphertextBlob"`
+	Context map[string]string `json:"EncryptionContext"`
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in body
+	operation, isKMS := strings.CutPrefix(r.Header.Get("X-Amz-Target"), "TrentService.")
+	if r.Method != http.MethodPost || !isKMS || r.Header.Get("Content-Type") != "application/x-amz-json-1.1" || json.NewDecoder(r.Body).Decode(&in) != nil {
+		answer(w, 404, "UnknownOperationException", nil)
+		return
+	}
+	accessKey, region, signed := signature(r, "kms")
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, Request{operation, in.KeyID, in.Context, accessKey, region, r.Header.Get("X-Amz-Security-Token")})
+	switch {
+	case !signed:
+		answer(w, 400, "MissingAuthenticationTokenException", nil)
+	case len(s.faults) > 0:
+		f := s.faults[0]
+		s.faults = s.faults[1:]
+		answer(w, f.status, f.code, nil)
+	case !slices.Contains(s.allowed, operation):
+		answer(w, 400, "AccessDeniedException", nil)
+	default:
+		code, out := s.do(operation, in)
+		answer(w, map[bool]int{true: 200, false: 400}[code == ""], code, out)
+	}
+}
+
+func (s *Server) do(operation string, in body) (code string, out any) {
+	key, code := s.find(in.KeyID, in.Context)
+	if code != "" {
+		return code, nil
+	}
+	switch operation {
+	case "GenerateDataKey":
+		size, ok := map[string]int{"AES_256": 32, "AES_128": 16}[in.Spec]
+		if !ok {
+			return "ValidationException", nil
+		}
+		plain := make([]byte, size)
+		if _, err := rand.Read(plain); err != nil {
+			return "KMSInternalException", nil
+		}
+		return "", map[string]any{"CiphertextBlob": key.seal(plain, in.Context), "Plaintext": plain, "KeyId": key.ID}
+	case "Decrypt":
+		if plain, ok := key.open(in.Blob, in.Context); ok {
+			return "", map[string]any{"Plaintext": plain, "KeyId": key.ID, "EncryptionAlgorithm": "SYMMETRIC_DEFAULT"}
+		}
+		for _, other := range s.keys {
+			if _, ok := other.open(in.Blob, in.Context); ok {
+				return "IncorrectKeyException", nil
+			}
+		}
+		return "InvalidCiphertextException", nil
+	}
+	return "UnknownOperationException", nil
+}
+
+func (s *Server) find(name string, context map[string]string) (Key, string) {
+	for _, key := range s.keys {
+		if key.ID != name && !slices.Contains(key.Names, name) {
+			continue
+		}
+		switch key.State {
+		case Disabled:
+			return key, "DisabledException"
+		case PendingDeletion:
+			return key, "KMSInvalidStateException"
+		case Denied:
+			return key, "AccessDeniedException"
+		}
+		for k, v := range key.Context {
+			if context[k] != v {
+				return key, "AccessDeniedException"
+			}
+		}
+		return key, ""
+	}
+	return Key{}, "NotFoundException"
+}
+
+// magic begins each ciphertext of the fake that files of real OpenTofu were
+// written with. The rest is a nonce and AES-256-GCM with the master key, bound
+// to the ID of the key.
+const magic = "FAKEKMS1"
+
+func (k Key) seal(plain []byte, context map[string]string) []byte {
+	gcm := k.gcm()
+	nonce := make([]byte, gcm.NonceSize())
+	if _, err := rand.Read(nonce); err != nil {
+		panic(err)
+	}
+	return gcm.Seal(append([]byte(magic), nonce...), nonce, plain, k.bound(context))
+}
+
+func (k Key) open(blob []byte, context map[string]string) ([]byte, bool) {
+	gcm := k.gcm()
+	rest, ok := strings.CutPrefix(string(blob), magic)
+	if !ok || len(rest) < gcm.NonceSize() {
+		return nil, false
+	}
+	plain, err := gcm.Open(nil, []byte(rest[:gcm.NonceSize()]), []byte(rest[gcm.NonceSize():]), k.bound(context))
+	return plain, err == nil
+}
+
+func (k Key) gcm() cipher.AEAD {
+	block, err := aes.NewCipher(k.Master)
+	if err != nil {
+		panic(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	return gcm
+}
+
+// bound is what a ciphertext is bound to: the key, and the encryption context
+// if there is one. JSON sorts its pairs.
+func (k Key) bound(context map[string]string) []byte {
+	if len(context) == 0 {
+		return []byte(k.ID)
+	}
+	pairs, err := json.Marshal(context)
+	if err != nil {
+		panic(err)
+	}
+	return append([]byte(k.ID+"\n"), pairs...)
+}
+
+// Leak stands in every error that the fakes answer. An error that shows it
+// shows what a server answered.
+const Leak = "canary-from-the-server"
+
+func answer(w http.ResponseWriter, status int, code string, out any) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	if code != "" {
+		w.Header().Set("X-Amzn-ErrorType", code)
+		out = map[string]string{"__type": "com.amazonaws.kms#" + code, "message": Leak}
+	}
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		panic(err)
+	}
+}
+
+// signature reads who signed a request and for which region. That the
+// signature is right is not checked.
+func signature(r *http.Request, service string) (accessKey, region string, ok bool) {
+	scope, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=")
+	scope, _, _ = strings.Cut(scope, ",")
+	part := strings.Split(scope, "/") // access key, date, region, service, "aws4_request"
+	if !ok || len(part) != 5 || part[3] != service {
+		return "", "", false
+	}
+	return part[0], part[2], true
+}

@@ -1,0 +1,88 @@
+package awskmstest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+)
+
+// STS is a fake of AWS STS, which speaks AWS's query protocol: it assumes any
+// role and says whose credentials are whose.
+type STS struct {
+	URL     string
+	Account string // what GetCallerIdentity answers
+
+	mu    sync.Mutex
+	deny  string
+	calls []Call
+}
+
+// Call is one request that arrived.
+type Call struct {
+	Action    string // "AssumeRole"
+	Form      url.Values
+	AccessKey string // who signed it; "" when nobody did
+	Region    string
+}
+
+// NewSTS starts a server, which ends with the test.
+func NewSTS(tb testing.TB) *STS {
+	tb.Helper()
+	s := &STS{Account: "111122223333"}
+	server := httptest.NewServer(s)
+	tb.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+// Deny has every further request fail with the code.
+func (s *STS) Deny(code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deny = code
+}
+
+// Calls returns what arrived so far, in order, and forgets it.
+func (s *STS) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := s.calls
+	s.calls = nil
+	return got
+}
+
+// AssumedKey is the access key of the credentials of an assumed role.
+func AssumedKey(action string) string { return "ASIA" + action }
+
+func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		w.WriteHeader(400)
+		return
+	}
+	action := r.PostForm.Get("Action")
+	accessKey, region, signed := signature(r, "sts")
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, Call{action, r.PostForm, accessKey, region})
+	w.Header().Set("Content-Type", "text/xml")
+	code := s.deny
+	if !signed && action != "AssumeRoleWithWebIdentity" {
+		code = "MissingAuthenticationToken"
+	}
+	if code != "" {
+		w.WriteHeader(403)
+		fmt.Fprintf(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code, Leak)
+		return
+	}
+	result := fmt.Sprintf("<Account>%s</Account><Arn>arn:aws:iam::%[1]s:user/u</Arn><UserId>u</UserId>", s.Account)
+	if action != "GetCallerIdentity" {
+		result = fmt.Sprintf("<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>canary-assumed</SecretAccessKey><SessionToken>session-of-%s</SessionToken><Expiration>%s</Expiration></Credentials>",
+			AssumedKey(action), action, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	}
+	fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`, action, result)
+}

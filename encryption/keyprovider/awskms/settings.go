@@ -1,0 +1,224 @@
+package awskms
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const (
+	defaultAttempts = 5
+	maxAttempts     = 1000
+
+	// The limits of OpenTofu and of STS:
+	// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+	minSession = 15 * time.Minute
+	maxSession = 12 * time.Hour
+)
+
+// settings say how to reach AWS, and as whom. A zero value leaves a setting to
+// the SDK, which looks into the environment and the shared files.
+type settings struct {
+	region, stsRegion string
+	stsEndpoint       string
+	attempts          int
+	retryMode         aws.RetryMode
+	fips, dualStack   bool
+
+	httpProxy, httpsProxy, noProxy string
+	insecure                       bool
+	caBundle                       string // a path
+
+	accessKey, secretKey, token string
+	profile                     string
+	configFiles                 []string
+	credentialsFiles            []string
+	role                        *role
+	web                         *webIdentity
+	allowed, forbidden          []string // accounts
+
+	imds         imds.ClientEnableState
+	imdsEndpoint string
+	imdsMode     imds.EndpointModeState
+}
+
+// role is a role to assume.
+type role struct {
+	arn, sessionName, policy string
+	duration                 time.Duration
+	policyARNs               []string
+
+	externalID     string
+	tags           map[string]string
+	transitiveTags []string
+}
+
+// webIdentity is a role to assume with a token from elsewhere.
+type webIdentity struct {
+	role
+	token, tokenFile string
+}
+
+func parseSettings(v config.Values) (settings, error) {
+	s := settings{
+		region:           v.String("region"),
+		stsRegion:        v.String("sts_region"),
+		fips:             v.Bool("use_fips_endpoint"),
+		dualStack:        v.Bool("use_dualstack_endpoint"),
+		httpProxy:        v.String("http_proxy"),
+		httpsProxy:       v.String("https_proxy"),
+		noProxy:          v.String("no_proxy"),
+		insecure:         v.Bool("insecure"),
+		caBundle:         v.String("custom_ca_bundle"),
+		accessKey:        v.String("access_key"),
+		secretKey:        v.String("secret_key"),
+		token:            v.String("token"),
+		profile:          v.String("profile"),
+		configFiles:      v.Strings("shared_config_files"),
+		credentialsFiles: v.Strings("shared_credentials_files"),
+		allowed:          v.Strings("allowed_account_ids"),
+		forbidden:        v.Strings("forbidden_account_ids"),
+		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
+	}
+	if s.region == "" {
+		return s, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
+	}
+	if endpoints, ok := v.Block("endpoints"); ok {
+		s.stsEndpoint = withScheme(endpoints.String("sts"))
+	}
+	for _, parse := range []func(config.Values) error{s.parseCredentials, s.parseRetries, s.parseProxies, s.parseIMDS} {
+		if err := parse(v); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (s *settings) parseCredentials(v config.Values) error {
+	switch {
+	case (s.accessKey == "") != (s.secretKey == "") || s.token != "" && s.accessKey == "":
+		return v.Errorf("", "access_key and secret_key are needed together, and token only beside them")
+	case len(s.allowed) > 0 && len(s.forbidden) > 0:
+		return v.Errorf("", "allowed_account_ids and forbidden_account_ids exclude one another")
+	}
+	if block, ok := v.Block("assume_role"); ok {
+		r, err := parseRole(block)
+		if err != nil {
+			return err
+		}
+		r.externalID = block.String("external_id")
+		r.tags = block.StringMap("tags")
+		r.transitiveTags = block.Strings("transitive_tag_keys")
+		s.role = &r
+	}
+	if block, ok := v.Block("assume_role_with_web_identity"); ok {
+		r, err := parseRole(block)
+		if err != nil {
+			return err
+		}
+		s.web = &webIdentity{r, block.String("web_identity_token"), block.String("web_identity_token_file")}
+		if s.web.token == "" && s.web.tokenFile == "" {
+			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
+		}
+	}
+	return nil
+}
+
+func parseRole(v config.Values) (role, error) {
+	r := role{
+		arn:         v.String("role_arn"),
+		sessionName: v.String("session_name"),
+		policy:      v.String("policy"),
+		policyARNs:  v.Strings("policy_arns"),
+	}
+	if r.arn == "" {
+		return r, v.Errorf("role_arn", "the ARN of a role is required")
+	}
+	if text := v.String("duration"); text != "" {
+		var err error
+		if r.duration, err = time.ParseDuration(text); err != nil || r.duration < minSession || r.duration > maxSession {
+			return r, v.Errorf("duration", "a duration from 15m to 12h is required")
+		}
+	}
+	for _, text := range r.policyARNs {
+		if a, err := arn.Parse(text); err != nil || !strings.HasPrefix(a.Resource, "policy/") {
+			return r, v.Errorf("policy_arns", "ARNs of IAM policies are required, such as arn:aws:iam::aws:policy/ReadOnlyAccess")
+		}
+	}
+	return r, nil
+}
+
+func (s *settings) parseRetries(v config.Values) error {
+	n, err := v.Int("max_retries", 0, maxAttempts)
+	if err != nil {
+		return err
+	}
+	// OpenTofu takes 0 for "not set", and this is an SDK's count of attempts.
+	if s.attempts = int(n); n == 0 {
+		s.attempts = defaultAttempts
+	}
+	if text := v.String("retry_mode"); text != "" {
+		if s.retryMode, err = aws.ParseRetryMode(text); err != nil {
+			return v.Errorf("retry_mode", "standard or adaptive is required")
+		}
+	}
+	return nil
+}
+
+// parseProxies checks the URLs, because the library that uses them repeats a
+// wrong one in its error, password included.
+func (s *settings) parseProxies(v config.Values) error {
+	for name, text := range map[string]string{"http_proxy": s.httpProxy, "https_proxy": s.httpsProxy} {
+		if text != "" && checkProxy(text) != nil {
+			return v.Errorf(name, "this must be a URL such as http://proxy.example.com:3128")
+		}
+	}
+	// Without an HTTPS proxy of its own, http_proxy serves HTTPS as well, as
+	// in OpenTofu. An empty https_proxy is one: none.
+	if s.httpProxy != "" && !v.Has("https_proxy") {
+		s.httpsProxy = s.httpProxy
+	}
+	return nil
+}
+
+func checkProxy(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		u, err = url.Parse("http://" + text)
+	}
+	if err != nil || u.Hostname() == "" {
+		return errors.New("not the URL of a proxy")
+	}
+	return nil
+}
+
+// parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
+// skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike its
+// own S3 backend; here it means what it says.
+func (s *settings) parseIMDS(v config.Values) error {
+	if v.Has("skip_metadata_api_check") {
+		s.imds = imds.ClientEnabled
+		if v.Bool("skip_metadata_api_check") {
+			s.imds = imds.ClientDisabled
+		}
+	}
+	if text := v.String("ec2_metadata_service_endpoint_mode"); text != "" && s.imdsMode.SetFromString(text) != nil {
+		return v.Errorf("ec2_metadata_service_endpoint_mode", "IPv4 or IPv6 is required")
+	}
+	return nil
+}
+
+// withScheme makes a URL of a host, as OpenTofu does.
+func withScheme(endpoint string) string {
+	if endpoint == "" || strings.Contains(endpoint, "://") {
+		return endpoint
+	}
+	return "https://" + endpoint
+}
