@@ -1,0 +1,54 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// TestCommandsOfTheEnvironment: whoever can set a variable must not thereby
+// choose what runs here.
+func TestCommandsOfTheEnvironment(t *testing.T) {
+	table := config.Table{Name: "run", Attrs: []config.Attr{
+		{Name: "command", Type: cty.List(cty.String), Required: true, Command: true},
+		{Name: "note", Type: cty.String},
+	}}
+	parse := func(text string, fromEnvironment bool) *config.Config {
+		c, err := config.Parse(text, "text", config.Options{KeyProviders: []config.Table{table}, FromEnvironment: fromEnvironment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const names, other, note = `key_provider "run" "x" { command = ["a", "canary"] }`, `key_provider "run" "x" { command = ["b", "canary"] }`, `key_provider "run" "x" { note = "n" }`
+	for name, c := range map[string]struct {
+		code, environment string
+		refused           bool
+	}{
+		"code alone":                   {names, "", false},
+		"environment alone":            {"", names, true},
+		"environment replaces":         {names, other, true},
+		"environment repeats":          {names, names, false},
+		"environment adds to the rest": {names, note, false},
+		"code has the rest only":       {note, names, true},
+	} {
+		merged := config.Merge(parse(c.code, false), parse(c.environment, true))
+		entry := merged.KeyProviders["key_provider.run.x"]
+		_, err := merged.Decode(entry, table)
+		e, isError := errors.AsType[*config.Error](err)
+		if (err != nil) != c.refused || c.refused && (!isError || e.Attr != "command" || e.Pos.Line != 1 || strings.Contains(err.Error(), "canary")) {
+			t.Errorf("%s: %v", name, err)
+		}
+		merged.AllowExternal = true
+		if _, err := merged.Decode(entry, table); err != nil {
+			t.Errorf("%s, allowed: %v", name, err)
+		}
+	}
+	if !config.Merge(&config.Config{AllowExternal: true}, &config.Config{}).AllowExternal {
+		t.Error("the permission is lost in a merge")
+	}
+}

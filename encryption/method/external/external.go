@@ -1,0 +1,126 @@
+// Package external leaves encryption to a program that the user names.
+//
+// Options and protocol are those of OpenTofu's method of the same name:
+// opentofu/internal/encryption/method/external. A program written for it runs
+// unchanged.
+package external
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/external"
+)
+
+const (
+	magic = "OpenTofu-External-Encryption-Method"
+
+	// What a program may answer. It may have compressed the data, but a small
+	// file must not fill the memory.
+	answerFactor   = 32
+	answerConstant = 16 << 20 // bytes
+)
+
+// Block returns the external method.
+func Block() encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{Table: table(), Build: build}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "external",
+		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method. They are started without a shell, " +
+			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
+			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). Each has a minute.",
+		Attrs: []config.Attr{
+			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},
+			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that encrypts, and its arguments. It is not run when a file is read."},
+			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that decrypts, and its arguments."},
+		},
+	}
+}
+
+// Method encrypts with programs.
+type Method struct {
+	keys             string // "" when the programs get no key
+	encrypt, decrypt external.Program
+}
+
+var (
+	_ encryption.Method    = (*Method)(nil)
+	_ encryption.Encrypter = (*Method)(nil)
+)
+
+// input and output are what goes to the program and comes back, as in
+// OpenTofu's InputV1 and OutputV1.
+type input struct {
+	Key     []byte `json:"key,omitempty"`
+	Payload []byte `json:"payload"`
+}
+
+type output struct {
+	Payload []byte `json:"payload"`
+}
+
+func build(v config.Values) (encryption.Method, error) {
+	m := &Method{
+		keys:    v.String("keys"),
+		encrypt: external.Program{Command: v.Strings("encrypt_command"), Magic: magic},
+		decrypt: external.Program{Command: v.Strings("decrypt_command"), Magic: magic},
+	}
+	if err := m.encrypt.Check(); err != nil {
+		return nil, v.Errorf("encrypt_command", "%w", err)
+	}
+	if err := m.decrypt.Check(); err != nil {
+		return nil, v.Errorf("decrypt_command", "%w", err)
+	}
+	return m, nil
+}
+
+// Decrypt gives data to the program. Unlike a key provider's, its failures and
+// its wrong answers all mean that the next method is tried, as in OpenTofu:
+// a program has no other way to say that the key is the wrong one.
+func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be cut off", encryption.ErrNoKey)
+	}
+	plain, err := m.run(ctx, keys, m.decrypt, data)
+	if errors.Is(err, external.ErrFailed) || errors.Is(err, external.ErrProtocol) {
+		return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
+	}
+	return plain, err
+}
+
+// Encrypt gives plain to the program.
+func (m *Method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+	return m.run(ctx, keys, m.encrypt, plain)
+}
+
+func (m *Method) run(ctx context.Context, keys encryption.Keys, program external.Program, data []byte) ([]byte, error) {
+	in := input{Payload: data}
+	if m.keys != "" {
+		key, err := keys(ctx, m.keys)
+		if err != nil {
+			return nil, err
+		}
+		in.Key = key
+	}
+	document, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	var out *output
+	if err := program.Run(ctx, document, answerFactor*len(data)+answerConstant, &out, in.Key); err != nil {
+		return nil, err
+	}
+	if out == nil || len(out.Payload) == 0 {
+		return nil, fmt.Errorf("%w: it answered without a payload", external.ErrProtocol)
+	}
+	return out.Payload, nil
+}

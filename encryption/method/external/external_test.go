@@ -1,0 +1,186 @@
+//go:build unix
+
+package external_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
+)
+
+func list(args ...string) cty.Value {
+	values := make([]cty.Value, len(args))
+	for i, a := range args {
+		values[i] = cty.StringVal(a)
+	}
+	return cty.ListVal(values)
+}
+
+func commands(encrypt, decrypt cty.Value) map[string]cty.Value {
+	return map[string]cty.Value{"encrypt_command": encrypt, "decrypt_command": decrypt}
+}
+
+// TestSuite runs with the example program.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "tofu-method")
+	if out, err := exec.Command("go", "build", "-o", program, "../../../examples/external/method").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	attrs := commands(list(program, "encrypt"), list(program, "decrypt"))
+	attrs["keys"] = cty.StringVal("key_provider.static.k")
+	key := func(fill byte) encryption.Keys {
+		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
+	}
+	encryptiontest.Method{
+		Block: external.Block(),
+		Attrs: attrs,
+		Bad: []map[string]cty.Value{
+			{},
+			{"encrypt_command": list("x")},
+			{"decrypt_command": list("x")},
+			commands(list(""), list("x")),
+			commands(list("x"), list("")),
+			commands(cty.ListValEmpty(cty.String), list("x")),
+			commands(list("x"), cty.ListValEmpty(cty.String)),
+		},
+		Keys:  key(1),
+		Other: key(2),
+	}.Run(t)
+}
+
+// answering is a method whose programs, after the header, are this script.
+func answering(t *testing.T, script string, keys string) encryption.Method {
+	t.Helper()
+	command := list("sh", "-c", `printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'; `+script)
+	attrs := commands(command, command)
+	if keys != "" {
+		attrs["keys"] = cty.StringVal(keys)
+	}
+	block := external.Block()
+	values, err := config.NewEntry("method.external.x", block.Table, attrs).Decode(block.Table, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := block.Build(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func canaryKey(context.Context, string) ([]byte, error) { return []byte("canary key"), nil }
+
+func TestInput(t *testing.T) {
+	t.Parallel()
+	echo := `printf '{"payload":"%s"}' "$(base64 -w0)"`
+	for keys, want := range map[string]string{
+		"":                      `{"payload":"ZGF0YQ=="}`,
+		"key_provider.static.k": `{"key":"Y2FuYXJ5IGtleQ==","payload":"ZGF0YQ=="}`,
+	} {
+		m := answering(t, echo, keys)
+		if got, err := m.Decrypt(t.Context(), canaryKey, []byte("data")); err != nil || string(got) != want {
+			t.Errorf("decrypt: the program is given %s (%v), want %s", got, err, want)
+		}
+		if got, err := m.(encryption.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data")); err != nil || string(got) != want {
+			t.Errorf("encrypt: the program is given %s (%v), want %s", got, err, want)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		noKey  bool // the next method is tried
+	}{
+		"fails":         {`echo "wrong key $(sed 's/.*"key":"\([^"]*\)".*/\1/')" >&2; exit 4`, true},
+		"not json":      {`echo canary`, true},
+		"unknown field": {`printf '{"payload":"AAAA","canary":1}'`, true},
+		"no payload":    {`printf '{}'`, true},
+		"null":          {`printf null`, true},
+		"endless":       {`yes | tr -d '\n'`, false},
+	} {
+		m := answering(t, c.script, "key_provider.static.k")
+		got, err := m.Decrypt(t.Context(), canaryKey, []byte("data"))
+		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey || got != nil {
+			t.Errorf("%s: got %.20q, %v", name, got, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "Y2FuYXJ5")) {
+			t.Errorf("%s: the error holds a secret: %v", name, err)
+		}
+		if _, err := m.(encryption.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data")); err == nil {
+			t.Errorf("%s: it encrypts", name)
+		}
+	}
+	m := answering(t, `sleep 30`, "")
+	if _, err := m.Decrypt(t.Context(), nil, nil); !errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("no data: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Decrypt(ctx, nil, []byte("data")); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestVectors opens files that OpenTofu wrote, with the programs that it ran.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	registry := encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
+		Methods:      []encryption.Block[encryption.Method]{external.Block()},
+	}
+	for _, name := range []string{"external_method_no_keys", "external_method_with_keys"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := func(f string) []byte {
+				b, err := os.ReadFile(filepath.Join("testdata", name, f))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b
+			}
+			text := strings.ReplaceAll(string(file("config.hcl")), "./", "testdata/"+name+"/")
+			cfg, err := config.Parse(text, name, registry.Options(cty.NilVal))
+			if err != nil {
+				t.Fatal(err)
+			}
+			enc, err := encryption.New(registry, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, err := enc.State().Decrypt(t.Context(), file("state.tfstate.enc"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, want any
+			if json.Unmarshal(opened.Data, &got) != nil || json.Unmarshal(file("plain_state.json"), &want) != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %s", opened.Data)
+			}
+			sealed, err := enc.State().Encrypt(t.Context(), opened.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := enc.State().Decrypt(t.Context(), sealed)
+			if err != nil || !bytes.Equal(again.Data, opened.Data) {
+				t.Errorf("sealed and opened again: %v", err)
+			}
+		})
+	}
+}
