@@ -1,0 +1,81 @@
+package gcpkms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"cloud.google.com/go/auth"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+// explain says what an error of the service means, and whether another key
+// provider may be tried. The service's own text stays out of it: it may repeat
+// what was sent.
+func (p *Provider) explain(ctx context.Context, verb string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("waiting for Cloud KMS: %w", ctx.Err())
+	}
+	message := status.Convert(err).Message()
+	switch code := status.Code(err); code {
+	case codes.NotFound:
+		return fmt.Errorf("%w: Cloud KMS does not know the key %s", encryption.ErrNoKey, p.name)
+	case codes.PermissionDenied:
+		return fmt.Errorf("%w: Cloud KMS denies to %s with the key %s, or the key does not exist; grant the permission cloudkms.cryptoKeyVersions.useTo%s on it", encryption.ErrNoKey, verb, p.name, strings.ToUpper(verb[:1])+verb[1:])
+	case codes.FailedPrecondition:
+		return fmt.Errorf("%w: Cloud KMS cannot use the key %s: it, or the version that is needed, is disabled or destroyed", encryption.ErrNoKey, p.name)
+	case codes.InvalidArgument:
+		// Sent as well when a request was damaged on its way. The name of the
+		// checksum field is all that tells the two apart.
+		if strings.Contains(message, "crc32c") {
+			return errors.New("the request to Cloud KMS was damaged on its way: its checksum does not match; try again")
+		}
+		return fmt.Errorf("%w: Cloud KMS cannot %s this with the key %s: it was encrypted with another key or other additional_authenticated_data, or it is damaged", encryption.ErrNoKey, verb, p.name)
+	case codes.Unauthenticated:
+		return errors.New("no access: Cloud KMS does not accept the credentials; they may have expired")
+	case codes.ResourceExhausted:
+		return errors.New("too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later")
+	case codes.Unavailable, codes.DeadlineExceeded:
+		return fmt.Errorf("no answer: Cloud KMS could not be reached, or did not answer in time%s", networkReason(message))
+	default:
+		if errors.Is(err, context.DeadlineExceeded) {
+			return errors.New("no answer in time from Cloud KMS")
+		}
+		return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, code)
+	}
+}
+
+// networkReason picks out what is known to be harmless of an error that
+// arose on this side: a proxy's answer may be in it, too.
+func networkReason(message string) string {
+	for _, known := range []string{
+		"no such host", "connection refused", "connection reset", "network is unreachable", "i/o timeout",
+		"certificate signed by unknown authority", "certificate has expired", "certificate is valid for",
+		"failed to do connect handshake",
+	} {
+		if strings.Contains(message, known) {
+			return " (" + known + ")"
+		}
+	}
+	return ""
+}
+
+// explain says why there is no token. None of these is a matter of the key: a
+// fallback would hide that the credentials are wrong.
+func (a access) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("waiting for a Google access token: %w", ctx.Err())
+	}
+	what := "Google gives no access token for the credentials"
+	if a.impersonate != "" {
+		what = "Google gives no access token for " + a.impersonate + "; the credentials need roles/iam.serviceAccountTokenCreator on it"
+	}
+	if answer, ok := errors.AsType[*auth.Error](err); ok && answer.Response != nil {
+		return fmt.Errorf("%s (HTTP status %d)", what, answer.Response.StatusCode)
+	}
+	return fmt.Errorf("%s%s", what, networkReason(err.Error()))
+}

@@ -1,0 +1,222 @@
+// Package gcpkms wraps the key of a file with a key of Google Cloud KMS.
+//
+// Options, defaults and metadata are those of OpenTofu's key provider of the
+// same name: opentofu/internal/encryption/keyprovider/gcp_kms.
+package gcpkms
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	kms "cloud.google.com/go/kms/apiv1"
+	"cloud.google.com/go/kms/apiv1/kmspb"
+	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/api/option"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const (
+	maxKeyLength      = 1024      // bytes, OpenTofu's limit
+	maxAdditionalData = 64 * 1024 // bytes, the service's limit
+	maxCiphertext     = 64 * 1024 // bytes; that of a longest key takes about 1.1 KiB
+)
+
+// Block returns the gcp_kms key provider. Options are handed to the client
+// after its own: a program may bring its own endpoint or connection.
+func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{
+		Table: table(),
+		Build: func(v config.Values) (encryption.KeyProvider, error) { return build(v, options) },
+	}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "gcp_kms",
+		Doc:  "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, `cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). Without `access_token` and `credentials`, the application default credentials are used.",
+		Attrs: []config.Attr{
+			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
+			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+			{
+				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS"},
+				Doc: "Google credentials as JSON, or the path of a file that holds them.",
+			},
+			{
+				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+				Doc: "An OAuth 2.0 access token. It goes before `credentials`.",
+			},
+			{
+				Name: "impersonate_service_account", Type: cty.String,
+				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
+				Doc: "The e-mail address of a service account to act as.",
+			},
+			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String), Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next."},
+			{Name: "additional_authenticated_data", Type: cty.String, Doc: "Data that the key is bound to, in standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as sealing."},
+		},
+	}
+}
+
+// Provider has keys wrapped and unwrapped by one key of Cloud KMS.
+type Provider struct {
+	name           string // of the key
+	keyLength      int    // of new keys
+	additionalData []byte
+	access         access
+	options        []option.ClientOption
+	patience       time.Duration // for one call with its retries
+
+	mu     sync.Mutex
+	client *kms.KeyManagementClient // made when first needed
+}
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.Recognizer  = (*Provider)(nil)
+	_ encryption.Deriver     = (*Provider)(nil)
+)
+
+type metadata struct {
+	Ciphertext []byte `json:"ciphertext"`
+}
+
+var keyName = regexp.MustCompile(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$`)
+
+func build(v config.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
+	p := &Provider{name: v.String("kms_encryption_key"), options: options, patience: defaultPatience}
+	if !keyName.MatchString(p.name) {
+		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
+	}
+	length, err := v.Int("key_length", 1, maxKeyLength)
+	if err != nil {
+		return nil, err
+	}
+	p.keyLength = int(length)
+	// The decoder's own errors repeat where the text is wrong, not what it is,
+	// but nothing is lost without them.
+	if p.additionalData, err = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")); err != nil {
+		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64")
+	}
+	if len(p.additionalData) > maxAdditionalData {
+		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are possible")
+	}
+	p.access = access{
+		credentials: v.String("credentials"),
+		token:       v.String("access_token"),
+		impersonate: v.String("impersonate_service_account"),
+		delegates:   v.Strings("impersonate_service_account_delegates"),
+	}
+	return p, nil
+}
+
+// Key has Cloud KMS decrypt the stored key: one call, and nothing else.
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if stored == nil {
+		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+	}
+	m, err := parse(stored)
+	if err != nil {
+		return nil, err
+	}
+	response, err := call(ctx, p, "decrypt", (*kms.KeyManagementClient).Decrypt, &kmspb.DecryptRequest{
+		Name:                              p.name,
+		Ciphertext:                        m.Ciphertext,
+		CiphertextCrc32C:                  checksum(m.Ciphertext),
+		AdditionalAuthenticatedData:       p.additionalData,
+		AdditionalAuthenticatedDataCrc32C: checksum(p.additionalData),
+	})
+	if err != nil {
+		return nil, err
+	}
+	key := response.GetPlaintext()
+	// The service always sends a checksum; emulators may not. A damaged key
+	// does not go unnoticed without it: it opens nothing.
+	if sent := response.GetPlaintextCrc32C(); sent != nil && sent.GetValue() != checksum(key).GetValue() {
+		return nil, errors.New("the answer of Cloud KMS was damaged on its way: its checksum does not match; try again")
+	}
+	if len(key) == 0 || len(key) > maxKeyLength {
+		return nil, fmt.Errorf("what Cloud KMS decrypted is %d bytes long; a key has 1 to %d", len(key), maxKeyLength)
+	}
+	return key, nil
+}
+
+// NewKey makes a random key and has Cloud KMS encrypt it.
+func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	key := make([]byte, p.keyLength)
+	if _, err := rand.Read(key); err != nil {
+		return nil, nil, err
+	}
+	response, err := call(ctx, p, "encrypt", (*kms.KeyManagementClient).Encrypt, &kmspb.EncryptRequest{
+		Name:                              p.name,
+		Plaintext:                         key,
+		PlaintextCrc32C:                   checksum(key),
+		AdditionalAuthenticatedData:       p.additionalData,
+		AdditionalAuthenticatedDataCrc32C: checksum(p.additionalData),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	// Here damage would lock the file for good, so nothing is taken on trust.
+	// https://cloud.google.com/kms/docs/data-integrity-guidelines
+	m := metadata{Ciphertext: response.GetCiphertext()}
+	if !response.GetVerifiedPlaintextCrc32C() || !response.GetVerifiedAdditionalAuthenticatedDataCrc32C() ||
+		response.GetCiphertextCrc32C() == nil || response.GetCiphertextCrc32C().GetValue() != checksum(m.Ciphertext).GetValue() {
+		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
+	}
+	stored, err := json.Marshal(m)
+	return key, stored, err
+}
+
+// Recognizes reports whether stored has the shape of this metadata: a
+// ciphertext and nothing else. OpenBao's has that shape as well, but with a
+// text in it.
+func (p *Provider) Recognizes(stored json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	m, err := parse(stored)
+	return err == nil && json.Unmarshal(stored, &members) == nil && len(members) == 1 &&
+		!strings.HasPrefix(string(m.Ciphertext), "vault:v")
+}
+
+// Stored returns wrapped, the metadata of a key that was sealed before.
+func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case salt != nil:
+		return nil, errors.New("a key of Cloud KMS takes no salt; tell keys apart by info")
+	case wrapped == nil:
+		return nil, errors.New(`wrapped_key is required, so that the same key comes back each time: {"ciphertext":"…"}, with a random key of 16 to 1024 bytes that was encrypted with this Cloud KMS key`)
+	}
+	_, err := parse(wrapped)
+	return wrapped, err
+}
+
+func parse(stored json.RawMessage) (metadata, error) {
+	var m metadata
+	if json.Unmarshal(stored, &m) != nil {
+		return m, errors.New("the metadata in the file is damaged: it is not that of a gcp_kms key provider")
+	}
+	switch {
+	case len(m.Ciphertext) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", encryption.ErrNoKey)
+	case len(m.Ciphertext) > maxCiphertext:
+		return m, fmt.Errorf("the metadata in the file holds a ciphertext of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+	}
+	return m, nil
+}
+
+// checksum is CRC32C as Cloud KMS wants it. It is sent for empty data too,
+// where it says that the data is meant to be empty.
+func checksum(data []byte) *wrapperspb.Int64Value {
+	return wrapperspb.Int64(int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))))
+}

@@ -1,0 +1,210 @@
+// Package gcpkmstest is a Google Cloud KMS for tests: the real wire protocol
+// (gRPC over TLS), with keys that are constants.
+package gcpkmstest
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"hash/crc32"
+	"net"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"cloud.google.com/go/kms/apiv1/kmspb"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// Token is the access token that the service accepts.
+const Token = "gcpkmstest-access-token"
+
+// mark begins each ciphertext.
+const mark = "FAKEGCP1"
+
+// Service is the service. Without AllowEncrypt it refuses every call but
+// Decrypt. It is safe for concurrent use; set the fields before.
+type Service struct {
+	kmspb.UnimplementedKeyManagementServiceServer
+
+	Keys         map[string][]byte // :: resource name of a key → AES key
+	AllowEncrypt bool
+	Before       func(ctx context.Context, call string) error // runs before each call, and may fail it; may be nil
+	After        func(*kmspb.DecryptResponse)                 // may spoil an answer; may be nil
+	AfterEncrypt func(*kmspb.EncryptResponse)                 // the same
+	Token        string                                       // what is accepted; Token of this package when empty
+
+	Unauthenticated func(context.Context) error // answers to another token; may be nil
+
+	mu    sync.Mutex
+	calls []string
+}
+
+// Calls returns the names of the calls that were made, refused ones included.
+func (s *Service) Calls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.calls...)
+}
+
+// Register makes server serve the service, and count calls of other methods.
+func (s *Service) Register(server *grpc.Server) { kmspb.RegisterKeyManagementServiceServer(server, s) }
+
+// ServerOptions are for the server that the service is registered with: they
+// count and check every call.
+func (s *Service) ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.UnaryInterceptor(s.intercept)}
+}
+
+func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	call := info.FullMethod[len("/google.cloud.kms.v1.KeyManagementService/"):]
+	s.mu.Lock()
+	s.calls = append(s.calls, call)
+	s.mu.Unlock()
+	want := s.Token
+	if want == "" {
+		want = Token
+	}
+	if got := metadata.ValueFromIncomingContext(ctx, "authorization"); len(got) != 1 || got[0] != "Bearer "+want {
+		if s.Unauthenticated != nil {
+			return nil, s.Unauthenticated(ctx)
+		}
+		return nil, status.Error(codes.Unauthenticated, "Request had invalid authentication credentials.")
+	}
+	if call != "Decrypt" && (call != "Encrypt" || !s.AllowEncrypt) {
+		return nil, status.Errorf(codes.PermissionDenied, "Permission denied for %s.", call)
+	}
+	if s.Before != nil {
+		if err := s.Before(ctx, call); err != nil {
+			return nil, err
+		}
+	}
+	return handler(ctx, request)
+}
+
+// Decrypt opens what Encrypt sealed.
+func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.DecryptResponse, error) {
+	aead, err := s.aead(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if !matches(r.GetCiphertext(), r.GetCiphertextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
+		return nil, status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
+	}
+	wrong := status.Error(codes.InvalidArgument, "Decryption failed: verify that 'name' refers to the correct CryptoKey.")
+	sealed := r.GetCiphertext()
+	if len(sealed) < len(mark)+aead.NonceSize() || string(sealed[:len(mark)]) != mark {
+		return nil, wrong
+	}
+	nonce, box := sealed[len(mark):len(mark)+aead.NonceSize()], sealed[len(mark)+aead.NonceSize():]
+	plain, err := aead.Open(nil, nonce, box, bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
+	if err != nil {
+		return nil, wrong
+	}
+	response := &kmspb.DecryptResponse{Plaintext: plain, PlaintextCrc32C: checksum(plain), UsedPrimary: true}
+	if s.After != nil {
+		s.After(response)
+	}
+	return response, nil
+}
+
+// Encrypt seals: mark, nonce, AES-GCM.
+func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.EncryptResponse, error) {
+	aead, err := s.aead(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if !matches(r.GetPlaintext(), r.GetPlaintextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
+		return nil, status.Error(codes.InvalidArgument, "The checksum in field plaintext_crc32c did not match the data in field plaintext.")
+	}
+	nonce := make([]byte, aead.NonceSize())
+	if _, err := rand.Read(nonce); err != nil {
+		return nil, err
+	}
+	sealed := aead.Seal(append([]byte(mark), nonce...), nonce, r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
+	response := &kmspb.EncryptResponse{
+		Name: r.GetName() + "/cryptoKeyVersions/1", Ciphertext: sealed, CiphertextCrc32C: checksum(sealed),
+		VerifiedPlaintextCrc32C:                   r.GetPlaintextCrc32C() != nil,
+		VerifiedAdditionalAuthenticatedDataCrc32C: r.GetAdditionalAuthenticatedDataCrc32C() != nil,
+	}
+	if s.AfterEncrypt != nil {
+		s.AfterEncrypt(response)
+	}
+	return response, nil
+}
+
+func (s *Service) aead(name string) (cipher.AEAD, error) {
+	key, ok := s.Keys[name]
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "CryptoKey %s not found.", name)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// bind ties a ciphertext to its key and to the caller's data. Without data it
+// is the name alone, as in the files that are kept as test vectors.
+func bind(name string, additional []byte) []byte {
+	if len(additional) == 0 {
+		return []byte(name)
+	}
+	return append([]byte(name+"\x00"), additional...)
+}
+
+func checksum(data []byte) *wrapperspb.Int64Value {
+	return wrapperspb.Int64(int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))))
+}
+
+func matches(data []byte, sum *wrapperspb.Int64Value) bool {
+	return sum == nil || sum.GetValue() == checksum(data).GetValue()
+}
+
+// Start serves the service on the loopback interface until the test ends. It
+// returns the options with which a client finds and trusts it.
+func (s *Service) Start(tb testing.TB) []option.ClientOption {
+	tb.Helper()
+	certificate, roots := keyPair(tb)
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	server := grpc.NewServer(append(s.ServerOptions(), grpc.Creds(credentials.NewServerTLSFromCert(&certificate)))...)
+	s.Register(server)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // ends with Stop
+	}()
+	tb.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	return []option.ClientOption{
+		option.WithEndpoint(listener.Addr().String()),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))),
+		option.WithGRPCConnectionPool(1),
+	}
+}
+
+// keyPair borrows the certificate of httptest, which is for 127.0.0.1.
+func keyPair(tb testing.TB) (tls.Certificate, *x509.CertPool) {
+	tb.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	return server.TLS.Certificates[0], roots
+}
