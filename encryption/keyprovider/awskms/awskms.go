@@ -30,8 +30,6 @@ const (
 	maxContext = 8192 // bytes of all keys and values
 
 	maxKeyLength = 1024 // bytes; the longest data key of OpenTofu is 32
-
-	minDerivedKey = 16 // bytes, to build derived keys on
 )
 
 // Block returns the aws_kms key provider.
