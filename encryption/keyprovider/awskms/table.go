@@ -9,7 +9,7 @@ import (
 const doc = "Has AWS KMS wrap the key of each file. To read a file takes `kms:Decrypt` on the key and nothing else; to seal one takes `kms:GenerateDataKey`. " +
 	"Credentials come from the arguments below, else from where every AWS SDK looks: the environment (`AWS_ACCESS_KEY_ID` and its kin, or a web identity), the shared configuration files (`AWS_PROFILE`), a container's role, an EC2 instance's role. " +
 	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint. " +
-	"A reader that cannot reach or may not use one key can fall back to another: denied, disabled, not found and a wrong key lead to the next method, a timeout does not."
+	"Where KMS answers that the key is denied, disabled, not found or the wrong one, the next method is tried; a timeout or a missing credential is final."
 
 func table() config.Table {
 	var attrs []config.Attr

@@ -71,7 +71,10 @@ func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls = append(s.calls, Call{action, r.PostForm, accessKey, region})
 	w.Header().Set("Content-Type", "text/xml")
 	code := s.deny
-	if !signed && action != "AssumeRoleWithWebIdentity" {
+	switch {
+	case action != "GetCallerIdentity" && action != "AssumeRole" && action != "AssumeRoleWithWebIdentity":
+		code = "InvalidAction"
+	case !signed && action != "AssumeRoleWithWebIdentity":
 		code = "MissingAuthenticationToken"
 	}
 	if code != "" {
@@ -79,10 +82,13 @@ func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code, Leak)
 		return
 	}
-	result := fmt.Sprintf("<Account>%s</Account><Arn>arn:aws:iam::%[1]s:user/u</Arn><UserId>u</UserId>", s.Account)
-	if action != "GetCallerIdentity" {
+	var result string
+	switch action {
+	case "GetCallerIdentity":
+		result = fmt.Sprintf("<Account>%s</Account><Arn>arn:aws:iam::%[1]s:user/u</Arn><UserId>u</UserId>", s.Account)
+	case "AssumeRole", "AssumeRoleWithWebIdentity":
 		result = fmt.Sprintf("<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>canary-assumed</SecretAccessKey><SessionToken>session-of-%s</SessionToken><Expiration>%s</Expiration></Credentials>",
 			AssumedKey(action), action, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}
-	fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`, action, result)
+	fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`, action, result) //nolint:gosec // the client is a test
 }
