@@ -1,0 +1,106 @@
+package openbao
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/openbao/openbao/api/v2"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+var (
+	errRedirected = errors.New("it redirects, which is not followed")
+	errNotTheAPI  = errors.New("its answer is not that of OpenBao or Vault")
+)
+
+// request is what was asked for, for errors.
+type request struct {
+	operation string // of the transit engine; "" for a login
+	path      string
+	key       string
+}
+
+// refusals are what a transit engine says with status 400 when it cannot open
+// a ciphertext with the key: keysutil.Policy.DecryptWithFactory in
+// openbao/sdk/helper/keysutil/policy.go and openbao/builtin/logical/transit/path_decrypt.go.
+var refusals = []struct{ said, means string }{
+	{"message authentication failed", "the key is another one, or the metadata in the file was changed"},
+	{"encryption key not found", "there is no such key"},
+	{"disallowed by policy", "its version of the key is disabled (min_decryption_version)"},
+	{"version is too new", "its version of the key is not there"},
+	{"invalid key version", "its version of the key is not there"},
+	{"invalid ciphertext", "the key is another one, or the metadata in the file was changed"},
+}
+
+// explain turns an error of the client into one for the user. Nothing of the
+// answer is in it, because servers repeat what they were sent.
+func (s *server) explain(ctx context.Context, err error, r request) error {
+	what := fmt.Sprintf("the server at %s", s.address)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	answer, ok := errors.AsType[*api.ResponseError](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s does not answer within %v", what, s.timeout)
+	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
+		return fmt.Errorf("%s: %w; check address", what, err)
+	case !ok:
+		return fmt.Errorf("%s cannot be reached: %w", what, withoutURL(err))
+	}
+	switch code := answer.StatusCode; {
+	case code == http.StatusTooManyRequests:
+		return fmt.Errorf("%s is asked too often (status 429)", what)
+	case code >= 500:
+		return fmt.Errorf("%s cannot answer now (status %d): it may be sealed, starting or overloaded", what, code)
+	case r.operation == "":
+		return s.explainLogin(code, r)
+	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusBadRequest && said(answer, "missing client token"):
+		if s.token == "" && s.login == nil {
+			return fmt.Errorf("%w: %s asks for a token (status %d); set token, BAO_TOKEN or one of the auth_ blocks", encryption.ErrNoKey, what, code)
+		}
+		return fmt.Errorf("%w: %s denies it (status %d); the token must be valid there%s, and its policy must allow update on %s", encryption.ErrNoKey, what, code, s.inNamespace(), r.path)
+	case code == http.StatusNotFound:
+		return fmt.Errorf("%w: %s has nothing at %s%s; check transit_engine_path and namespace", encryption.ErrNoKey, what, r.path, s.inNamespace())
+	case code == http.StatusBadRequest:
+		for _, refusal := range refusals {
+			if said(answer, refusal.said) {
+				return fmt.Errorf("%w: %s cannot use the key %q for this file: %s", encryption.ErrNoKey, what, r.key, refusal.means)
+			}
+		}
+	}
+	return fmt.Errorf("%s refuses the request to %s (status %d); check key_name, its type and associated_data", what, r.path, answer.StatusCode)
+}
+
+// explainLogin: auth methods answer wrong credentials with 400 or 403.
+func (s *server) explainLogin(code int, r request) error {
+	switch code {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and its credentials", encryption.ErrNoKey, s.address, r.path, s.inNamespace(), code)
+	}
+	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path and namespace", s.address, r.path, s.inNamespace(), code)
+}
+
+func (s *server) inNamespace() string {
+	if s.namespace == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in the namespace %q", s.namespace)
+}
+
+func said(answer *api.ResponseError, text string) bool {
+	return strings.Contains(strings.ToLower(strings.Join(answer.Errors, "\n")), text)
+}
+
+// withoutURL keeps the reason: the address is named already.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}

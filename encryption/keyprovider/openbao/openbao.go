@@ -1,0 +1,175 @@
+// Package openbao gets keys from the transit engine of OpenBao or of HashiCorp
+// Vault, whose API is the same.
+//
+// Options, defaults, environment variables and metadata are those of
+// OpenTofu's key provider of the same name:
+// opentofu/internal/encryption/keyprovider/openbao. Namespaces and logins are
+// added. The API: https://openbao.org/api-docs/secret/transit/
+package openbao
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const (
+	maxCiphertext     = 64 << 10 // bytes; a wrapped key of 64 bytes takes about 140
+	maxAssociatedData = 64 << 10 // bytes of base64
+	maxKeyLength      = 1024     // bytes
+)
+
+// Block returns the openbao key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+// Provider asks a transit engine for keys.
+type Provider struct {
+	server         *server
+	transit        string
+	keyName        string
+	keyLength      int64
+	associatedData string // base64; for new keys
+}
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.Recognizer  = (*Provider)(nil)
+	_ encryption.Deriver     = (*Provider)(nil)
+)
+
+// metadata is what a file stores, with the names of OpenTofu's provider.go.
+type metadata struct {
+	Ciphertext     []byte `json:"ciphertext"` // the text "vault:v1:…"
+	AssociatedData string `json:"associated_data,omitempty"`
+}
+
+// token is how a transit engine writes a ciphertext: version of the key, data.
+var token = regexp.MustCompile(`^vault:v[0-9]+:`)
+
+func build(v config.Values) (encryption.KeyProvider, error) {
+	p := &Provider{transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data")}
+	if p.keyName == "" || p.keyName == "." || p.keyName == ".." {
+		return nil, v.Errorf("key_name", "the name of a key is required")
+	}
+	if path.Join("/", p.transit) == "/" {
+		return nil, v.Errorf("transit_engine_path", "the path of a transit engine is required, such as /transit")
+	}
+	var err error
+	if p.keyLength, err = v.Int("key_length", 16, 64); err != nil || p.keyLength != 16 && p.keyLength != 32 && p.keyLength != 64 {
+		return nil, v.Errorf("key_length", "16, 32 or 64 is required")
+	}
+	if _, err := base64.StdEncoding.DecodeString(p.associatedData); err != nil || len(p.associatedData) > maxAssociatedData {
+		return nil, v.Errorf("associated_data", "standard base64 is required, of at most %d characters", maxAssociatedData)
+	}
+	if p.server, err = newServer(v); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Key asks for the key that stored wraps: one decrypt call, after a login
+// where one is configured, and nothing else.
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if stored == nil {
+		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+	}
+	m, err := parse(stored)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{"ciphertext": string(m.Ciphertext)}
+	if m.AssociatedData != "" {
+		body["associated_data"] = m.AssociatedData // that of the file, not that of the configuration
+	}
+	answer, err := p.ask(ctx, "decrypt", body)
+	if err != nil {
+		return nil, err
+	}
+	return plaintext(answer)
+}
+
+// NewKey asks for a data key, as OpenTofu does.
+func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	body := map[string]any{"bits": p.keyLength * 8}
+	if p.associatedData != "" {
+		body["associated_data"] = p.associatedData
+	}
+	answer, err := p.ask(ctx, "datakey/plaintext", body)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := plaintext(answer)
+	if err != nil {
+		return nil, nil, err
+	}
+	wrapped, _ := answer["ciphertext"].(string)
+	if !token.MatchString(wrapped) {
+		return nil, nil, errors.New("the answer of the transit engine holds no wrapped key")
+	}
+	stored, err := json.Marshal(metadata{Ciphertext: []byte(wrapped), AssociatedData: p.associatedData})
+	return key, stored, err
+}
+
+// Recognizes reports whether stored is metadata of this kind. Other kinds call
+// a member ciphertext as well; only here it is the text of a transit engine.
+func (p *Provider) Recognizes(stored json.RawMessage) bool {
+	_, err := parse(stored)
+	return err == nil
+}
+
+// Stored returns wrapped: the transit engine opens it to the same key each
+// time.
+func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	if salt != nil {
+		return nil, errors.New("a transit engine takes no salt; wrapped_key decides which key comes back")
+	}
+	if wrapped == nil {
+		return nil, errors.New("wrapped_key is required, so that the same key comes back each time")
+	}
+	if _, err := parse(wrapped); err != nil {
+		return nil, errors.New(`wrapped_key must be the metadata of an openbao key provider: {"ciphertext": …}`)
+	}
+	return wrapped, nil
+}
+
+func parse(stored json.RawMessage) (metadata, error) {
+	var m metadata
+	if len(stored) > 4*(maxCiphertext+maxAssociatedData) || json.Unmarshal(stored, &m) != nil {
+		return m, errors.New("the metadata in the file is damaged: it is not that of an openbao key provider")
+	}
+	_, err := base64.StdEncoding.DecodeString(m.AssociatedData)
+	switch {
+	case len(m.Ciphertext) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", encryption.ErrNoKey)
+	case len(m.Ciphertext) > maxCiphertext:
+		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+	case !token.Match(m.Ciphertext):
+		return m, fmt.Errorf("%w: the metadata in the file is not that of a transit engine", encryption.ErrNoKey)
+	case err != nil, len(m.AssociatedData) > maxAssociatedData:
+		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")
+	}
+	return m, nil
+}
+
+// plaintext reads the key out of an answer.
+func plaintext(answer map[string]any) ([]byte, error) {
+	text, _ := answer["plaintext"].(string)
+	if len(text) > base64.StdEncoding.EncodedLen(maxKeyLength) {
+		return nil, fmt.Errorf("the transit engine gives a key of more than %d bytes", maxKeyLength)
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) == 0 {
+		return nil, errors.New("the answer of the transit engine holds no key")
+	}
+	return key, nil
+}

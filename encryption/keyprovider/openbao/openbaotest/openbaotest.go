@@ -1,0 +1,181 @@
+// Package openbaotest is the transit engine of OpenBao and Vault as far as a
+// reader needs it: one decrypt call, logins, and nothing else. Every other
+// call is refused and counted.
+//
+// The wire: https://openbao.org/api-docs/secret/transit/#decrypt-data
+package openbaotest
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Server is a running fake.
+type Server struct {
+	URL string
+
+	// Set before the first request.
+	Token     string   // "" lets every token in
+	Namespace string   // that of the transit engine and the logins
+	Mount     string   // of the transit engine; "" is "transit"
+	Keys      []string // "" is any name
+	MakesKeys bool     // datakey/plaintext is allowed as well
+
+	// Logins are the auth methods: path of the login → what must be in its
+	// body. A right one gives Token.
+	Logins map[string]map[string]string
+	Lease  int // seconds of a login
+
+	// Fault, if not nil, may answer in place of the server.
+	Fault func(http.ResponseWriter, *http.Request) bool
+
+	aead     cipher.AEAD
+	mu       sync.Mutex
+	requests []string
+}
+
+// New starts a server that ends with the test. Master is the key of the
+// transit engine.
+func New(t testing.TB, master []byte) *Server {
+	t.Helper()
+	block, err := aes.NewCipher(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{}
+	if s.aead, err = cipher.NewGCM(block); err != nil {
+		t.Fatal(err)
+	}
+	running := httptest.NewServer(s)
+	t.Cleanup(running.Close)
+	s.URL = running.URL
+	return s
+}
+
+// Requests returns what was asked for so far: "decrypt", "login", and the
+// method and path of everything else.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+func (s *Server) note(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, what)
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	mount := s.Mount
+	if mount == "" {
+		mount = "transit"
+	}
+	where, name := path.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/v1/"))
+	login, isLogin := s.Logins[where+name]
+	what := r.Method + " " + r.URL.Path
+	switch {
+	case r.Method != http.MethodPut && r.Method != http.MethodPost:
+	case where == mount+"/decrypt/":
+		what = "decrypt"
+	case where == mount+"/datakey/plaintext/" && s.MakesKeys:
+		what = "datakey"
+	case isLogin:
+		what = "login"
+	}
+	s.note(what)
+	// Only once the body is read does the server see that a client has left.
+	var body map[string]any
+	damaged := json.NewDecoder(r.Body).Decode(&body)
+	_, _ = io.Copy(io.Discard, r.Body)
+	switch {
+	case s.Fault != nil && s.Fault(w, r):
+	case r.Header.Get("X-Vault-Request") != "true":
+		fail(w, 412, "required 'X-Vault-Request' header not set")
+	case r.Header.Get("X-Vault-Namespace") != s.Namespace:
+		fail(w, 404, "no handler for route")
+	case damaged != nil:
+		fail(w, 400, "failed to parse JSON input")
+	case what == "login":
+		s.login(w, login, body)
+	case s.Token != "" && r.Header.Get("X-Vault-Token") != s.Token:
+		fail(w, 403, "permission denied")
+	case len(s.Keys) > 0 && !slices.Contains(s.Keys, name):
+		fail(w, 400, "encryption key not found")
+	case what == "decrypt":
+		s.decrypt(w, name, body)
+	case what == "datakey":
+		s.dataKey(w, name, body)
+	default:
+		fail(w, 403, "1 error occurred:\n\t* permission denied\n\n")
+	}
+}
+
+func (s *Server) login(w http.ResponseWriter, want map[string]string, body map[string]any) {
+	for name, value := range want {
+		if body[name] != value {
+			fail(w, 400, "invalid role or secret ID")
+			return
+		}
+	}
+	reply(w, map[string]any{"auth": map[string]any{"client_token": s.Token, "lease_duration": s.Lease}})
+}
+
+func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any) {
+	text, _ := body["ciphertext"].(string)
+	encoded, ok := strings.CutPrefix(text, "vault:v1:")
+	if !ok {
+		fail(w, 400, "invalid ciphertext: no prefix")
+		return
+	}
+	sealed, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(sealed) < s.aead.NonceSize() {
+		fail(w, 400, "invalid ciphertext: could not decode base64")
+		return
+	}
+	plain, err := s.aead.Open(nil, sealed[:s.aead.NonceSize()], sealed[s.aead.NonceSize():], aad(name, body))
+	if err != nil {
+		fail(w, 400, "cipher: message authentication failed")
+		return
+	}
+	reply(w, map[string]any{"data": map[string]any{"plaintext": base64.StdEncoding.EncodeToString(plain)}})
+}
+
+func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any) {
+	bits, _ := body["bits"].(float64)
+	key, nonce := make([]byte, int(bits)/8), make([]byte, s.aead.NonceSize())
+	_, _ = rand.Read(key)
+	_, _ = rand.Read(nonce)
+	sealed := s.aead.Seal(nonce, nonce, key, aad(name, body))
+	reply(w, map[string]any{"data": map[string]any{
+		"plaintext":   base64.StdEncoding.EncodeToString(key),
+		"ciphertext":  "vault:v1:" + base64.StdEncoding.EncodeToString(sealed),
+		"key_version": 1,
+	}})
+}
+
+// aad binds a ciphertext to the key's name and the associated data.
+func aad(name string, body map[string]any) []byte {
+	data, _ := body["associated_data"].(string)
+	return []byte(name + data)
+}
+
+func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+
+func fail(w http.ResponseWriter, status int, text string) {
+	w.WriteHeader(status)
+	reply(w, map[string]any{"errors": []string{text}})
+}

@@ -1,0 +1,81 @@
+// Package xor combines the keys of two key providers: both are needed to open
+// a file.
+//
+// Options and result are those of the key provider of the same name in
+// OpenTofu's source: opentofu/internal/encryption/keyprovider/xor.
+package xor
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// Block returns the xor key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "xor",
+		Doc: "Combines the keys of two key providers, byte by byte, with exclusive or. Both are needed to open a file. " +
+			"It stores nothing in the file itself; the two key providers do.",
+		Attrs: []config.Attr{
+			{Name: "a", Type: cty.String, Required: true, Reference: true, Doc: "The address of the first key provider, such as `key_provider.pbkdf2.main`."},
+			{Name: "b", Type: cty.String, Required: true, Reference: true, Doc: "The address of the second key provider. Its key must be as long as that of the first."},
+		},
+	}
+}
+
+// Provider combines two keys.
+type Provider struct{ a, b string }
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+)
+
+func build(v config.Values) (encryption.KeyProvider, error) {
+	p := &Provider{a: v.String("a"), b: v.String("b")}
+	if p.a == p.b {
+		return nil, v.Errorf("b", "a and b are the same key provider, which gives a key of zeros")
+	}
+	return p, nil
+}
+
+// Key combines the keys of a file. What is stored under its own name, if
+// anything, is of no use to it.
+func (p *Provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMessage) ([]byte, error) {
+	a, err := keys(ctx, p.a)
+	if err != nil {
+		return nil, err
+	}
+	b, err := keys(ctx, p.b)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(a) != len(b):
+		return nil, fmt.Errorf("%s gives a key of %d bytes and %s one of %d; they must be equally long", p.a, len(a), p.b, len(b))
+	case len(a) == 0:
+		return nil, errors.New("the two keys are empty")
+	case subtle.ConstantTimeCompare(a, b) == 1:
+		return nil, errors.New("the two keys are the same, which gives a key of zeros")
+	}
+	subtle.XORBytes(a, a, b)
+	return a, nil
+}
+
+// NewKey combines the keys for a new file.
+func (p *Provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+	key, err := p.Key(ctx, keys, nil)
+	return key, nil, err
+}

@@ -1,0 +1,124 @@
+package xor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+)
+
+func refs(a, b string) map[string]cty.Value {
+	return map[string]cty.Value{"a": cty.StringVal("key_provider.static." + a), "b": cty.StringVal("key_provider.static." + b)}
+}
+
+func keys(_ context.Context, address string) ([]byte, error) {
+	key, ok := map[string]string{
+		"key_provider.static.one":    "canary 1",
+		"key_provider.static.two":    "canary 2",
+		"key_provider.static.three":  "canary 3",
+		"key_provider.static.again":  "canary 1",
+		"key_provider.static.short":  "canary",
+		"key_provider.static.empty":  "",
+		"key_provider.static.empty2": "",
+	}[address]
+	if !ok {
+		return nil, encryption.ErrNoKey
+	}
+	return []byte(key), nil
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	encryptiontest.KeyProvider{
+		Block: xor.Block(),
+		Attrs: refs("one", "two"),
+		Other: refs("one", "three"),
+		Bad: []map[string]cty.Value{
+			{},
+			{"a": refs("one", "two")["a"]},
+			{"b": refs("one", "two")["b"]},
+			refs("one", "one"),
+			refs("one", "again"),
+			refs("one", "short"),
+			refs("empty", "empty2"),
+			refs("one", "missing"),
+			refs("missing", "one"),
+		},
+		Keys:    keys,
+		Secrets: []string{"canary"},
+	}.Run(t)
+}
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	block := xor.Block()
+	for pair, want := range map[[2]string]error{{"one", "two"}: nil, {"one", "missing"}: encryption.ErrNoKey} {
+		values, err := config.NewEntry("key_provider.xor.x", block.Table, refs(pair[0], pair[1])).Decode(block.Table, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := block.Build(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := p.Key(t.Context(), keys, nil)
+		if !errors.Is(err, want) || want == nil && string(key) != "\x00\x00\x00\x00\x00\x00\x00\x03" {
+			t.Errorf("%v: %x, %v", pair, key, err)
+		}
+	}
+}
+
+// Nothing is stored under its own name; a literal key may be one of the two.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	registry := encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{xor.Block(), static.Block()},
+		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+	}
+	const text = `
+		key_provider "static" "a" { key = "00112233445566778899aabbccddeeff" }
+		key_provider "static" "b" { key = "%s" }
+		key_provider "xor" "x" {
+			a = key_provider.static.a
+			b = key_provider.static.b
+		}
+		method "aes_gcm" "m" { keys = key_provider.xor.x }
+		state { method = method.aes_gcm.m }`
+	open := func(key string) encryption.Target {
+		cfg, err := config.Parse(fmt.Sprintf(text, key), "text", registry.Options(cty.NilVal))
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, err := encryption.New(registry, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return enc.State()
+	}
+	const plain = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","outputs":{}}`
+	right, wrong := open("ffeeddccbbaa99887766554433221100"), open("ffeeddccbbaa99887766554433221101")
+	sealed, err := right.Encrypt(t.Context(), []byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := encryption.Inspect(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", info)
+	if _, err := wrong.Decrypt(t.Context(), append([]byte(nil), sealed...)); !errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("another key: %v", err)
+	}
+	if opened, err := right.Decrypt(t.Context(), sealed); err != nil || string(opened.Data) != plain {
+		t.Errorf("%v", err)
+	}
+}
