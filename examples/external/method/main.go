@@ -72,8 +72,7 @@ func run(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// encrypt returns a random salt and the sealed data. Each key is used once, so
-// the nonce may be constant.
+// encrypt returns a random salt and the sealed data, with its nonce in front.
 func encrypt(key, plain []byte) ([]byte, error) {
 	salt := make([]byte, saltSize)
 	if _, err := rand.Read(salt); err != nil {
@@ -83,7 +82,7 @@ func encrypt(key, plain []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gcm.Seal(salt, make([]byte, gcm.NonceSize()), plain, nil), nil
+	return gcm.Seal(salt, nil, plain, nil), nil
 }
 
 func decrypt(key, data []byte) ([]byte, error) {
@@ -94,7 +93,7 @@ func decrypt(key, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := gcm.Open(nil, make([]byte, gcm.NonceSize()), data[saltSize:], nil)
+	plain, err := gcm.Open(nil, nil, data[saltSize:], nil)
 	if err != nil {
 		return nil, errors.New("the key is another one, or the file was changed")
 	}
@@ -110,5 +109,5 @@ func derive(key, salt []byte) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cipher.NewGCM(block)
+	return cipher.NewGCMWithRandomNonce(block)
 }
