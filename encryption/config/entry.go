@@ -165,7 +165,7 @@ func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, 
 		}
 		if !set {
 			if text, ok := env.Get(a.Env...); ok {
-				s.Value, set = cty.StringVal(text), true
+				s.Value, set = fromEnvironment(text, a.Type), true
 			} else if a.Default != cty.NilVal {
 				s.Value, set = a.Default, true
 			}
@@ -188,6 +188,15 @@ func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, 
 		return Values{}, errs.Err()
 	}
 	return v, nil
+}
+
+// fromEnvironment is the value of a variable: a list has it as its only
+// element.
+func fromEnvironment(text string, t cty.Type) cty.Value {
+	if t.IsListType() {
+		return cty.ListVal([]cty.Value{cty.StringVal(text)})
+	}
+	return cty.StringVal(text)
 }
 
 func decodeNested(address string, a Attr, s Setting, env LookupEnv) (Values, error) {

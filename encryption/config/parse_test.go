@@ -296,6 +296,7 @@ func TestEnvironment(t *testing.T) {
 	table := config.Table{Name: "t", Attrs: []config.Attr{
 		{Name: "a", Type: cty.String, Env: []string{"FIRST", "SECOND"}, Default: cty.StringVal("default")},
 		{Name: "n", Type: cty.Number, Env: []string{"NUMBER"}, Required: true},
+		{Name: "l", Type: cty.List(cty.String), Env: []string{"SECOND"}},
 	}}
 	env := config.LookupEnv(func(name string) (string, bool) {
 		v, ok := map[string]string{"FIRST": "", "SECOND": "second", "NUMBER": "7"}[name]
@@ -305,7 +306,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := v.Int("n", 0, 10); v.String("a") != "second" || n != 7 || err != nil {
+	if n, err := v.Int("n", 0, 10); v.String("a") != "second" || n != 7 || err != nil || !slices.Equal(v.Strings("l"), []string{"second"}) {
 		t.Errorf("got %s", v.Identity())
 	}
 	v, err = config.NewEntry("t", table, map[string]cty.Value{"a": cty.StringVal("own"), "n": cty.NumberIntVal(1)}).Decode(table, env)

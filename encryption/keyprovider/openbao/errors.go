@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	errRedirected = errors.New("it redirects, which is not followed")
+	errRedirected = errors.New("it redirects, which is not followed unless disable_redirects = false")
 	errNotTheAPI  = errors.New("its answer is not that of OpenBao or Vault")
 )
 

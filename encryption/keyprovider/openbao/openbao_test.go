@@ -319,11 +319,11 @@ func TestRedirects(t *testing.T) {
 		return true
 	}
 	base = with(base, "address", standby.URL)
-	if got, err := build(t, base, nil).Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
+	if got, err := build(t, with(base, "disable_redirects", false), nil).Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
 		t.Error(err)
 	}
 	before := len(active.Requests())
-	if _, err := build(t, with(base, "disable_redirects", true), nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || len(active.Requests()) != before {
+	if _, err := build(t, base, nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || len(active.Requests()) != before {
 		t.Errorf("not to be followed: %v", err)
 	}
 }

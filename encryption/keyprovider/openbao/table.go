@@ -59,7 +59,7 @@ func table() config.Table {
 			{Name: "proxy_address", Type: str, Sensitive: true, Env: both("PROXY_ADDR", "HTTP_PROXY"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
 			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Default: cty.NumberIntVal(2), Doc: "How often a request is repeated when the server is overloaded, fails or is not reached. Defaults to `2`."},
 			{Name: "client_timeout", Type: str, Env: both("CLIENT_TIMEOUT"), Default: cty.StringVal("60s"), Doc: "How long a request may take with its repetitions, as in `90s` or in seconds. Defaults to `60s`."},
-			{Name: "disable_redirects", Type: flag, Env: both("DISABLE_REDIRECTS"), Default: cty.False, Doc: "Whether a redirect is refused, as a standby server sends it to name the active one. Otherwise one redirect is followed, never from https to http. Defaults to `false`."},
+			{Name: "disable_redirects", Type: flag, Env: both("DISABLE_REDIRECTS"), Default: cty.True, Doc: "Whether a redirect is refused: the token would go to wherever it leads. Set it to `false` for standby servers that redirect to the active one; one redirect is then followed, never from https to http. Defaults to `true`."},
 		},
 	}
 }
