@@ -212,6 +212,7 @@ func TestAccVectorErrors(t *testing.T) {
 func TestAccVectorBetterThanOpenTofu(t *testing.T) {
 	for name, like := range map[string]string{
 		"err_fallback_same_provider":      "",
+		"err_fallback_setup_aborts":       "",
 		"err_wrong_provider_name":         "",
 		"err_static_provider_unavailable": "config_literal_keys", // the file was never written; this one has the same key
 	} {

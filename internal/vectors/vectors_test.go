@@ -19,6 +19,7 @@ import (
 // not repeat.
 var better = map[string]string{
 	"err_fallback_same_provider": "primary and fallback may share a key provider",
+	"err_fallback_setup_aborts":  "a program that is not there has no key for the file, so the fallback is tried",
 	"err_wrong_provider_name":    "a renamed key provider is found by the shape of its metadata",
 }
 
