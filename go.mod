@@ -18,14 +18,16 @@ require (
 // For tests only.
 require (
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
-	golang.org/x/crypto v0.58.0 // the ssh server of the git tests
-	google.golang.org/grpc v1.82.0 // the benchmark of the provider's start
+	golang.org/x/crypto v0.58.0 // for tests: the ssh server of the git tests, a cipher of somebody else
 )
 
 // Key services.
 require (
 	cloud.google.com/go/auth v0.20.0 // credentials for Google Cloud
 	cloud.google.com/go/kms v1.32.0 // Cloud KMS; newer releases need modules that not every proxy has
+	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.3 // Azure, the vendor's own client
+	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.15.0 // every way to sign in to Azure
+	github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys v1.5.0 // Azure Key Vault
 	github.com/aws/aws-sdk-go-v2 v1.47.6 // AWS, the vendor's own client
 	github.com/aws/aws-sdk-go-v2/config v1.33.14 // AWS profiles and credential chain
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // AWS roles and static credentials
@@ -36,6 +38,7 @@ require (
 	github.com/googleapis/gax-go/v2 v2.23.0 // errors of the Google client
 	github.com/openbao/openbao/api/v2 v2.7.1 // OpenBao and Vault, the vendor's own client
 	google.golang.org/api v0.287.1 // options of the Google client
+	google.golang.org/grpc v1.82.0 // status codes of Cloud KMS
 	google.golang.org/protobuf v1.36.11 // checksums in Cloud KMS messages
 )
 
@@ -45,6 +48,9 @@ require (
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	cloud.google.com/go/iam v1.11.0 // indirect
 	cloud.google.com/go/longrunning v1.2.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/internal v1.13.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/internal v1.2.0 // indirect
+	github.com/AzureAD/microsoft-authentication-library-for-go v1.10.1 // indirect
 	github.com/ProtonMail/go-crypto v1.4.1 // indirect
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
 	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
@@ -65,9 +71,11 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
+	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/s2a-go v0.1.9 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/googleapis/enterprise-certificate-proxy v0.3.17 // indirect
 	github.com/hashicorp/errwrap v1.1.0 // indirect
 	github.com/hashicorp/go-checkpoint v0.5.0 // indirect
@@ -90,6 +98,7 @@ require (
 	github.com/hashicorp/terraform-registry-address v0.4.0 // indirect
 	github.com/hashicorp/terraform-svchost v0.2.1 // indirect
 	github.com/hashicorp/yamux v0.1.2 // indirect
+	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
@@ -98,6 +107,7 @@ require (
 	github.com/mitchellh/mapstructure v1.5.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/oklog/run v1.2.0 // indirect
+	github.com/pkg/browser v0.0.0-20240102092130-5ac0b6a4141c // indirect
 	github.com/ryanuber/go-glob v1.0.0 // indirect
 	github.com/vmihailenco/msgpack v4.0.4+incompatible // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect

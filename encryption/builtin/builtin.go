@@ -2,8 +2,8 @@
 // Terraform provider offers. A program that needs fewer, or others, writes its
 // own list.
 //
-// The key services of the clouds, keyprovider/awskms and keyprovider/gcpkms,
-// stand beside it: each brings the SDK of its vendor.
+// The key services of the clouds, keyprovider/awskms, keyprovider/gcpkms and
+// keyprovider/azurevault, stand beside it: each brings the SDK of its vendor.
 package builtin
 
 import (

@@ -1,0 +1,314 @@
+package azurevault
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// access is how to authenticate, as configured.
+type access struct {
+	options Options
+	cloud   cloud.Configuration
+
+	tenant, subscription                              string
+	clientID, clientIDFile                            string
+	secret, secretFile                                string
+	certificate, certificateFile, certificatePassword string
+	useOIDC                                           bool
+	token, tokenFile, requestURL, requestToken        string
+	useMSI                                            bool
+	msiEndpoint                                       string
+	useAKS, useCLI                                    bool
+	metadataHost                                      string
+}
+
+// open makes the credential of the first way that is completely set up, in
+// OpenTofu's order.
+func (a access) open(ctx context.Context) (azcore.TokenCredential, error) {
+	if a.metadataHost != "" {
+		var err error
+		if a.cloud, err = a.describeCloud(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, way := range []struct {
+		set  bool
+		make func() (azcore.TokenCredential, error)
+	}{
+		{a.principal() && (a.certificate != "" || a.certificateFile != ""), a.withCertificate},
+		{a.principal() && (a.secret != "" || a.secretFile != ""), a.withSecret},
+		{a.useOIDC, a.withOIDC},
+		{a.useMSI, a.withManagedIdentity},
+		{a.useAKS, a.withWorkloadIdentity},
+		{a.useCLI, a.withCLI},
+	} {
+		if way.set {
+			return way.make()
+		}
+	}
+	return nil, errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+}
+
+// principal reports whether it is said who signs in.
+func (a access) principal() bool {
+	return a.tenant != "" && (a.clientID != "" || a.clientIDFile != "")
+}
+
+func (a access) withCertificate() (azcore.TokenCredential, error) {
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	direct, err := base64.StdEncoding.DecodeString(a.certificate)
+	if err != nil {
+		return nil, errors.New("client_certificate: this is not standard base64")
+	}
+	bundle, err := either("client_certificate", string(direct), a.certificateFile)
+	if err != nil {
+		return nil, err
+	}
+	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.certificatePassword))
+	if err != nil {
+		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its private key, or client_certificate_password is not its password")
+	}
+	return credential(azidentity.NewClientCertificateCredential(a.tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
+		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+func (a access) withSecret() (azcore.TokenCredential, error) {
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := either("client_secret", a.secret, a.secretFile)
+	if err != nil {
+		return nil, err
+	}
+	return credential(azidentity.NewClientSecretCredential(a.tenant, id, secret, &azidentity.ClientSecretCredentialOptions{
+		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+func (a access) withOIDC() (azcore.TokenCredential, error) {
+	if !a.principal() {
+		return nil, errors.New("use_oidc needs tenant_id and client_id")
+	}
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	direct := a.token != "" || a.tokenFile != ""
+	if !direct && (a.requestURL == "" || a.requestToken == "") {
+		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token")
+	}
+	assertion := func(ctx context.Context) (string, error) {
+		if direct {
+			return either("oidc_token", a.token, a.tokenFile)
+		}
+		return a.requestOIDC(ctx)
+	}
+	return credential(azidentity.NewClientAssertionCredential(a.tenant, id, assertion, &azidentity.ClientAssertionCredentialOptions{
+		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+// withManagedIdentity lets the SDK find out where it runs. On a virtual
+// machine, msi_endpoint takes the place of the fixed address.
+func (a access) withManagedIdentity() (azcore.TokenCredential, error) {
+	transport := a.options.Transport
+	if a.msiEndpoint != "" {
+		if transport == nil {
+			transport = &http.Client{CheckRedirect: noRedirect}
+		}
+		transport = elsewhere{transport, a.msiEndpoint}
+	}
+	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.clientOptions(transport)}
+	if a.clientID != "" {
+		options.ID = azidentity.ClientID(a.clientID)
+	}
+	return credential(azidentity.NewManagedIdentityCredential(options))
+}
+
+func (a access) withWorkloadIdentity() (azcore.TokenCredential, error) {
+	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
+		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+	})
+	if err != nil {
+		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
+	}
+	return c, nil
+}
+
+// credential drops the SDK's reason, which may quote a setting.
+func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredential, error) {
+	if err != nil {
+		return nil, errors.New("the settings to authenticate with Azure are not usable; check tenant_id, client_id and the cloud")
+	}
+	return c, nil
+}
+
+// either returns a setting that may be given directly, in a file, or both if
+// they are equal.
+func either(name, direct, path string) (string, error) {
+	if path == "" {
+		return direct, nil
+	}
+	content, err := readFile(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the file for %s: %w", name, err)
+	case content == "":
+		return "", fmt.Errorf("the file for %s is empty", name)
+	case direct != "" && direct != content:
+		return "", fmt.Errorf("%s and its file differ; set one of them", name)
+	}
+	return content, nil
+}
+
+func readFile(path string) (string, error) {
+	path, err := config.ExpandHome(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxAnswer))
+	return string(content), err
+}
+
+// elsewhere sends the requests for the fixed address of a virtual machine's
+// managed identity to another one.
+type elsewhere struct {
+	policy.Transporter
+	endpoint string
+}
+
+const identityHost = "169.254.169.254"
+
+func (e elsewhere) Do(request *http.Request) (*http.Response, error) {
+	if request.URL.Host != identityHost {
+		return e.Transporter.Do(request)
+	}
+	moved, err := http.NewRequestWithContext(request.Context(), request.Method, e.endpoint, request.Body)
+	if err != nil {
+		return nil, err
+	}
+	query := moved.URL.Query()
+	for name, values := range request.URL.Query() {
+		query[name] = values
+	}
+	moved.URL.RawQuery = query.Encode()
+	moved.Header = request.Header.Clone()
+	return e.Transporter.Do(moved)
+}
+
+// describeCloud asks the metadata host where to sign in.
+func (a access) describeCloud(ctx context.Context) (cloud.Configuration, error) {
+	var answer struct {
+		Authentication struct {
+			LoginEndpoint string `json:"loginEndpoint"`
+		} `json:"authentication"`
+	}
+	err := a.get(ctx, "https://"+a.metadataHost+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
+	if err != nil {
+		return cloud.Configuration{}, fmt.Errorf("metadata_host: %w", err)
+	}
+	if !strings.HasPrefix(answer.Authentication.LoginEndpoint, "https://") {
+		return cloud.Configuration{}, errors.New("metadata_host: the answer names no https address to sign in at")
+	}
+	return cloud.Configuration{ActiveDirectoryAuthorityHost: answer.Authentication.LoginEndpoint}, nil
+}
+
+// requestOIDC gets a token from the CI service, for Azure.
+// https://docs.github.com/actions/reference/security/oidc
+func (a access) requestOIDC(ctx context.Context) (string, error) {
+	address := a.requestURL
+	if request, err := http.NewRequest(http.MethodGet, address, nil); err == nil && !request.URL.Query().Has("audience") { //nolint:noctx // only to read the address
+		query := request.URL.Query()
+		query.Set("audience", audience(a.cloud))
+		request.URL.RawQuery = query.Encode()
+		address = request.URL.String()
+	}
+	var answer struct {
+		Value string `json:"value"`
+	}
+	header := http.Header{
+		"Authorization": {"Bearer " + a.requestToken},
+		"Accept":        {"application/json; api-version=2.0"},
+		"Content-Type":  {"application/json"},
+	}
+	if err := a.get(ctx, address, header, &answer); err != nil {
+		return "", fmt.Errorf("oidc_request_url: %w", err)
+	}
+	if answer.Value == "" {
+		return "", errors.New("oidc_request_url: the answer holds no token")
+	}
+	return answer.Value, nil
+}
+
+// audience is whom a token is for. The national clouds have their own.
+// https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
+func audience(c cloud.Configuration) string {
+	switch c.ActiveDirectoryAuthorityHost {
+	case cloud.AzureChina.ActiveDirectoryAuthorityHost:
+		return "api://AzureADTokenExchangeChina"
+	case cloud.AzureGovernment.ActiveDirectoryAuthorityHost:
+		return "api://AzureADTokenExchangeUSGov"
+	}
+	return "api://AzureADTokenExchange"
+}
+
+// get reads a JSON document.
+func (a access) get(ctx context.Context, address string, header http.Header, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return errors.New("this is not a usable address")
+	}
+	if header != nil {
+		request.Header = header
+	}
+	response, err := a.clientOptions(a.options.Transport).Transport.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errors.New("no answer" + networkReason(err))
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return errors.New("the answer broke off")
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("the answer is HTTP status %d", response.StatusCode)
+	case json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), answer) != nil:
+		return errors.New("the answer is not the JSON that was expected")
+	}
+	return nil
+}

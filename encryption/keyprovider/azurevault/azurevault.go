@@ -1,0 +1,191 @@
+// Package azurevault wraps the key of a file with a key of Azure Key Vault or
+// of an Azure Managed HSM.
+//
+// Options, defaults and metadata are those of OpenTofu's key provider of the
+// same name: opentofu/internal/encryption/keyprovider/azure_vault.
+package azurevault
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const (
+	maxKeyLength = 1024      // bytes
+	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; those of a longest key take about 1 KiB
+	maxSmall     = 64        // bytes of an IV or a tag; they have 12 and 16
+)
+
+// Options are what a program may bring of its own. The zero value brings
+// nothing.
+type Options struct {
+	Transport  policy.Transporter     // carries every request: to the vault, and those for tokens
+	Credential azcore.TokenCredential // takes the place of all settings that authenticate
+}
+
+// Block returns the azure_vault key provider.
+func Block() encryption.Block[encryption.KeyProvider] { return BlockWith(Options{}) }
+
+// BlockWith returns the azure_vault key provider with a program's own parts.
+func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{
+		Table: table(),
+		Build: func(v config.Values) (encryption.KeyProvider, error) { return build(v, o) },
+	}
+}
+
+// Provider has keys encrypted and decrypted by one key of a vault.
+type Provider struct {
+	vault     string // URL
+	name      string // of the key
+	algorithm azkeys.EncryptionAlgorithm
+	keyLength int // of new keys
+	access    access
+	patience  time.Duration // for one call with its retries
+
+	mu     sync.Mutex
+	client *azkeys.Client // made when first needed
+}
+
+var (
+	_ encryption.KeyProvider = (*Provider)(nil)
+	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.Recognizer  = (*Provider)(nil)
+	_ encryption.Deriver     = (*Provider)(nil)
+)
+
+type metadata struct {
+	Ciphertext                  []byte                     `json:"ciphertext"`
+	IV                          []byte                     `json:"iv"`
+	AuthenticationTag           []byte                     `json:"authentication_tag"`
+	AdditionalAuthenticatedData []byte                     `json:"additional_authenticated_data"`
+	KeyVersion                  string                     `json:"key_version"`
+	Algorithm                   azkeys.EncryptionAlgorithm `json:"algo"`
+}
+
+// Key has the vault decrypt the stored key: one call, and nothing else.
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if stored == nil {
+		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+	}
+	m, err := parse(stored)
+	if err != nil {
+		return nil, err
+	}
+	if m.Algorithm == "" {
+		m.Algorithm = p.algorithm
+	}
+	client, err := p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	response, err := client.Decrypt(limited, p.name, m.KeyVersion, azkeys.KeyOperationParameters{
+		Algorithm:                   &m.Algorithm,
+		Value:                       m.Ciphertext,
+		IV:                          m.IV,
+		AuthenticationTag:           m.AuthenticationTag,
+		AdditionalAuthenticatedData: m.AdditionalAuthenticatedData,
+	}, nil)
+	if err != nil {
+		return nil, p.explain(ctx, "decrypt", err)
+	}
+	if n := len(response.Result); n == 0 || n > maxKeyLength {
+		return nil, fmt.Errorf("what the vault decrypted is %d bytes long; a key has 1 to %d", n, maxKeyLength)
+	}
+	return response.Result, nil
+}
+
+// NewKey makes a random key and has the current version of the vault's key
+// encrypt it.
+func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	key := make([]byte, p.keyLength)
+	if _, err := rand.Read(key); err != nil {
+		return nil, nil, err
+	}
+	client, err := p.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	response, err := client.Encrypt(limited, p.name, "", azkeys.KeyOperationParameters{Algorithm: &p.algorithm, Value: key}, nil)
+	if err != nil {
+		return nil, nil, p.explain(ctx, "encrypt", err)
+	}
+	m := metadata{
+		Ciphertext:                  response.Result,
+		IV:                          response.IV,
+		AuthenticationTag:           response.AuthenticationTag,
+		AdditionalAuthenticatedData: response.AdditionalAuthenticatedData,
+		KeyVersion:                  response.KID.Version(),
+		Algorithm:                   p.algorithm,
+	}
+	// Without the version, the file could not be read after the key's rotation.
+	if m.KeyVersion == "" {
+		return nil, nil, errors.New("the vault does not say which version of the key it encrypted with")
+	}
+	stored, err := json.Marshal(m)
+	if err == nil {
+		_, err = parse(stored)
+	}
+	return key, stored, err
+}
+
+// Recognizes reports whether stored has the shape of this metadata.
+func (p *Provider) Recognizes(stored json.RawMessage) bool {
+	m, err := parse(stored)
+	return err == nil && m.KeyVersion != "" && m.Algorithm != ""
+}
+
+// Stored returns wrapped, the metadata of a key that was sealed before.
+func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case salt != nil:
+		return nil, errors.New("a key of a vault takes no salt; tell keys apart by info")
+	case wrapped == nil:
+		return nil, errors.New("wrapped_key is required, so that the same key comes back each time: the metadata that azure_vault stores, with a random key of at least 16 bytes")
+	}
+	_, err := parse(wrapped)
+	return wrapped, err
+}
+
+// keyVersion is what may become part of a URL. Azure's are 32 hexadecimal
+// digits.
+var keyVersion = regexp.MustCompile(`^[0-9A-Za-z]{0,64}$`)
+
+func parse(stored json.RawMessage) (metadata, error) {
+	var m metadata
+	if json.Unmarshal(stored, &m) != nil {
+		return m, errors.New("the metadata in the file is damaged: it is not that of an azure_vault key provider")
+	}
+	switch {
+	case len(m.Ciphertext) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", encryption.ErrNoKey)
+	case len(m.Ciphertext) > maxData, len(m.AdditionalAuthenticatedData) > maxData, len(m.IV) > maxSmall, len(m.AuthenticationTag) > maxSmall:
+		return m, errors.New("the metadata in the file is larger than any that a vault makes")
+	case !keyVersion.MatchString(m.KeyVersion):
+		return m, errors.New("the metadata in the file names an impossible version of the key")
+	}
+	switch m.Algorithm {
+	case "", azkeys.EncryptionAlgorithmRSAOAEP256, azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
+		return m, nil
+	}
+	// The others are weaker: RSA1_5, and CBC without authentication, would make
+	// the vault an oracle for whoever can write the file.
+	return m, errors.New("the metadata in the file names an algorithm other than RSA-OAEP-256, A128GCM, A192GCM and A256GCM")
+}

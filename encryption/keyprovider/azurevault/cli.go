@@ -1,0 +1,104 @@
+package azurevault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+)
+
+// cli gets tokens from the Azure CLI. The SDK's own credential would start it
+// through a shell, and with secrets of ours in its environment.
+type cli struct{ tenant, subscription string }
+
+// cliPatience is how long az may take.
+const cliPatience = 30 * time.Second
+
+// cliArgument is what may become an argument: on Windows, az is a batch file,
+// whose arguments a shell reads.
+var cliArgument = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
+
+func (a access) withCLI() (azcore.TokenCredential, error) {
+	if _, err := exec.LookPath("az"); err != nil {
+		return nil, errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there")
+	}
+	for _, s := range []string{a.tenant, a.subscription} {
+		if s != "" && !cliArgument.MatchString(s) {
+			return nil, errors.New("tenant_id and subscription_id must be IDs or plain names")
+		}
+	}
+	return &cli{a.tenant, a.subscription}, nil
+}
+
+// GetToken asks for an access token of the vault's resource.
+// https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
+func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	ctx, cancel := context.WithTimeout(ctx, cliPatience)
+	defer cancel()
+	if len(options.Scopes) != 1 {
+		return azcore.AccessToken{}, &accessError{"the Azure CLI gives tokens for one scope only"}
+	}
+	tenant := c.tenant
+	if tenant == "" {
+		tenant = options.TenantID // of the vault's challenge
+	}
+	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
+	if tenant != "" {
+		arguments = append(arguments, "--tenant", tenant)
+	}
+	if c.subscription != "" {
+		arguments = append(arguments, "--subscription", c.subscription)
+	}
+	for _, argument := range arguments[5:] {
+		if !cliArgument.MatchString(argument) && !strings.HasPrefix(argument, "--") {
+			return azcore.AccessToken{}, &accessError{"the vault asks for a token of an impossible resource or tenant"}
+		}
+	}
+	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
+	command.Env = child.Environ(os.Environ())
+	child.OwnGroup(command)
+	defer child.KillGroup(command)
+	var out bytes.Buffer
+	command.Stdout = &out
+	if err := command.Run(); err != nil {
+		if ctx.Err() != nil {
+			return azcore.AccessToken{}, ctx.Err()
+		}
+		return azcore.AccessToken{}, &accessError{"the Azure CLI gives no access token; run az login"}
+	}
+	return parseCLI(out.Bytes())
+}
+
+func parseCLI(out []byte) (azcore.AccessToken, error) {
+	var answer struct {
+		Token     string `json:"accessToken"`
+		ExpiresOn int64  `json:"expires_on"` // missing before az 2.54
+	}
+	if json.Unmarshal(out, &answer) != nil || answer.Token == "" {
+		return azcore.AccessToken{}, &accessError{"the answer of the Azure CLI is not the JSON that was expected"}
+	}
+	expires := time.Now().Add(5 * time.Minute)
+	if answer.ExpiresOn > 0 {
+		expires = time.Unix(answer.ExpiresOn, 0)
+	}
+	return azcore.AccessToken{Token: answer.Token, ExpiresOn: expires}, nil
+}
+
+// accessError says why there is no token, in words that may be shown.
+type accessError struct{ reason string }
+
+func (e *accessError) Error() string { return fmt.Sprintf("no access token: %s", e.reason) }
+
+// NonRetriable tells the SDK not to try again.
+func (*accessError) NonRetriable() {}

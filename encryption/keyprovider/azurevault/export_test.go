@@ -1,0 +1,10 @@
+package azurevault
+
+import (
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+// SetPatience shortens how long a provider waits.
+func SetPatience(p encryption.KeyProvider, d time.Duration) { p.(*Provider).patience = d }
