@@ -1,0 +1,270 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
+)
+
+// settings is a provider block with these settings.
+func settings(body ...string) string {
+	return "provider \"statecrypt\" {\n" + strings.Join(body, "\n") + "\n}\n"
+}
+
+// entry is a block inside key_provider or method.
+func entry(what, kind, name string, arguments ...string) string {
+	return fmt.Sprintf("%s {\n%s {\nname = %q\n%s\n}\n}\n", what, kind, name, strings.Join(arguments, "\n"))
+}
+
+// programs are files that OpenTofu wrote with programs of its external key
+// provider or method, and the settings that it had, as blocks.
+var programs = map[string]struct{ dir, blocks string }{
+	"key provider": {"../../encryption/keyprovider/external/testdata/external_key_provider",
+		entry("key_provider", "external", "e", `command = ["sh", "./kp.sh"]`) +
+			entry("method", "aes_gcm", "m", `keys = "key_provider.external.e"`) + staticDefault},
+	"method": {"../../encryption/method/external/testdata/external_method_no_keys",
+		entry("method", "external", "x", `encrypt_command = ["false"]`, `decrypt_command = ["sh", "./method.sh", "decrypt", "-"]`) +
+			"default {\nmethod = \"method.external.x\"\n}\n"},
+	"method with keys": {"../../encryption/method/external/testdata/external_method_with_keys",
+		entry("key_provider", "external", "e", `command = ["sh", "./kp.sh"]`) +
+			entry("method", "external", "x", `keys = "key_provider.external.e"`, `encrypt_command = ["false"]`,
+				`decrypt_command = ["sh", "./method.sh", "decrypt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]`) +
+			"default {\nmethod = \"method.external.x\"\n}\n"},
+}
+
+// Programs that were written for OpenTofu, started from where the CLI runs.
+func TestAccPrograms(t *testing.T) {
+	needAcceptance(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts for sh")
+	}
+	for name, c := range programs {
+		text, err := os.ReadFile(filepath.Join(c.dir, "config.hcl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A tofu run must not seal its own state with it.
+		reader := strings.Replace(string(text), "state {", "remote_state_data_sources {\ndefault {", 1) + "}\n"
+		refused := []string{"only the environment names this command", "allow_external = true"}
+		for how, r := range map[string]struct {
+			provider, environment string
+			refused               []string
+		}{
+			"blocks":                   {provider: settings(c.blocks)},
+			"text":                     {provider: textProvider(string(text))},
+			"environment":              {"", reader, refused},
+			"environment, allowed":     {settings("allow_external = true"), reader, nil},
+			"environment and text":     {textProvider(string(text)), reader, nil},
+			"environment, not allowed": {settings("allow_external = false"), reader, refused},
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				files := map[string]string{"main.tf": configuration(r.provider, reads("s", fromFile("state.tfstate.enc")),
+					output("all", "data.statecrypt_remote_state.s.outputs"))}
+				for _, file := range []string{"kp.sh", "method.sh", "state.tfstate.enc"} {
+					if data, err := os.ReadFile(filepath.Join(c.dir, file)); err == nil {
+						files[file] = string(data)
+					}
+				}
+				p := newProject(t, files)
+				if r.environment != "" {
+					p.setenv("TF_ENCRYPTION=" + r.environment)
+				}
+				if r.refused != nil {
+					p.wantError(r.refused...)
+					return
+				}
+				p.wantOutputs(map[string]cty.Value{"all": cty.ObjectVal(map[string]cty.Value{
+					"who":   cty.StringVal("public"),
+					"count": cty.NumberIntVal(42),
+					"obj": cty.ObjectVal(map[string]cty.Value{
+						"list": cty.ListVal([]cty.Value{cty.StringVal("a"), cty.StringVal("public")}),
+						"n":    cty.NullVal(cty.DynamicPseudoType),
+						"t":    cty.True,
+					}),
+				})})
+			})
+		}
+	}
+}
+
+// The program's complaint is what the user needs to see.
+func TestAccProgramFails(t *testing.T) {
+	needAcceptance(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts for sh")
+	}
+	t.Parallel()
+	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
+	with := func(script string) string {
+		return settings(entry("key_provider", "external", "e", fmt.Sprintf("command = [\"sh\", %s]", quote(writeTemp(t, "kp.sh", []byte(script))))) +
+			entry("method", "aes_gcm", "m", `keys = "key_provider.external.e"`) + staticDefault)
+	}
+	const header = `printf '%s\n' '{"magic":"OpenTofu-External-Key-Provider","version":1}'` + "\n"
+	for name, c := range map[string]struct {
+		script string
+		words  []string
+	}{
+		"failure":      {header + "echo 'the vault is \033[31mclosed' >&2\nexit 3", []string{"Step: key", "no method in effect has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
+		"other header": {`echo '{"magic":"OpenTofu-External-Encryption-Method","version":1}'`, []string{"Step: key", "not a matter of the wrong key", "its first line must be"}},
+		"no answer":    {header + "echo '{\"keys\":{}}'", []string{"Step: key", "no decryption_key"}},
+		"other fields": {header + "echo '{\"kyes\":{}}'", []string{"Step: key", "fields that do not belong there"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			newProject(t, map[string]string{"main.tf": configuration(with(c.script), reads("s", file))}).wantError(c.words...)
+		})
+	}
+}
+
+var transitKey = []byte("the master key of a transit fake")
+
+// transit is a transit engine that only decrypts, with a state that it holds
+// the key of.
+func transit(t *testing.T) (server *openbaotest.Server, state []byte) {
+	t.Helper()
+	maker := openbaotest.New(t, transitKey)
+	maker.MakesKeys = true
+	state = sealedAs(t, fmt.Sprintf("key_provider \"openbao\" \"b\" {\nkey_name = \"k\"\ntoken = \"t\"\naddress = %q\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.openbao.b }\n%s", maker.URL, stateTarget), argumentsState)
+	server = openbaotest.New(t, transitKey)
+	server.Token = "t"
+	return server, state
+}
+
+func openbaoBlock(name, address string, more ...string) string {
+	return entry("key_provider", "openbao", name, slices.Concat([]string{`key_name = "k"`, fmt.Sprintf("address = %q", address)}, more)...)
+}
+
+// However many read a state, the key service is asked for its key once.
+func TestAccTransitIsAskedOnce(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file        string // expression
+		environment bool   // the address and the token come from there
+	}{
+		"one file":             {`"state"`, false},
+		"twenty copies":        {`"state${count.index}"`, false},
+		"from the environment": {`"state"`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, state := transit(t)
+			key := openbaoBlock("b", server.URL, `token = "t"`)
+			if c.environment {
+				key = entry("key_provider", "openbao", "b", `key_name = "k"`)
+			}
+			files := map[string]string{
+				"main.tf": configuration(settings(key, entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`), staticDefault),
+					reads("s", "count = 20", "file {\npath = "+c.file+"\n}"),
+					output("serials", "sum(data.statecrypt_remote_state.s[*].serial)")),
+				"state": string(state),
+			}
+			for i := range 20 {
+				files[fmt.Sprint("state", i)] = string(state)
+			}
+			p := newProject(t, files)
+			if c.environment {
+				p.setenv("BAO_ADDR="+server.URL, "BAO_TOKEN=t")
+			}
+			for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}} {
+				before := len(server.Requests())
+				p.mustRun(args...)
+				if asked := server.Requests()[before:]; !slices.Equal(asked, []string{"decrypt"}) {
+					t.Errorf("%s: %q", args[0], asked)
+				}
+			}
+			p.wantOutputs(map[string]cty.Value{"serials": cty.NumberIntVal(20 * 7)})
+		})
+	}
+}
+
+// A fallback is for what the key service says of the key. When it says nothing
+// of it, a fallback would only hide that.
+func TestAccTransitFallback(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer   func(http.ResponseWriter, *http.Request) bool
+		fallback bool
+		words    []string
+	}{
+		"denied":    {answers(403, "permission denied"), true, []string{"denies it (status 403)"}},
+		"no key":    {answers(400, "encryption key not found"), true, []string{"there is no such key"}},
+		"wrong key": {answers(400, "cipher: message authentication failed"), true, []string{"the key is another one"}},
+		"no engine": {answers(404, "no handler for route"), true, []string{"has nothing at transit/decrypt/k"}},
+		"failure":   {answers(500, "internal error"), false, []string{"cannot answer now (status 500)"}},
+		"sealed":    {answers(503, "Vault is sealed"), false, []string{"cannot answer now (status 503)"}},
+		"too often": {answers(429, "slow down"), false, []string{"asked too often"}},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) bool {
+			<-r.Context().Done()
+			return true
+		}, false, []string{"does not answer within 2s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			good, state := transit(t)
+			bad := openbaotest.New(t, transitKey)
+			bad.Fault = c.answer
+			p := newProject(t, map[string]string{"main.tf": configuration(
+				settings(
+					openbaoBlock("b", bad.URL, `token = "t"`, "max_retries = 0", `client_timeout = "2s"`),
+					openbaoBlock("old", good.URL, `token = "t"`, `encrypted_metadata_alias = "key_provider.openbao.b"`),
+					entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`),
+					entry("method", "aes_gcm", "old", `keys = "key_provider.openbao.old"`),
+					"default {\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"method.aes_gcm.old\"\n}\n}"),
+				reads("s", fromFile(writeTemp(t, "state", state))),
+				output("fallback", "data.statecrypt_remote_state.s.used_fallback"))})
+			if !c.fallback {
+				p.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: key", "this is not a matter of the wrong key", "method.aes_gcm.m: key_provider.openbao.b:"}, c.words)...)
+				if asked := good.Requests(); len(asked) > 0 {
+					t.Errorf("the fallback was asked for %q", asked)
+				}
+				return
+			}
+			words := slices.Concat([]string{"Fallback used", "was opened by the fallback method.aes_gcm.old", "method.aes_gcm.m: key_provider.openbao.b:"}, c.words)
+			if out := p.mustRun("plan"); !says(words...).MatchString(out) {
+				t.Errorf("want a warning that says %q:\n%s", words, out)
+			}
+			p.wantOutputs(map[string]cty.Value{"fallback": cty.True})
+		})
+	}
+}
+
+func answers(status int, text string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"errors":[%q]}`, text)
+		return true
+	}
+}
+
+// A key of two halves, from two key providers.
+func TestAccXor(t *testing.T) {
+	const otherKey = "ffffffffffffffffffffffffffffffff00000000000000000000000000000000"
+	text := fmt.Sprintf("key_provider \"static\" \"a\" { key = %q }\nkey_provider \"static\" \"b\" { key = %q }\n", staticKey, otherKey) +
+		"key_provider \"xor\" \"x\" {\na = key_provider.static.a\nb = key_provider.static.b\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.xor.x }\n" + stateTarget
+	blocks := func(b string) string {
+		return settings(
+			entry("key_provider", "static", "a", fmt.Sprintf("key = %q", staticKey)),
+			entry("key_provider", "static", "b", fmt.Sprintf("key = %q", otherKey)),
+			entry("key_provider", "xor", "x", `a = "key_provider.static.a"`, fmt.Sprintf("b = %q", b)),
+			entry("method", "aes_gcm", "m", `keys = "key_provider.xor.x"`), staticDefault)
+	}
+	file := fromFile(writeTemp(t, "state", sealedAs(t, text, argumentsState)))
+	serial := map[string]cty.Value{"serial": cty.NumberIntVal(7)}
+	read := reads("s", file) + output("serial", "data.statecrypt_remote_state.s.serial")
+	runParallel(t,
+		applies(configuration(textProvider(text), read), serial),
+		applies(configuration(blocks("key_provider.static.b"), read), serial),
+		failing(configuration(textProvider(staticText), read), "no method in effect has the key for this file"), // half of it
+		failing(configuration(blocks("key_provider.static.a"), read), "a and b are the same key provider"),
+		failing(configuration(blocks("key_provider.xor.x"), read), "in a circle"))
+}
