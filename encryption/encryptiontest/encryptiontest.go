@@ -126,11 +126,11 @@ func (h KeyProvider) hostile(t *testing.T) {
 // damage puts extreme values in the place of each member of a document.
 func damage(t *testing.T, stored json.RawMessage) []string {
 	t.Helper()
-	var members map[string]any
-	if err := json.Unmarshal(stored, &members); err != nil {
-		t.Fatal(err)
-	}
 	out := []string{string(stored[:len(stored)/2])}
+	var members map[string]any
+	if json.Unmarshal(stored, &members) != nil {
+		return out // it is no object, which is fine
+	}
 	for name, original := range members {
 		for _, v := range []any{nil, "", -1, 0, 1 << 62, 1e300, 0.5, []any{}, map[string]any{}, strings.Repeat("A", 1<<20)} {
 			members[name] = v

@@ -1,0 +1,76 @@
+package encryption_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/statecrypt/terraform-provider-statecrypt/"
+
+// TestDependencies: a program pays for the key providers that it lists, and for
+// no other. The example program lists three and two methods.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	program := dependencies(t, "examples/library")
+	for _, wanted := range []string{
+		"encryption", "encryption/config", "encryption/method/aesgcm",
+		"encryption/keyprovider/pbkdf2", "encryption/keyprovider/static", "encryption/keyprovider/external",
+	} {
+		if !within(program, module+wanted) {
+			t.Errorf("the program does not import %s", wanted)
+		}
+	}
+	for _, heavy := range []string{
+		"github.com/aws", "github.com/Azure", "github.com/AzureAD", "cloud.google.com", // the clouds' SDKs
+		"google.golang.org", "github.com/googleapis", "golang.org/x/oauth2", "k8s.io",
+		"github.com/openbao", "github.com/hashicorp/vault", "github.com/hashicorp/go-retryablehttp",
+		"github.com/hashicorp/terraform-plugin-framework", "github.com/hashicorp/terraform-plugin-go", "github.com/hashicorp/go-plugin",
+		module + "internal/provider", module + "internal/source", module + "encryption/builtin",
+		"net/http", "testing",
+	} {
+		if within(program, heavy) {
+			t.Errorf("the program pulls in %s", heavy)
+		}
+	}
+}
+
+// TestCoreKnowsNoKinds: what there is stands in a registry, and not here.
+func TestCoreKnowsNoKinds(t *testing.T) {
+	t.Parallel()
+	core := dependencies(t, "encryption")
+	if !within(core, module+"encryption/config") {
+		t.Errorf("this is not a list of dependencies: %v", core)
+	}
+	for _, kinds := range []string{"encryption/keyprovider", "encryption/method", "encryption/builtin"} {
+		if within(core, module+kinds) {
+			t.Errorf("encryption imports %s", kinds)
+		}
+	}
+}
+
+// dependencies lists a package of this module with all that it imports.
+func dependencies(t *testing.T, pkg string) []string {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go tool")
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", module+pkg)
+	var stderr strings.Builder
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	return strings.Fields(string(out))
+}
+
+// within reports whether one of the packages is path, or below it.
+func within(packages []string, path string) bool {
+	for _, p := range packages {
+		if p == path || strings.HasPrefix(p, path+"/") {
+			return true
+		}
+	}
+	return false
+}
