@@ -18,7 +18,7 @@ require (
 // For tests only.
 require (
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
-	golang.org/x/crypto v0.58.0 // for tests: the ssh server of the git tests, a cipher of somebody else
+	golang.org/x/crypto v0.58.0 // the ssh server of the git tests; a cipher of a third party
 )
 
 // Key services.
