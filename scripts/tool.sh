@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|terraform-1.5.7|golangci-lint|tfplugindocs|goreleaser|actionlint
+#   scripts/tool.sh tofu|terraform-1.5.7|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -25,6 +25,7 @@ tofu)
   ;;
 golangci-lint) module=tools/lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
 tfplugindocs) module=tools/docs package=github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs ;;
+vaultdev) module=tools/vault package=github.com/statecrypt/terraform-provider-statecrypt/tools/vault ;;
 goreleaser) module=tools/release package=github.com/goreleaser/goreleaser/v2 ;;
 # The last Terraform under the MPL, and the last one whose go.mod has no
 # replace directives, which "go install" refuses.
@@ -45,6 +46,7 @@ key=$(
     echo "$package $ldflags"
     go env GOVERSION GOOS GOARCH
     [ -z "$module" ] || cat "$root/$module/go.mod" "$root/$module/go.sum"
+    [ "$name" != vaultdev ] || cat "$root/$module/main.go"
   } | git hash-object --stdin
 )
 built=$cache/$key/$name$exe
