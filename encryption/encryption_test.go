@@ -411,7 +411,7 @@ method "aes_gcm" "gone" { keys = key_provider.pbkdf2.gone }`)
 	for method, want := range map[string]string{
 		"method.nonesuch.y":       `no method of type "nonesuch"`,
 		"method.aes_gcm.x":        `no key provider of type "nonesuch"`,
-		"method.aes_gcm.short":    "passphrase is too short",
+		"method.aes_gcm.short":    "\n  - method.aes_gcm.short: test:9,33: key_provider.pbkdf2.short.passphrase: the passphrase is too short",
 		"method.aes_gcm.variable": "var.nobody_gave has no value",
 		"method.aes_gcm.gone":     "key_provider.pbkdf2.gone: this key provider is not configured",
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,12 @@ type KeyError struct {
 	Err     error
 }
 
-func (e *KeyError) Error() string { return e.Address + ": " + e.Err.Error() }
+func (e *KeyError) Error() string {
+	if c, ok := errors.AsType[*config.Error](e.Err); ok && c.Address != "" {
+		return e.Err.Error() // it names the address, and the argument
+	}
+	return e.Address + ": " + e.Err.Error()
+}
 
 // Unwrap returns the key provider's own error.
 func (e *KeyError) Unwrap() error { return e.Err }

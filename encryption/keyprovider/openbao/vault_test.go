@@ -121,11 +121,11 @@ func TestRealVault(t *testing.T) {
 		"least privilege":       {reader, stored, ""},
 		"approle":               {with(admin, "token", "", "auth_approle", v.appRole(t)), stored, ""},
 		"another key":           {with(admin, "key_name", "other"), stored, "the key is another one"},
-		"no such key":           {with(admin, "key_name", "gone"), stored, "key"},
+		"no such key":           {with(admin, "key_name", "gone"), stored, "there is no such key"},
 		"no such engine":        {with(admin, "transit_engine_path", "elsewhere"), stored, "transit_engine_path"},
 		"another reader":        {with(reader, "token", v.reader(t, "other")), stored, "denies it"},
 		"unknown token":         {with(reader, "token", "canary"), stored, "denies it"},
-		"no token":              {with(reader, "token", ""), stored, "token"},
+		"no token":              {with(reader, "token", ""), stored, "asks for a token"},
 		"damaged":               {reader, damaged, "the key is another one"},
 		"a version yet to come": {reader, later, "version of the key is not there"},
 	} {
