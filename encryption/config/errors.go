@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -47,5 +48,5 @@ func Suggest(name string, candidates []string) string {
 	if nearest == "" {
 		return ""
 	}
-	return `. Did you mean "` + nearest + `"?`
+	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
 }

@@ -64,7 +64,7 @@ func (r stateRequest) outputs(s *openedState) (*remoteState, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(stored, wanted, maxMessage); err != nil {
+	if err := r.checkSize(stored, wanted, maxMessage); err != nil {
 		return nil, err
 	}
 	for _, name := range wanted {
@@ -133,10 +133,14 @@ func (r stateRequest) wanted(stored map[string]tfstate.Output) ([]string, error)
 // less some room for all but the outputs.
 const maxMessage = 255 << 20 // bytes
 
-func checkSize(stored map[string]tfstate.Output, wanted []string, limit int) error {
+// checkSize counts what will be sent: not the sensitive outputs that are left
+// out.
+func (r stateRequest) checkSize(stored map[string]tfstate.Output, wanted []string, limit int) error {
 	size := 0
 	for _, name := range wanted {
-		size += stored[name].Size()
+		if o := stored[name]; r.keepSensitive || !o.Sensitive {
+			size += o.Size()
+		}
 	}
 	if size > limit {
 		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; name those that are needed in only", size, limit)
