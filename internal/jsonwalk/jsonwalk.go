@@ -1,0 +1,58 @@
+// Package jsonwalk reads JSON without decoding what nobody asked for. A state
+// of a hundred megabytes is nearly all resources, and encoding/json goes through
+// every byte of them several times.
+package jsonwalk
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Members calls member for each member of the object that data holds, in
+// order,
+// with its decoded name and its value, a part of data, until member returns
+// false or an error. What follows the last member that was asked for
+// is not looked at; see [Reader.Skip] for what of a value is.
+//
+// An error is that of member, or a [*SyntaxError]. Time is linear in the
+// length of data, memory that of the longest name.
+func Members(data []byte, member func(name string, value []byte) (more bool, err error)) error {
+	r := NewReader(data)
+	enough := errors.New("enough")
+	err := r.Object(func(name string) error {
+		value, err := r.Skip()
+		if err != nil {
+			return err
+		}
+		more, err := member(name, value)
+		if err == nil && !more {
+			err = enough
+		}
+		return err
+	})
+	switch {
+	case err == enough: //nolint:errorlint // it is this very value
+		return nil
+	case err != nil:
+		return err
+	}
+	return r.End()
+}
+
+// Pick returns data with only those members for which want is true, as an object
+// for encoding/json to decode. It goes through all of data.
+func Pick(data []byte, want func(name string, value []byte) bool) ([]byte, error) {
+	picked := []byte{'{'}
+	err := Members(data, func(name string, value []byte) (bool, error) {
+		if !want(name, value) {
+			return true, nil
+		}
+		quoted, err := json.Marshal(name)
+		if len(picked) > 1 {
+			picked = append(picked, ',')
+		}
+		picked = append(append(append(picked, quoted...), ':'), value...)
+		return true, err
+	})
+	return append(picked, '}'), err
+}

@@ -1,0 +1,148 @@
+package jsonwalk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+type member struct{ name, value string }
+
+func members(data string) (found []member, err error) {
+	err = Members([]byte(data), func(name string, value []byte) (bool, error) {
+		found = append(found, member{name, string(value)})
+		return true, nil
+	})
+	return found, err
+}
+
+func TestMembers(t *testing.T) {
+	for data, want := range map[string][]member{
+		`{}`:                         nil,
+		" {\n\t} \r\n":               nil,
+		`{"a":1}`:                    {{"a", "1"}},
+		` { "a" : -1.5e3 , "b":""} `: {{"a", "-1.5e3"}, {"b", `""`}},
+		`{"a":{"b":[1,{"c":"}]"}]},"d":[[],{}],"e":null,"f":true}`: {{"a", `{"b":[1,{"c":"}]"}]}`}, {"d", "[[],{}]"}, {"e", "null"}, {"f", "true"}},
+		`{"a":"\"","b":"\\","c":"\\\"","":0}`:                      {{"a", `"\""`}, {"b", `"\\"`}, {"c", `"\\\""`}, {"", "0"}},
+		`{"\u0061\n":1,"é":2,"a":3}`:                               {{"a\n", "1"}, {"é", "2"}, {"a", "3"}},
+		`{"a":1,"a":2}`:                                            {{"a", "1"}, {"a", "2"}},
+	} {
+		got, err := members(data)
+		if err != nil || len(got) != len(want) {
+			t.Errorf("%s: %q, %v", data, got, err)
+			continue
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%s: got %q, want %q", data, got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestNotAnObject(t *testing.T) {
+	for data, want := range map[string]string{
+		``:                     "ends too early, at byte 0",
+		`null`:                 "is not JSON, at byte 0",
+		`[]`:                   "is not JSON, at byte 0",
+		`{`:                    "ends too early, at byte 1",
+		`{"a`:                  "ends too early, at byte 3",
+		`{"a"`:                 "ends too early, at byte 4",
+		`{"a":`:                "ends too early, at byte 5",
+		`{"a":1`:               "ends too early, at byte 6",
+		`{"a":[1,2`:            "ends too early, at byte 9",
+		`{"a":"\"`:             "ends too early, at byte 8",
+		`{"a":1,`:              "ends too early, at byte 7",
+		`{"a":1,}`:             "is not JSON, at byte 7",
+		`{"a":secret}`:         "is not JSON, at byte 5",
+		`{"a":}`:               "is not JSON, at byte 5",
+		`{"a" 1}`:              "is not JSON, at byte 5",
+		`{"a":1 "b":2}`:        "is not JSON, at byte 7",
+		`{"a":1}}`:             "is not JSON, at byte 7",
+		`{a:1}`:                "is not JSON, at byte 1",
+		`{"\x":1}`:             "is not JSON, at byte 1",
+		"{\"a\nb\":1}":         "is not JSON, at byte 1",
+		`{"a":` + deep(10_001): "is nested too deeply, at byte 10005",
+	} {
+		_, err := members(data)
+		if _, ok := errors.AsType[*SyntaxError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: got %v, want %s", data, err, want)
+		}
+	}
+	if _, err := members(`{"a":` + deep(10_000) + "}"); err != nil {
+		t.Error(err)
+	}
+}
+
+func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+
+func TestStop(t *testing.T) {
+	enough := errors.New("enough")
+	for _, answer := range []error{nil, enough} {
+		calls := 0
+		err := Members([]byte(`{"a":1,"b":2,`), func(string, []byte) (bool, error) {
+			calls++
+			return false, answer
+		})
+		if calls != 1 || !errors.Is(err, answer) {
+			t.Errorf("%d calls, %v", calls, err)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	picked, err := Pick([]byte(`{"a":{"x":1},"b":2,"é\"":[3],"a":4}`), func(name string, value []byte) bool {
+		return name != "b" && string(value) != "{}"
+	})
+	if want := `{"a":{"x":1},"é\"":[3],"a":4}`; string(picked) != want || err != nil {
+		t.Errorf("got %s, %v, want %s", picked, err, want)
+	}
+	if picked, err := Pick([]byte(`{"a":1}`), func(string, []byte) bool { return false }); string(picked) != "{}" || err != nil {
+		t.Errorf("%s, %v", picked, err)
+	}
+	if _, err := Pick([]byte(`{"a":1`), func(string, []byte) bool { return true }); err == nil {
+		t.Error("half an object is accepted")
+	}
+}
+
+// What encoding/json reads as an object has the same members here. What fails
+// here is no object for it either.
+func FuzzMembers(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":{"b":[1,{"c":"}]"}]},"d":[[],{}],"e":null,"f":-1.5e3}`, `{"a":"\"","b":"\\","\u0061":"\ud800","a":1}`, "{\"\xff\":[\"\xff\"]}", `[]`, `{"a":1}x`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		before := bytes.Clone(data)
+		found, err := members(string(data))
+		var want map[string]json.RawMessage
+		valid := json.Unmarshal(data, &want) == nil && want != nil
+		if err != nil {
+			if valid {
+				t.Errorf("%q: %v", data, err)
+			}
+			return
+		}
+		if !valid { // it is JSON as far as anyone looked
+			return
+		}
+		got := map[string]string{}
+		for _, m := range found {
+			got[m.name] = m.value
+		}
+		if len(got) != len(want) {
+			t.Errorf("%q: %q", data, got)
+		}
+		for name, value := range want {
+			if got[name] != string(value) {
+				t.Errorf("%q: %q is %q, want %q", data, name, got[name], value)
+			}
+		}
+		if !bytes.Equal(data, before) {
+			t.Error("the data was changed")
+		}
+	})
+}

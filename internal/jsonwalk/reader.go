@@ -1,0 +1,232 @@
+package jsonwalk
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxNesting is where encoding/json gives up, too.
+const maxNesting = 10000
+
+// SyntaxError says where a text stops being JSON. It repeats nothing of it.
+type SyntaxError struct {
+	Offset int    // bytes from the start
+	Reason string // what a sentence says of the text, such as "ends too early"
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("it %s, at byte %d", e.Reason, e.Offset) }
+
+// Reader goes through a JSON text from its start, one value at a time. Every
+// error is a [*SyntaxError], or that of a function that was handed in.
+type Reader struct {
+	data []byte
+	at   int
+}
+
+// NewReader returns a reader of data, which must not change while it is read.
+func NewReader(data []byte) *Reader { return &Reader{data: data} }
+
+// Kind tells what comes next by its first byte: one of { [ " t f n, the digit 0 for a
+// number, and something else for what is not JSON.
+func (r *Reader) Kind() byte {
+	r.space()
+	switch c := r.peek(); {
+	case c == '-' || c >= '0' && c <= '9':
+		return '0'
+	default:
+		return c
+	}
+}
+
+// Object reads an object and calls member at the value of each member, which
+// member must read.
+func (r *Reader) Object(member func(name string) error) error {
+	return r.list('{', '}', func() error {
+		name, err := r.String()
+		if err != nil {
+			return err
+		}
+		if err := r.expect(':'); err != nil {
+			return err
+		}
+		return member(name)
+	})
+}
+
+// Array reads an array and calls element at each element, which element must
+// read.
+func (r *Reader) Array(element func() error) error { return r.list('[', ']', element) }
+
+func (r *Reader) list(open, closing byte, item func() error) error {
+	if err := r.expect(open); err != nil {
+		return err
+	}
+	if r.space(); r.peek() == closing {
+		r.at++
+		return nil
+	}
+	for {
+		if err := item(); err != nil {
+			return err
+		}
+		switch r.space(); r.peek() {
+		case ',':
+			r.at++
+		case closing:
+			r.at++
+			return nil
+		default:
+			return r.fail("is not JSON")
+		}
+	}
+}
+
+// String reads a string.
+func (r *Reader) String() (string, error) {
+	r.space()
+	start := r.at
+	if r.peek() != '"' {
+		return "", r.fail("is not JSON")
+	}
+	if err := r.skipString(); err != nil {
+		return "", err
+	}
+	quoted := r.data[start:r.at]
+	if inner := quoted[1 : len(quoted)-1]; isPlain(inner) {
+		return string(inner), nil
+	}
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		r.at = start
+		return "", r.fail("is not JSON")
+	}
+	return text, nil
+}
+
+// isPlain reports whether the inside of a string stands for itself.
+func isPlain(inner []byte) bool {
+	ascii := true
+	for _, c := range inner {
+		if c < ' ' || c == '\\' {
+			return false
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return ascii || utf8.Valid(inner)
+}
+
+// Literal reads a number, true, false or null, as it stands there.
+func (r *Reader) Literal() ([]byte, error) {
+	r.space()
+	start := r.at
+	for r.at < len(r.data) && !isSpace(r.data[r.at]) && strings.IndexByte(`,:{}[]"`, r.data[r.at]) < 0 {
+		r.at++
+	}
+	text := r.data[start:r.at]
+	if !json.Valid(text) {
+		r.at = start
+		return nil, r.fail("is not JSON")
+	}
+	return text, nil
+}
+
+// Skip goes past a value and returns it as it stands there, as a part of the
+// data. It checks how the value is bracketed and quoted, and no more: who reads
+// it finds out what else is wrong with it.
+func (r *Reader) Skip() (value []byte, err error) {
+	r.space()
+	start := r.at
+	switch r.peek() {
+	case '"':
+		err = r.skipString()
+	case '{', '[':
+		err = r.skipNested()
+	default:
+		_, err = r.Literal()
+	}
+	return r.data[start:r.at:r.at], err
+}
+
+// End fails unless nothing but space is left.
+func (r *Reader) End() error {
+	if r.space(); r.at < len(r.data) {
+		return r.fail("is not JSON")
+	}
+	return nil
+}
+
+// peek returns the next byte, or 0 at the end.
+func (r *Reader) peek() byte {
+	if r.at < len(r.data) {
+		return r.data[r.at]
+	}
+	return 0
+}
+
+func (r *Reader) space() {
+	for r.at < len(r.data) && isSpace(r.data[r.at]) {
+		r.at++
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+func (r *Reader) expect(c byte) error {
+	if r.space(); r.peek() != c {
+		return r.fail("is not JSON")
+	}
+	r.at++
+	return nil
+}
+
+func (r *Reader) fail(reason string) error {
+	if r.at >= len(r.data) {
+		reason = "ends too early"
+	}
+	return &SyntaxError{Offset: r.at, Reason: reason}
+}
+
+func (r *Reader) skipString() error {
+	for from := r.at + 1; ; {
+		i := bytes.IndexByte(r.data[from:], '"')
+		if i < 0 {
+			r.at = len(r.data)
+			return r.fail("ends too early")
+		}
+		end := from + i
+		escapes := 0
+		for r.data[end-1-escapes] == '\\' {
+			escapes++
+		}
+		if from = end + 1; escapes%2 == 0 {
+			r.at = from
+			return nil
+		}
+	}
+}
+
+func (r *Reader) skipNested() error {
+	for depth := 0; r.at < len(r.data); {
+		switch r.data[r.at] {
+		case '"':
+			if err := r.skipString(); err != nil {
+				return err
+			}
+			continue
+		case '{', '[':
+			if depth++; depth > maxNesting {
+				return r.fail("is nested too deeply")
+			}
+		case '}', ']':
+			if depth--; depth == 0 {
+				r.at++
+				return nil
+			}
+		}
+		r.at++
+	}
+	return r.fail("ends too early")
+}
