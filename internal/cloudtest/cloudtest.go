@@ -1,0 +1,267 @@
+// Package cloudtest is a small internet for tests, for programs that cannot be
+// told another address of a cloud's service: a proxy that leads every
+// connection to handlers in the test, with certificates of an authority of its
+// own. Nothing leaves the machine.
+package cloudtest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Internet is what programs with [Internet.Environ] take for the internet.
+type Internet struct {
+	Proxy  string // URL
+	CAFile string // path of the authority's certificate, in PEM
+
+	hosts     map[string]http.Handler
+	authority tls.Certificate
+	accepted  *queue
+
+	mu           sync.Mutex
+	asked        []string
+	certificates map[string]*tls.Certificate // :: host → its certificate
+}
+
+// Supported reports whether programs written in Go heed SSL_CERT_FILE here.
+func Supported() bool { return runtime.GOOS != "windows" && runtime.GOOS != "darwin" }
+
+// New starts an internet with these hosts, which ends with the test. A host
+// "*.example.com" stands for every name under example.com. Whatever else is
+// asked for gets the status 502 of the proxy.
+//
+// Where it is not [Supported], the test is skipped.
+func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
+	tb.Helper()
+	if !Supported() {
+		tb.Skip("on this system, Go reads no SSL_CERT_FILE by which a program could trust the certificates of a test")
+	}
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	i := &Internet{
+		Proxy: "http://" + listener.Addr().String(), CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts,
+		accepted:     &queue{connections: make(chan net.Conn), closed: make(chan struct{}), address: listener.Addr()},
+		certificates: map[string]*tls.Certificate{},
+	}
+	if i.authority, err = newCertificate("cloudtest", nil); err != nil {
+		tb.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.authority.Certificate[0]})
+	if err := os.WriteFile(i.CAFile, text, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // clients that leave are nobody's concern
+	proxy := &http.Server{Handler: http.HandlerFunc(i.connect), ErrorLog: quiet, ReadHeaderTimeout: time.Minute}
+	site := &http.Server{
+		Handler: http.HandlerFunc(i.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{GetCertificate: i.certificate, MinVersion: tls.VersionTLS12},
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = proxy.Serve(listener) })
+	running.Go(func() { _ = site.ServeTLS(i.accepted, "", "") })
+	tb.Cleanup(func() {
+		_ = proxy.Close()
+		_ = site.Close()
+		running.Wait()
+	})
+	return i
+}
+
+// Asked returns the hosts that connections were asked for, known or not, in
+// order, and forgets them. Requests without TLS are "http://host".
+func (i *Internet) Asked() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := i.asked
+	i.asked = nil
+	return out
+}
+
+// Environ is base without what the user has set for clouds and proxies, and
+// with what leads a program to this internet.
+func (i *Internet) Environ(base []string) []string {
+	env := Isolated(base)
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
+		env = append(env, name+"="+i.Proxy)
+	}
+	return append(env, "SSL_CERT_FILE="+i.CAFile, "AWS_CA_BUNDLE="+i.CAFile)
+}
+
+// Isolated is base without what the user has set for clouds and proxies. AWS's
+// SDK finds neither files nor the machine's own role.
+func Isolated(base []string) []string {
+	var env []string
+	for _, pair := range base {
+		if name, _, _ := strings.Cut(pair, "="); !isPersonal(strings.ToUpper(name)) {
+			env = append(env, pair)
+		}
+	}
+	return append(env, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
+}
+
+func isPersonal(name string) bool {
+	for _, prefix := range []string{"AWS_", "ARM_", "AZURE_", "ACTIONS_", "GOOGLE_", "GCLOUD_", "GCE_", "CLOUDSDK_", "BAO_", "VAULT_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "_PROXY")
+}
+
+// connect is the proxy.
+func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
+	tunnel := r.Method == http.MethodConnect
+	host := r.URL.Hostname()
+	name := host
+	if !tunnel {
+		name = "http://" + host
+	}
+	i.mu.Lock()
+	i.asked = append(i.asked, name)
+	i.mu.Unlock()
+	if !tunnel || i.handler(host) == nil {
+		http.Error(w, "canary: the test knows no such host", http.StatusBadGateway)
+		return
+	}
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_, err = io.WriteString(connection, "HTTP/1.1 200 Connection established\r\n\r\n")
+	}
+	if err == nil { // else the client has gone
+		i.accepted.put(connection)
+	}
+}
+
+func (i *Internet) serve(w http.ResponseWriter, r *http.Request) {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host // it has no port
+	}
+	handler := i.handler(host)
+	if handler == nil {
+		http.Error(w, "canary: this is another host", http.StatusMisdirectedRequest)
+		return
+	}
+	handler.ServeHTTP(w, r)
+}
+
+func (i *Internet) handler(host string) http.Handler {
+	if handler, ok := i.hosts[host]; ok {
+		return handler
+	}
+	_, domain, _ := strings.Cut(host, ".")
+	return i.hosts["*."+domain]
+}
+
+// certificate returns the one of the host that a client asks for.
+func (i *Internet) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if known, ok := i.certificates[hello.ServerName]; ok {
+		return known, nil
+	}
+	made, err := newCertificate(hello.ServerName, &i.authority)
+	if err != nil {
+		return nil, err
+	}
+	i.certificates[hello.ServerName] = &made
+	return &made, nil
+}
+
+// newCertificate makes the certificate of a host, or without an issuer that of
+// an authority.
+func newCertificate(name string, issuer *tls.Certificate) (tls.Certificate, error) {
+	var none tls.Certificate
+	if name == "" {
+		return none, errors.New("the client does not say which host it wants")
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return none, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	if err != nil {
+		return none, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+	}
+	parent, signer := template, any(key)
+	if issuer == nil {
+		template.IsCA, template.DNSNames, template.KeyUsage, template.ExtKeyUsage = true, nil, x509.KeyUsageCertSign, nil
+	} else {
+		parent, signer = issuer.Leaf, issuer.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		return none, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}
+
+// queue is a listener for the connections that the proxy accepted.
+type queue struct {
+	connections chan net.Conn
+	closed      chan struct{}
+	once        sync.Once
+	address     net.Addr
+}
+
+func (q *queue) put(c net.Conn) {
+	select {
+	case q.connections <- c:
+	case <-q.closed:
+		_ = c.Close()
+	}
+}
+
+func (q *queue) Accept() (net.Conn, error) {
+	select {
+	case c := <-q.connections:
+		return c, nil
+	case <-q.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (q *queue) Close() error {
+	q.once.Do(func() { close(q.closed) })
+	return nil
+}
+
+func (q *queue) Addr() net.Addr { return q.address }
+
+// Dead returns an address on this machine where nobody listens.
+func Dead(tb testing.TB) string {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}

@@ -1,0 +1,75 @@
+package cloudtest
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
+)
+
+// CloudKMS serves a Cloud KMS as the host cloudkms.googleapis.com, until the
+// test ends. Beside its token, it takes those that account signs, if it is not
+// nil.
+func CloudKMS(tb testing.TB, service *gcpkmstest.Service, account *ServiceAccount) http.Handler {
+	tb.Helper()
+	server := grpc.NewServer(service.ServerOptions()...)
+	service.Register(server)
+	tb.Cleanup(server.Stop)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if account != nil && account.signed(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {
+			r.Header.Set("Authorization", "Bearer "+gcpkmstest.Token)
+		}
+		server.ServeHTTP(w, r)
+	})
+}
+
+// ServiceAccount is an account of Google's cloud that signs tokens itself.
+type ServiceAccount struct {
+	JSON string // its credentials
+	key  *rsa.PrivateKey
+}
+
+// NewServiceAccount makes an account.
+func NewServiceAccount(tb testing.TB) *ServiceAccount {
+	tb.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	document, err := json.Marshal(map[string]string{
+		"type": "service_account", "project_id": "p", "private_key_id": "1", "client_id": "1",
+		"client_email": "reader@p.iam.gserviceaccount.com", "token_uri": "https://oauth2.googleapis.com/token",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &ServiceAccount{string(document), key}
+}
+
+// signed reports whether token is a JSON Web Token with the account's
+// signature.
+func (a *ServiceAccount) signed(token string) bool {
+	end := strings.LastIndex(token, ".")
+	if end < 0 {
+		return false
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(token[end+1:])
+	digest := sha256.Sum256([]byte(token[:end]))
+	return err == nil && rsa.VerifyPKCS1v15(&a.key.PublicKey, crypto.SHA256, digest[:], signature) == nil
+}

@@ -1,0 +1,364 @@
+package faults
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fault is one thing that goes wrong. The zero value is nothing.
+type Fault struct {
+	refused bool
+	conn    func(c net.Conn, over <-chan struct{}) // has each new connection to itself, before TLS
+	leaf    leaf
+	oldTLS  bool
+	answer  func(*exchange) // in place of the server
+	times   int             // how many answers it befalls; 0 all
+}
+
+// Once is the fault for the first answer only.
+func (f Fault) Once() Fault {
+	f.times = 1
+	return f
+}
+
+// exchange is one request and what becomes of it.
+type exchange struct {
+	front   *Front
+	w       http.ResponseWriter
+	r       *http.Request
+	request Request
+}
+
+// Faults of connections.
+
+// Refused is nobody who listens.
+func Refused() Fault { return Fault{refused: true} }
+
+// Reset is a connection that is reset at once.
+func Reset() Fault {
+	return Fault{conn: func(c net.Conn, _ <-chan struct{}) { reset(c) }}
+}
+
+// Mute is a server that takes connections and says nothing.
+func Mute() Fault {
+	return Fault{conn: func(c net.Conn, over <-chan struct{}) {
+		defer c.Close()
+		<-over
+	}}
+}
+
+// NotTLS is a server of plain HTTP at the port.
+func NotTLS() Fault {
+	return Fault{conn: func(c net.Conn, _ <-chan struct{}) {
+		defer c.Close()
+		hello(c)
+		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request")
+	}}
+}
+
+// BrokenHandshake is a connection that ends in the middle of the handshake.
+func BrokenHandshake() Fault {
+	return Fault{conn: func(c net.Conn, _ <-chan struct{}) {
+		hello(c)
+		c.Close()
+	}}
+}
+
+func hello(c net.Conn) {
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_, _ = c.Read(make([]byte, 64<<10))
+}
+
+// Expired, OfAnotherHost and OfAnotherAuthority are certificates.
+func Expired() Fault            { return Fault{leaf: expired} }
+func OfAnotherHost() Fault      { return Fault{leaf: ofAnotherHost} }
+func OfAnotherAuthority() Fault { return Fault{leaf: ofAnotherAuthority} }
+
+// OldTLS is a server that speaks TLS 1.0 only.
+func OldTLS() Fault { return Fault{oldTLS: true} }
+
+// Faults of answers.
+
+// Answer is what a handler answers.
+func Answer(h http.HandlerFunc) Fault {
+	return Fault{answer: func(x *exchange) { h(x.w, x.r) }}
+}
+
+// Status is a status with these headers, in pairs. The body, and a header,
+// repeat what was sent: servers do.
+func Status(code int, headers ...string) Fault {
+	return Fault{answer: func(x *exchange) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			x.w.Header().Set(headers[i], headers[i+1])
+		}
+		x.w.Header().Set("Content-Type", "text/plain")
+		x.w.Header().Set("X-Echo", strings.Map(oneLine, x.request.Text))
+		x.w.WriteHeader(code)
+		_, _ = io.WriteString(x.w, "you sent \x1b[2J"+x.request.Text)
+	}}
+}
+
+func oneLine(r rune) rune {
+	if r < ' ' || r > '~' {
+		return ' '
+	}
+	return r
+}
+
+// Stall is no answer. The connection breaks in the end: a handler that returned
+// would answer after all, and a client that is just giving up could see it.
+func Stall() Fault {
+	return Fault{answer: func(x *exchange) {
+		x.front.wait(x.r.Context())
+		panic(http.ErrAbortHandler)
+	}}
+}
+
+// StallMidBody is an answer that stops in the middle, with the connection open.
+func StallMidBody() Fault {
+	return Fault{answer: func(x *exchange) {
+		body := x.announce(true)
+		_, _ = x.w.Write(body[:len(body)/2])
+		_ = http.NewResponseController(x.w).Flush()
+		x.front.wait(x.r.Context())
+	}}
+}
+
+// Drip is an answer that comes a byte at a time.
+func Drip() Fault {
+	return Fault{answer: func(x *exchange) {
+		for _, b := range x.announce(true) {
+			if _, err := x.w.Write([]byte{b}); err != nil || http.NewResponseController(x.w).Flush() != nil {
+				return
+			}
+			select {
+			case <-x.r.Context().Done():
+				return
+			case <-x.front.done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}}
+}
+
+// Closed is a connection that ends in the place of an answer.
+func Closed() Fault { return Fault{answer: func(*exchange) { panic(http.ErrAbortHandler) }} }
+
+// ResetMidBody is an answer whose connection is reset in the middle.
+func ResetMidBody() Fault {
+	return Fault{answer: func(x *exchange) {
+		status, header, body := x.faithful()
+		conn := x.raw(status, header, body)
+		_, _ = fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head(status, header), len(body), body[:len(body)/2])
+		time.Sleep(20 * time.Millisecond) // what was sent arrives first
+		reset(conn)
+	}}
+}
+
+// Short is an answer without an announced length that ends in the middle.
+func Short() Fault {
+	return Fault{answer: func(x *exchange) {
+		status, header, body := x.faithful()
+		conn := x.raw(status, header, body)
+		defer conn.Close()
+		half := body[:len(body)/2]
+		_, _ = fmt.Fprintf(conn, "%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", head(status, header), len(half), half)
+	}}
+}
+
+// TooLargeLength is a whole answer that announces to be longer.
+func TooLargeLength() Fault { return wrongLength(func(n int) int { return n + 10 }) }
+
+// TooSmallLength is a whole answer that announces to be half as long.
+func TooSmallLength() Fault { return wrongLength(func(n int) int { return n / 2 }) }
+
+func wrongLength(announced func(int) int) Fault {
+	return Fault{answer: func(x *exchange) {
+		status, header, body := x.faithful()
+		conn := x.raw(status, header, body)
+		defer conn.Close()
+		_, _ = fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head(status, header), announced(len(body)), body)
+	}}
+}
+
+// Endless is the answer, and then zeros for ever.
+func Endless() Fault {
+	return Fault{answer: func(x *exchange) {
+		body := x.announce(false)
+		zeros := make([]byte, 64<<10)
+		for _, err := x.w.Write(body); err == nil && x.r.Context().Err() == nil; _, err = x.w.Write(zeros) {
+			select {
+			case <-x.front.done:
+				return
+			default:
+			}
+		}
+	}}
+}
+
+// Bomb is an answer that unpacks to BombSize bytes, for a client that takes
+// gzip; one that does not gets the true answer.
+func Bomb() Fault {
+	bomb := pack()
+	return Fault{answer: func(x *exchange) {
+		if !strings.Contains(x.r.Header.Get("Accept-Encoding"), "gzip") {
+			x.front.behind.ServeHTTP(x.w, x.r)
+			return
+		}
+		x.announce(false)
+		x.w.Header().Set("Content-Encoding", "gzip")
+		for range BombSize / bombPart {
+			if _, err := x.w.Write(bomb); err != nil {
+				return
+			}
+		}
+	}}
+}
+
+// BombSize is what a bomb comes to, in bytes.
+const (
+	BombSize = 1 << 30
+	bombPart = 32 << 20
+)
+
+// pack packs zeros: one member of a gzip file, of which there may be many.
+func pack() []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	zeros := make([]byte, 1<<20)
+	for range bombPart / len(zeros) {
+		_, _ = z.Write(zeros) // to memory
+	}
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// NotHTTP is an answer in no protocol, which repeats what was sent.
+func NotHTTP() Fault { return malformed("") }
+
+// BadStatusLine and BadHeader are answers with what was sent where parsers
+// complain of it.
+func BadStatusLine() Fault { return malformed("HTTP/1.1 ") }
+func BadHeader() Fault     { return malformed("HTTP/1.1 200 OK\r\n") }
+
+func malformed(begin string) Fault {
+	return Fault{answer: func(x *exchange) {
+		conn := x.raw(200, nil, nil)
+		defer conn.Close()
+		echo := strings.ReplaceAll(strings.Map(oneLine, x.request.Text), " ", "")
+		_, _ = io.WriteString(conn, begin+strings.ReplaceAll(echo, ":", "")+"\r\n\r\n")
+	}}
+}
+
+// Garbage is an answer with status 200 that is that of another service, and
+// repeats what was sent.
+func Garbage() Fault {
+	return Fault{answer: func(x *exchange) {
+		x.w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(x.w, "<html>\x1b[2Jyou sent "+x.request.Text)
+	}}
+}
+
+// RedirectLoop redirects to the same place.
+func RedirectLoop() Fault {
+	return Fault{answer: func(x *exchange) { http.Redirect(x.w, x.r, x.r.URL.RequestURI(), http.StatusTemporaryRedirect) }}
+}
+
+// RedirectAway redirects to the same path of another origin. Of the query it
+// keeps what git says, and no secret.
+func RedirectAway() Fault {
+	return Fault{answer: func(x *exchange) {
+		to := x.front.Other + x.r.URL.Path
+		if service := x.r.URL.Query().Get("service"); service != "" {
+			to += "?service=" + service
+		}
+		http.Redirect(x.w, x.r, to, http.StatusTemporaryRedirect)
+	}}
+}
+
+// Downgrade redirects to plain HTTP at another origin, where nobody answers it.
+func Downgrade() Fault {
+	return Fault{answer: func(x *exchange) {
+		to := strings.Replace(x.front.Other, "https:", "http:", 1)
+		http.Redirect(x.w, x.r, to+x.r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	}}
+}
+
+// faithful is what the server answers.
+func (x *exchange) faithful() (int, http.Header, []byte) {
+	answer := httptest.NewRecorder()
+	x.front.behind.ServeHTTP(answer, x.r)
+	return answer.Code, answer.Header(), answer.Body.Bytes()
+}
+
+// announce sets the header of the true answer, with its length or without, and
+// returns its body.
+func (x *exchange) announce(length bool) []byte {
+	_, header, body := x.faithful()
+	for name, values := range header {
+		if !framing(name) {
+			x.w.Header()[name] = values
+		}
+	}
+	if length && x.r.ProtoMajor == 1 {
+		x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	return body
+}
+
+// raw is the connection, to write to it what no server would. With HTTP/2 there
+// is no such thing; there, half of the answer is sent and its stream broken off.
+func (x *exchange) raw(status int, header http.Header, body []byte) net.Conn {
+	conn, _, err := http.NewResponseController(x.w).Hijack()
+	if err == nil {
+		return conn
+	}
+	for name, values := range header {
+		if !framing(name) {
+			x.w.Header()[name] = values
+		}
+	}
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body[:len(body)/2])
+	_ = http.NewResponseController(x.w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// head is the head of an answer but for its length.
+func head(status int, header http.Header) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	for name, values := range header {
+		if !framing(name) {
+			for _, v := range values {
+				fmt.Fprintf(&b, "%s: %s\r\n", name, v)
+			}
+		}
+	}
+	return b.String()
+}
+
+func framing(header string) bool {
+	return header == "Content-Length" || header == "Transfer-Encoding" || header == "Trailer"
+}
+
+// reset closes a connection so that the client gets a reset.
+func reset(c net.Conn) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+	c.Close()
+}

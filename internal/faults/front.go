@@ -1,0 +1,221 @@
+// Package faults stands between a client and a faithful server in tests, and
+// makes go wrong what goes wrong on networks. sourcetest and encryptiontest have
+// the tables that say what users see of it.
+package faults
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Options of a front. The zero value is fine.
+type Options struct {
+	HTTP2 bool     // instead of HTTP/1.1, for gRPC
+	Hosts []string // that the certificate is for, besides 127.0.0.1
+
+	// At chooses the requests that a fault of answers befalls, nil all of them.
+	At func(r *http.Request, body []byte) bool
+}
+
+// Front is a server with TLS that passes requests on and answers back, and
+// does so faithfully unless it is told otherwise.
+type Front struct {
+	URL   string // https://127.0.0.1:12345
+	Other string // another origin with the same certificate, which answers faithfully
+	CA    string // PEM of the authority that signed the certificate
+
+	authority *issuer
+	options   Options
+	behind    http.Handler
+	server    *http.Server
+	done      chan struct{} // closed when the test ends
+
+	mu       sync.Mutex
+	fault    Fault
+	over     chan struct{} // closed when the fault ends
+	hits     int
+	requests []Request
+	strayed  []Request
+}
+
+// Request is one that arrived.
+type Request struct {
+	Method, Host, Path string
+	Header             http.Header
+	Body               []byte
+	Text               string // everything in it that may carry a secret
+}
+
+// New starts a front before a server. It ends with the test.
+func New(t testing.TB, behind http.Handler, o Options) *Front {
+	t.Helper()
+	a := newIssuer()
+	f := &Front{CA: a.pem, authority: a, options: o, behind: behind, done: make(chan struct{}), over: make(chan struct{})}
+	f.server = f.serve(t, f.handle, &f.URL, true)
+	other := f.serve(t, f.elsewhere, &f.Other, false)
+	t.Cleanup(func() {
+		f.Heal()
+		close(f.done)
+		f.server.Close()
+		other.Close()
+	})
+	return f
+}
+
+func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool) *http.Server {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	*at = "https://" + l.Addr().String()
+	faithful := f.config(t, trusted)
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are what this is about
+		TLSConfig: faithful,
+	}
+	s.Protocols.SetHTTP1(!f.options.HTTP2)
+	s.Protocols.SetHTTP2(f.options.HTTP2)
+	if breaks {
+		s.TLSConfig = faithful.Clone()
+		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			fault := f.now()
+			c := f.config(t, fault.leaf)
+			if f.options.HTTP2 {
+				c.NextProtos = []string{"h2"}
+			}
+			if fault.oldTLS {
+				c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
+			}
+			return c, nil
+		}
+		l = listener{l, f}
+	}
+	go func() { _ = s.ServeTLS(l, "", "") }() // ends with Close
+	return s
+}
+
+func (f *Front) config(t testing.TB, l leaf) *tls.Config {
+	certificate, err := f.authority.issue(l, f.options.Hosts)
+	if err != nil {
+		t.Error(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+}
+
+// Break makes something go wrong from now on, for new connections too.
+func (f *Front) Break(fault Fault) {
+	f.mu.Lock()
+	close(f.over)
+	f.fault, f.hits, f.over = fault, 0, make(chan struct{})
+	f.mu.Unlock()
+	if fault.refused {
+		f.server.Close()
+	}
+}
+
+// Heal ends the fault. Who is refused stays refused.
+func (f *Front) Heal() { f.Break(Fault{}) }
+
+func (f *Front) now() Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fault
+}
+
+// Requests returns what arrived at URL, before TLS broke or not.
+func (f *Front) Requests() []Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.requests)
+}
+
+// Strayed returns what arrived at Other.
+func (f *Front) Strayed() []Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.strayed)
+}
+
+func (f *Front) handle(w http.ResponseWriter, r *http.Request) {
+	r, request := record(r)
+	f.mu.Lock()
+	f.requests = append(f.requests, request)
+	answer := f.fault.answer
+	if f.options.At != nil && !f.options.At(r, request.Body) || f.fault.times > 0 && f.hits >= f.fault.times {
+		answer = nil
+	} else {
+		f.hits++
+	}
+	f.mu.Unlock()
+	if answer == nil {
+		f.behind.ServeHTTP(w, r)
+		return
+	}
+	answer(&exchange{front: f, w: w, r: r, request: request})
+}
+
+func (f *Front) elsewhere(w http.ResponseWriter, r *http.Request) {
+	r, request := record(r)
+	f.mu.Lock()
+	f.strayed = append(f.strayed, request)
+	f.mu.Unlock()
+	f.behind.ServeHTTP(w, r)
+}
+
+// record reads the whole request, so that the server notices when a client
+// goes. It returns a copy whose body can be read again: net/http goes by the
+// body of the original.
+func record(r *http.Request) (*http.Request, Request) {
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // what is missing of it is missing in the copy too
+	r = r.WithContext(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	user, password, _ := r.BasicAuth()
+	query, _ := url.QueryUnescape(r.URL.RawQuery)
+	return r, Request{
+		Method: r.Method, Host: r.Host, Path: r.URL.Path, Header: r.Header.Clone(), Body: body,
+		Text: fmt.Sprint(r.Method, r.RequestURI, query, r.Header, user, password, string(body)),
+	}
+}
+
+// listener has the faults of connections happen.
+type listener struct {
+	net.Listener
+	front *Front
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		l.front.mu.Lock()
+		take, over := l.front.fault.conn, l.front.over
+		l.front.mu.Unlock()
+		if take == nil {
+			return conn, nil
+		}
+		go take(conn, over)
+	}
+}
+
+// wait is as long as a client is there, or the test.
+func (f *Front) wait(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-f.done:
+	}
+}
