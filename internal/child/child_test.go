@@ -17,3 +17,14 @@ func TestEnviron(t *testing.T) {
 		t.Errorf("kept %q, want %q", got, kept)
 	}
 }
+
+func TestBare(t *testing.T) {
+	kept := []string{"PATH=x", "HOME=x", "LC_ALL=x", "Path=x", "SystemRoot=x"}
+	other := []string{"AWS_PROFILE=s", "AZURE_CONFIG_DIR=s", "HTTPS_PROXY=s", "TF_ENCRYPTION=s", "BAO_TOKEN=s", "odd", "PATHS=s"}
+	if got := child.Bare(append(slices.Clone(kept), other...)); !slices.Equal(got, kept) {
+		t.Errorf("kept %q, want %q", got, kept)
+	}
+	if got := child.Bare(nil); got == nil {
+		t.Error("nothing is nil, and a command with that inherits everything")
+	}
+}

@@ -8,7 +8,12 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 )
+
+// grace is how long the last caller stays with work that it has cancelled: a
+// little longer than a program has that is asked to stop (see package child).
+const grace = 1500 * time.Millisecond
 
 // Memo remembers results by key for as long as it lives. The zero value is
 // ready to use; a Memo must not be copied once used.
@@ -34,19 +39,30 @@ type call[V any] struct {
 // The work's context has the values of the first caller's context, but not its
 // cancellation or deadline: the others may want to wait longer. It is cancelled
 // when the last caller has left. That work's result reaches nobody; the next
-// caller starts afresh. An error is returned to everybody who waits for it and
-// then forgotten.
+// caller starts afresh. The last caller returns when the work has ended, because
+// the process may end right after, and would leave behind what the work had to
+// clean up; it gives up on work that does not heed its context. An error is
+// returned to everybody who waits for it and then forgotten.
 //
 // A caller whose ctx ends before the work does gets the cause of that. A panic
 // in work becomes a panic in everybody who waits. Work may call Do for another
 // key, though not in circles: those would wait for each other for ever.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (V, error) {
+	if ctx.Err() != nil {
+		var none V
+		return none, context.Cause(ctx)
+	}
 	c := m.join(ctx, key, work)
 	select {
 	case <-c.done:
 		return c.outcome()
 	case <-ctx.Done():
-		m.leave(key, c)
+		if m.leave(key, c) {
+			select {
+			case <-c.done:
+			case <-time.After(grace):
+			}
+		}
 		var none V
 		return none, context.Cause(ctx)
 	}
@@ -70,17 +86,19 @@ func (m *Memo[K, V]) join(ctx context.Context, key K, work func(context.Context)
 	return c
 }
 
-// leave forgets work that nobody waits for any more. It does so before the work
-// has noticed, so that nobody can join work which is already cancelled.
-func (m *Memo[K, V]) leave(key K, c *call[V]) {
+// leave forgets and cancels work that nobody waits for any more, and reports
+// whether it did. It forgets before the work has noticed, so that nobody can
+// join work which is already cancelled.
+func (m *Memo[K, V]) leave(key K, c *call[V]) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.waiters--
 	if c.waiters > 0 || c.ended() {
-		return
+		return false
 	}
 	c.cancel()
 	m.forget(key, c)
+	return true
 }
 
 // forget must be called with m.mu held. By now the key may belong to newer work.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 type keyOfValue struct{}
@@ -102,6 +103,41 @@ func TestLastCallerLeaves(t *testing.T) {
 			t.Errorf("afterwards: got %q, %v", got, err)
 		}
 	})
+}
+
+// The last caller stays until the work has cleaned up, though not for ever, and
+// the others do not wait for that.
+func TestLastCallerSeesTheEnd(t *testing.T) {
+	for cleanup, want := range map[time.Duration]time.Duration{time.Second: time.Second, time.Hour: grace} {
+		synctest.Test(t, func(t *testing.T) {
+			var m Memo[string, string]
+			begin := time.Now()
+			last, cancel := context.WithCancel(t.Context())
+			first, leave := context.WithCancel(t.Context())
+			work := func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				time.Sleep(cleanup)
+				return "", ctx.Err()
+			}
+			var all sync.WaitGroup
+			for ctx, end := range map[context.Context]time.Duration{first: 0, last: want} {
+				all.Go(func() {
+					if _, err := m.Do(ctx, "a", work); !errors.Is(err, context.Canceled) {
+						t.Errorf("got %v", err)
+					}
+					if took := time.Since(begin); took != end {
+						t.Errorf("left after %v, want %v", took, end)
+					}
+				})
+			}
+			synctest.Wait()
+			leave()
+			synctest.Wait()
+			cancel()
+			all.Wait()
+			time.Sleep(cleanup) // as every goroutine of a bubble has to end
+		})
+	}
 }
 
 // A result stays even when the last waiter left at the moment it came.
