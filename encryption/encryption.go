@@ -79,9 +79,16 @@ type Recognizer interface {
 }
 
 // FileMethod is a method for a format of its own: Decrypt gets the whole file
-// and not the data of an OpenTofu envelope.
+// and not the data of an OpenTofu envelope. Its table has [config.ThenAttr].
 type FileMethod interface {
 	RecognizesFile(file []byte) bool
+}
+
+// Warner is a method whose encryption is weak.
+type Warner interface {
+	// Warning says, in sentences, what is weak and what to use in its place. It
+	// is passed on each time the method opens a file, see [Opened].
+	Warning() string
 }
 
 // Block is one kind of key provider or method: its attributes, and how to
@@ -118,7 +125,7 @@ func (r Registry) Options(variables cty.Value) config.Options {
 type Encryption struct {
 	config       *config.Config
 	keyProviders map[string]func() (keyProvider, error) // :: address → built once
-	methods      map[string]func() (Method, error)      // :: address → built once
+	methods      map[string]func() (method, error)      // :: address → built once
 	derived      memo.Memo[string, []byte]              // :: see fileKeys.identity → key
 }
 
@@ -127,6 +134,11 @@ type keyProvider struct {
 	metadataKey string // what its metadata is stored under: alias or address
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
+}
+
+type method struct {
+	Method
+	then string // the address of the method for what is inside; "" for plaintext
 }
 
 // New puts a configuration to work. A nil configuration has no methods. The
@@ -147,7 +159,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	e := &Encryption{
 		config:       cfg,
 		keyProviders: map[string]func() (keyProvider, error){},
-		methods:      map[string]func() (Method, error){},
+		methods:      map[string]func() (method, error){},
 	}
 	for address, entry := range cfg.KeyProviders {
 		e.keyProviders[address] = sync.OnceValues(func() (keyProvider, error) {
@@ -155,13 +167,14 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 		})
 	}
 	for address, entry := range cfg.Methods {
-		e.methods[address] = sync.OnceValues(func() (Method, error) {
-			return build(entry, "method", methodKinds, cfg)
+		e.methods[address] = sync.OnceValues(func() (method, error) {
+			return buildMethod(entry, methodKinds, cfg)
 		})
 	}
 	if plain, ok := methodKinds[config.Unencrypted]; ok {
-		e.methods[config.Unencrypted] = sync.OnceValues(func() (Method, error) {
-			return plain.Build(config.Values{Address: config.Unencrypted})
+		e.methods[config.Unencrypted] = sync.OnceValues(func() (method, error) {
+			built, err := plain.Build(config.Values{Address: config.Unencrypted})
+			return method{Method: built}, err
 		})
 	}
 	return e, nil
@@ -193,6 +206,21 @@ func buildKeyProvider(entry *config.Entry, kinds map[string]Block[KeyProvider], 
 		exportable:  common.Bool("exportable"),
 		references:  entry.References(kinds[entry.Kind].Table),
 	}, nil
+}
+
+func buildMethod(entry *config.Entry, kinds map[string]Block[Method], cfg *config.Config) (method, error) {
+	built, err := build(entry, "method", kinds, cfg)
+	if err != nil {
+		return method{}, err
+	}
+	if _, whole := built.(FileMethod); !whole {
+		return method{Method: built}, nil
+	}
+	common, err := cfg.Decode(entry, config.Table{Attrs: []config.Attr{config.ThenAttr()}})
+	if err != nil {
+		return method{}, err
+	}
+	return method{Method: built, then: common.String("then")}, nil
 }
 
 func build[T any](entry *config.Entry, what string, kinds map[string]Block[T], cfg *config.Config) (T, error) {

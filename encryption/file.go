@@ -2,12 +2,15 @@ package encryption
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
 // FileKind is what a file is, as far as can be told without a key.
@@ -43,6 +46,9 @@ func Inspect(file []byte) (Info, error) {
 	if err != nil || env == nil {
 		return Info{Kind: kind}, err
 	}
+	if _, err := env.decode(false); err != nil {
+		return Info{Kind: kind}, damaged(err)
+	}
 	return Info{
 		Kind: kind, Version: env.Version, Serial: env.Serial, Lineage: env.Lineage,
 		KeyProviders: slices.Sorted(maps.Keys(env.Meta)),
@@ -58,12 +64,41 @@ type envelope struct {
 	Meta    map[string][]byte `json:"meta"`              // :: alias or address of a key provider → JSON document
 	Data    []byte            `json:"encrypted_data"`
 	Version string            `json:"encryption_version"`
+
+	// encoded is Data of a file that was read, as a JSON string: a part of the
+	// file that becomes bytes when a method needs them. Data is empty then.
+	encoded json.RawMessage
 }
 
 const envelopeVersion = "v0"
 
+// decode returns the encrypted data of a file that was read. It writes them over
+// the file if inPlace: nearly all of a file is this, and a second copy costs as
+// much memory again.
+func (env *envelope) decode(inPlace bool) ([]byte, error) {
+	if len(env.encoded) == 0 {
+		return nil, nil
+	}
+	if env.encoded[0] != '"' || bytes.IndexByte(env.encoded, '\\') >= 0 {
+		var data []byte
+		err := json.Unmarshal(env.encoded, &data)
+		return data, err
+	}
+	text := env.encoded[1 : len(env.encoded)-1]
+	into := text
+	if !inPlace {
+		into = make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	}
+	// Each eight digits are read before their six bytes are written.
+	n, err := base64.StdEncoding.Decode(into, text)
+	if err == nil && base64.StdEncoding.EncodedLen(n) != len(text) {
+		err = base64.CorruptInputError(0) // it passes over line breaks, which no JSON string holds
+	}
+	return into[:n], err
+}
+
 // identify looks at a file and returns its kind and, of an encrypted one, the
-// envelope.
+// envelope. It leaves the file as it is.
 func identify(file []byte) (FileKind, *envelope, error) {
 	switch {
 	case len(file) == 0:
@@ -71,18 +106,32 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case bytes.HasPrefix(file, []byte("PK")): // a zip archive
 		return Plan, nil, nil
 	}
+	var encoded json.RawMessage
+	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
+		switch strings.ToLower(name) { // encoding/json does not care either
+		case "encrypted_data":
+			encoded = value
+		case "serial", "lineage", "meta", "encryption_version", "version":
+			return true
+		}
+		return false
+	})
+	if err != nil {
+		return Unknown, nil, nil //nolint:nilerr // it may be a format of its own
+	}
 	var header struct {
 		envelope
 		StateVersion json.RawMessage `json:"version"`
 	}
 	// A value of the wrong type is an error, and yet the rest is decoded.
-	err := json.Unmarshal(file, &header)
+	err = json.Unmarshal(small, &header)
+	header.encoded = encoded
 	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
 		return Unknown, nil, nil
 	}
 	switch {
 	case header.Version == envelopeVersion && err != nil:
-		return Encrypted, nil, fmt.Errorf("the encrypted file is damaged: %w", describeJSON(err))
+		return Encrypted, nil, damaged(err)
 	case header.Version == envelopeVersion:
 		return Encrypted, &header.envelope, nil
 	case header.Version != "":
@@ -91,6 +140,10 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return State, nil, nil
 	}
 	return Unknown, nil, nil
+}
+
+func damaged(err error) error {
+	return fmt.Errorf("the encrypted file is damaged: %w", describeJSON(err))
 }
 
 func isNumber(raw json.RawMessage) bool {
@@ -109,7 +162,19 @@ func (env *envelope) check(plain []byte) error {
 		Serial  *int64 `json:"serial"`
 		Lineage string `json:"lineage"`
 	}
-	if err := json.Unmarshal(plain, &inner); err != nil {
+	found := 0
+	if err := jsonwalk.Members(plain, func(name string, value []byte) (bool, error) {
+		var err error
+		switch name {
+		case "serial":
+			err = json.Unmarshal(value, &inner.Serial)
+			found++
+		case "lineage":
+			err = json.Unmarshal(value, &inner.Lineage)
+			found++
+		}
+		return found < 2, err // the rest of the state may be large
+	}); err != nil {
 		return fmt.Errorf("the decrypted data is not a state: %w", describeJSON(err))
 	}
 	if env.Serial != nil && inner.Serial != nil && *env.Serial != *inner.Serial {
@@ -129,6 +194,9 @@ func describeJSON(err error) error {
 			return errors.New("it is nested too deeply")
 		}
 		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
+	}
+	if syntax, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
+		return syntax
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%q is not a %s", cut(kind.Field), kind.Type)

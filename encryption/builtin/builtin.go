@@ -1,20 +1,24 @@
 // Package builtin has the registry with the key providers and methods that the
-// Terraform provider offers. A program that needs fewer, or others, writes its
-// own list.
-//
-// The key services of the clouds, keyprovider/awskms, keyprovider/gcpkms and
-// keyprovider/azurevault, stand beside it: each brings the SDK of its vendor.
+// Terraform provider offers. With it come the SDKs of all clouds; a program
+// that needs fewer, or others, writes its own list.
 package builtin
 
 import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/kubeform"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
 )
 
@@ -24,6 +28,9 @@ func Registry() encryption.Registry {
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{
 			pbkdf2.Block(),
 			static.Block(),
+			awskms.Block(),
+			gcpkms.Block(),
+			azurevault.Block(),
 			openbao.Block(),
 			externalkeys.Block(),
 			xor.Block(),
@@ -31,6 +38,10 @@ func Registry() encryption.Registry {
 		Methods: []encryption.Block[encryption.Method]{
 			aesgcm.Block(),
 			external.Block(),
+			age.Block(),
+			sops.Block(awskms.Block(), gcpkms.Block(), azurevault.Block(), openbao.Block()),
+			kubeform.Block(),
+			terraformbackendgit.Block(),
 			unencrypted.Block(),
 		},
 	}

@@ -29,7 +29,9 @@ type Config struct {
 	// Literals are keys written out in the text in place of a reference.
 	Literals map[string]Literal // :: address of the attribute "method.aes_gcm.main.keys" → key
 
-	// LookupEnv fills absent attributes from the environment. Nil reads none.
+	// LookupEnv fills absent attributes from the environment. Nil reads none,
+	// and keeps the client libraries of key services from it as well; with any
+	// other, they look into that of the process by themselves.
 	LookupEnv LookupEnv
 
 	// AllowExternal lets commands run that only the environment names. Those

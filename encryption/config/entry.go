@@ -99,8 +99,11 @@ func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 			continue
 		}
 		s := Setting{Value: v}
-		if a, _ := table.Attr(name); a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()) {
+		switch a, _ := table.Attr(name); {
+		case a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()):
 			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is required, such as key_provider.pbkdf2.main")}
+		case a.Method && v.IsKnown() && !IsMethodAddress(v.AsString()):
+			s.Err = &Error{Address: address, Attr: name, Err: errMethodRequired}
 		}
 		e.Settings[name] = s
 	}
@@ -131,7 +134,7 @@ func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 }
 
 func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, env LookupEnv) (Values, error) {
-	v := Values{Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos}}
+	v := Values{Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos}, lookup: env}
 	var errs Errors
 	for _, a := range attrs {
 		s, set := settings[a.Name]

@@ -169,6 +169,9 @@ func (p *parser) settings(e *Entry, body hcl.Body, attrs []Attr) {
 		case !ok:
 		case a.Reference:
 			e.Settings[a.Name] = p.keyReference(e, attr)
+		case a.Method:
+			v, err := p.methodReference(attr.Expr)
+			e.Settings[a.Name] = p.setting(e.Address, attr, v, err)
 		default:
 			v, err := p.scope.value(attr.Expr)
 			e.Settings[a.Name] = p.setting(e.Address, attr, v, err)
@@ -224,7 +227,7 @@ func (p *parser) target(block *hcl.Block, address string, enforceable bool, into
 	*into = t
 	content := p.content(block.Body, targetSchema(enforceable))
 	if attr, ok := content.Attributes["method"]; ok {
-		t.Method = p.methodReference(address, attr)
+		t.Method = p.targetMethod(address, attr)
 	}
 	if attr, ok := content.Attributes["enforced"]; ok {
 		t.Enforced = p.bool(address, attr)
@@ -245,7 +248,7 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required"))
 			return
 		}
-		t.Fallbacks = append(t.Fallbacks, p.methodReference(address, attr))
+		t.Fallbacks = append(t.Fallbacks, p.targetMethod(address, attr))
 		p.fallback(address, inner, t)
 	}
 }

@@ -64,17 +64,35 @@ func literalKey(v cty.Value) (Literal, error) {
 	return l, nil
 }
 
+var errMethodRequired = errors.New("a method is required, such as method.aes_gcm.main")
+
 // methodReference reads the address of a method, written bare, as a string or
-// as a template. A mistake is recorded, and "" returned.
-func (p *parser) methodReference(target string, attr *hcl.Attribute) string {
-	if address, ok := traversal(attr.Expr, "method"); ok {
-		return address
+// as a template.
+func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
+	if address, ok := traversal(expr, "method"); ok {
+		return cty.StringVal(address), nil
 	}
-	if v, err := p.scope.value(attr.Expr); err == nil && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && IsMethodAddress(v.AsString()) {
-		return v.AsString()
+	v, err := p.scope.value(expr)
+	switch {
+	case err != nil:
+		return cty.NilVal, err
+	case !v.IsKnown() || v.IsNull():
+		return v, nil
+	case v.Type() == cty.String && IsMethodAddress(v.AsString()):
+		return v, nil
 	}
-	p.fail(target, attr.Name, position(attr.Range), errors.New("a method is required, such as method.aes_gcm.main"))
-	return ""
+	return cty.NilVal, errMethodRequired
+}
+
+// targetMethod reads the method of a target. A mistake is recorded, and ""
+// returned.
+func (p *parser) targetMethod(target string, attr *hcl.Attribute) string {
+	v, err := p.methodReference(attr.Expr)
+	if err != nil || !v.IsKnown() || v.IsNull() {
+		p.fail(target, attr.Name, position(attr.Range), errMethodRequired)
+		return ""
+	}
+	return v.AsString()
 }
 
 // traversal returns the address that expr names as syntax: root.type.name.

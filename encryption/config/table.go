@@ -34,6 +34,10 @@ type Attr struct {
 	// in text. Type is cty.String.
 	Reference bool
 
+	// Method says that the value is the address of a method, written in the
+	// same ways, but never as a literal. Type is cty.String. See [ThenAttr].
+	Method bool
+
 	// Command says that the value is a program, with its arguments, that will
 	// be run. See [Config.AllowExternal].
 	Command bool
@@ -41,6 +45,17 @@ type Attr struct {
 	// Attrs makes this a nested block (at most one): a list block in
 	// Terraform, a block or an object attribute in text.
 	Attrs []Attr
+}
+
+// ThenAttr is the attribute of a method for whole files that says what opens
+// the file inside the file, where one is encrypted twice. Every such method has
+// it in its table; what it means is the business of package encryption.
+func ThenAttr() Attr {
+	return Attr{
+		Name: "then", Type: cty.String, Method: true,
+		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
+			"encrypted twice. Defaults to none: inside is the plaintext.",
+	}
 }
 
 // Attr returns the attribute called name, or false.

@@ -19,7 +19,20 @@ type Values struct {
 	attrs  map[string]cty.Value // :: attribute name → value, null when absent
 	blocks map[string]Values    // :: nested block name → its values
 	pos    map[string]Pos       // :: attribute name → place in text; "" is the entry's
+
+	lookup LookupEnv // see Environment
 }
+
+// Environment returns what absent attributes were filled from, for kinds that
+// need more of it than attributes: nil, which finds nothing, where the
+// environment must not be read. What is built may keep it; building reads
+// nothing.
+func (v Values) Environment() LookupEnv { return v.lookup }
+
+// ReadsEnvironment reports whether the environment may be read: there was a
+// [LookupEnv] to decode with. Without one, a client library that looks into
+// the environment by itself must be kept from it.
+func (v Values) ReadsEnvironment() bool { return v.lookup != nil }
 
 func (v Values) get(name string) cty.Value {
 	val, ok := v.attrs[name]

@@ -172,7 +172,12 @@ type Method struct {
 
 // Run runs the test.
 func (h Method) Run(t *testing.T) {
-	t.Run("table", func(t *testing.T) { checkTable(t, h.Block.Table) })
+	t.Run("table", func(t *testing.T) {
+		checkTable(t, h.Block.Table)
+		if _, has := h.Block.Attr("then"); has {
+			t.Error("then is for methods for whole files, see FileMethod")
+		}
+	})
 	t.Run("bad configuration", func(t *testing.T) {
 		for i, attrs := range h.Bad {
 			if _, err := build(h.Block, attrs); err == nil {

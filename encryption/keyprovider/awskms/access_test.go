@@ -188,7 +188,7 @@ func TestNoCredentials(t *testing.T) {
 
 // The environment that the table names is read by the core alone: switched off
 // there, it is off.
-func TestEnvironmentIsSwitchedOff(t *testing.T) {
+func TestTableWithoutEnvironment(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
 	t.Setenv("AWS_REGION", "us-east-1")
@@ -199,7 +199,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	secure := serveTLS(t, server)
 	t.Setenv("AWS_CA_BUNDLE", write(t, certificate(secure)))
 	t.Setenv("AWS_ENDPOINT_URL_KMS", secure.URL)
-	p, err := build(t, static().with("max_retries", 1), nil)
+	p, err := build(t, static().with("max_retries", 1).with("shared_config_files", []string{endpoints(t, secure.URL)}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func TestSuite(t *testing.T) {
 	role := attrs{}.with("role_arn", "arn:aws:iam::111122223333:role/reader")
 	encryptiontest.KeyProvider{
 		Block: awskms.Block(),
-		Attrs: static().with("encryption_context", nil),
-		Other: static().with("kms_key_id", "alias/other"),
+		Attrs: static().with("shared_config_files", []string{endpoints(t, server.URL)}),
+		Other: static().with("shared_config_files", []string{endpoints(t, server.URL)}).with("kms_key_id", "alias/other"),
 		Bad: []map[string]cty.Value{
 			{},
 			static().with("kms_key_id", nil),

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -64,7 +66,14 @@ func (c *connection) client(ctx context.Context) (*kms.Client, error) {
 	if err := c.settings.checkAccount(ctx, cfg); err != nil {
 		return nil, err
 	}
-	c.kms = kms.NewFromConfig(cfg)
+	c.kms = kms.NewFromConfig(cfg, func(o *kms.Options) {
+		if c.settings.maxWait > 0 {
+			o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, c.settings.maxWait)
+		}
+		if !c.settings.environment {
+			o.BaseEndpoint = fileEndpoint(ctx, cfg, kms.ServiceID)
+		}
+	})
 	return c.kms, nil
 }
 
@@ -72,6 +81,13 @@ func (c *connection) client(ctx context.Context) (*kms.Client, error) {
 // hashicorp/aws-sdk-go-base, which assumes each role twice, may write to the
 // process's environment, and reads the environment's proxies in any case.
 func (s settings) load(ctx context.Context) (aws.Config, error) {
+	if !s.environment {
+		cfg, err := s.loadWithoutEnvironment(ctx)
+		if err != nil {
+			return aws.Config{}, err
+		}
+		return s.assume(cfg), nil
+	}
 	client, err := s.httpClient()
 	if err != nil {
 		return aws.Config{}, err
@@ -84,12 +100,17 @@ func (s settings) load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, s.explainSettings(err)
 	}
-	// The SDK trusts AWS_CA_BUNDLE as well, also where the environment is
-	// switched off. Where it is not, it has come here as custom_ca_bundle.
-	cfg.HTTPClient = client
+	// The SDK has made a client of its own that also trusts AWS_CA_BUNDLE. That
+	// has come here as custom_ca_bundle, where there is no other.
+	cfg.HTTPClient = bounded{client}
 	// The resolver was for the STS clients within the chain. With one in
 	// place, the clients made below would not heed AWS_ENDPOINT_URL_KMS.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
+	if s.ownCredentials() == nil {
+		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
+			return aws.Config{}, err
+		}
+	}
 	return s.assume(cfg), nil
 }
 
@@ -180,10 +201,27 @@ func (s settings) httpClient() (*awshttp.BuildableClient, error) {
 	}
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
 	find := proxies.ProxyFunc()
-	return awshttp.NewBuildableClient().WithTimeout(requestTimeout).WithTransportOptions(func(t *http.Transport) {
+	return awshttp.NewBuildableClient().WithTimeout(s.timeout).WithTransportOptions(func(t *http.Transport) {
 		t.TLSClientConfig = tlsConfig
 		t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
 	}), nil
+}
+
+// maxAnswer is in bytes. Answers of KMS and STS have a few kilobytes.
+const maxAnswer = 1 << 20
+
+// bounded cuts answers: the SDK reads them to their end, unpacked.
+type bounded struct{ aws.HTTPClient }
+
+func (b bounded) Do(r *http.Request) (*http.Response, error) {
+	response, err := b.HTTPClient.Do(r)
+	if response != nil && response.Body != nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	}
+	return response, err
 }
 
 // checkAccount asks whose credentials these are, but only where that matters.

@@ -1,6 +1,7 @@
 package awskms
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -72,6 +73,9 @@ func (s settings) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) {
 		if s.stsRegion != "" {
 			o.Region = s.stsRegion
+		}
+		if !s.environment {
+			o.BaseEndpoint = fileEndpoint(context.Background(), cfg, sts.ServiceID)
 		}
 		if s.stsEndpoint != "" {
 			o.BaseEndpoint = aws.String(s.stsEndpoint)

@@ -178,10 +178,10 @@ func transport(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return "the connection failed: " + errno.Error()
 	}
-	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && resp.Response != nil {
+	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && resp.Response != nil && resp.HTTPStatusCode() > 0 {
 		return fmt.Sprintf("an answer that is not of AWS, with the HTTP status %d", resp.HTTPStatusCode())
 	}
-	return "the request failed without an answer"
+	return "there is no answer; check the network, and endpoints and proxies if there are any"
 }
 
 // printable cuts what came from outside, and replaces what has no place in a

@@ -154,6 +154,7 @@ func TestBrokenService(t *testing.T) {
 		"a key of 2000 bytes":           fmt.Sprintf(`{"Plaintext":%q}`, strings.Repeat("AAAA", 2000/3)+"AAA="),
 		"the HTTP status 200":           `canary`,
 		"the HTTP status 500":           "",
+		"there is no answer":            "breaks off",
 		"connection refused":            "closed",
 		"the host kms.invalid is not f": "unknown host",
 	} {
@@ -162,6 +163,9 @@ func TestBrokenService(t *testing.T) {
 				w.WriteHeader(500)
 				fmt.Fprint(w, "canary")
 				return
+			}
+			if answer == "breaks off" {
+				panic(http.ErrAbortHandler)
 			}
 			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 			fmt.Fprint(w, answer)

@@ -140,6 +140,12 @@ func wrapped(t *testing.T, server *awskmstest.Server, a attrs) (key, stored []by
 	return key, stored
 }
 
+// endpoints is a shared configuration file that says where KMS is.
+func endpoints(t *testing.T, url string) string {
+	t.Helper()
+	return write(t, "[default]\nendpoint_url = "+url+"\n")
+}
+
 func write(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

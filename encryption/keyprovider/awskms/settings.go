@@ -24,11 +24,14 @@ const (
 )
 
 // settings say how to reach AWS, and as whom. A zero value leaves a setting to
-// the SDK, which looks into the environment and the shared files.
+// the SDK, which looks into the shared files, and into the environment where
+// that may be read.
 type settings struct {
 	region, stsRegion string
 	stsEndpoint       string
 	attempts          int
+	timeout           time.Duration // of one attempt
+	maxWait           time.Duration // between attempts; 0 leaves it to the SDK
 	retryMode         aws.RetryMode
 	fips, dualStack   bool
 
@@ -43,6 +46,8 @@ type settings struct {
 	role                        *role
 	web                         *webIdentity
 	allowed, forbidden          []string // accounts
+
+	environment bool // may be read
 
 	imds         imds.ClientEnableState
 	imdsEndpoint string
@@ -70,6 +75,7 @@ func parseSettings(v config.Values) (settings, error) {
 	s := settings{
 		region:           v.String("region"),
 		stsRegion:        v.String("sts_region"),
+		timeout:          requestTimeout,
 		fips:             v.Bool("use_fips_endpoint"),
 		dualStack:        v.Bool("use_dualstack_endpoint"),
 		httpProxy:        v.String("http_proxy"),
@@ -86,6 +92,7 @@ func parseSettings(v config.Values) (settings, error) {
 		allowed:          v.Strings("allowed_account_ids"),
 		forbidden:        v.Strings("forbidden_account_ids"),
 		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
+		environment:      v.ReadsEnvironment(),
 	}
 	if s.region == "" {
 		return s, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")

@@ -8,7 +8,8 @@ import (
 
 const doc = "Has AWS KMS wrap the key of each file. To read a file takes `kms:Decrypt` on the key and nothing else; to seal one takes `kms:GenerateDataKey`. " +
 	"Credentials come from the arguments below, else from where every AWS SDK looks: the environment (`AWS_ACCESS_KEY_ID` and its kin, or a web identity), the shared configuration files (`AWS_PROFILE`), a container's role, an EC2 instance's role. " +
-	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint. " +
+	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint. The `credential_process` of a profile gets the environment without the secrets of this provider and of Terraform. " +
+	"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, such a program gets no environment but what it needs to run, and profiles that sign in with a browser (SSO) or name the environment (`credential_source`) are refused. " +
 	"Where KMS answers that the key is denied, disabled, not found or the wrong one, the next method is tried; a timeout or a missing credential is final."
 
 func table() config.Table {
@@ -34,8 +35,8 @@ func credentialAttrs() []config.Attr {
 		{Name: "secret_key", Type: cty.String, Sensitive: true, Doc: "The secret of the access key."},
 		{Name: "token", Type: cty.String, Sensitive: true, Doc: "The session token of a temporary access key."},
 		{Name: "profile", Type: cty.String, Doc: "A profile of the shared configuration files. It goes before credentials in the environment."},
-		{Name: "shared_config_files", Type: cty.List(cty.String), Doc: "Paths of shared configuration files. Defaults to what `AWS_CONFIG_FILE` names, else `~/.aws/config`."},
-		{Name: "shared_credentials_files", Type: cty.List(cty.String), Doc: "Paths of shared credentials files. Defaults to what `AWS_SHARED_CREDENTIALS_FILE` names, else `~/.aws/credentials`."},
+		{Name: "shared_config_files", Type: cty.List(cty.String), Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
+		{Name: "shared_credentials_files", Type: cty.List(cty.String), Env: []string{"AWS_SHARED_CREDENTIALS_FILE"}, Doc: "Paths of shared credentials files. Defaults to `~/.aws/credentials`."},
 		{Name: "assume_role", Doc: "A role to assume with the credentials.", Attrs: append(roleAttrs(
 			config.Attr{Name: "role_arn", Type: cty.String, Required: true, Doc: "The ARN of the role."},
 			config.Attr{Name: "session_name", Type: cty.String, Doc: "A name for the session. Defaults to one that the SDK makes up."},

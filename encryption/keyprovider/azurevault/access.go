@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
@@ -35,6 +36,10 @@ type access struct {
 	msiEndpoint                                       string
 	useAKS, useCLI                                    bool
 	metadataHost                                      string
+
+	environment bool // may be read
+
+	retryDelay time.Duration // before the second try; 0 leaves it to the SDK
 }
 
 // open makes the credential of the first way that is completely set up, in
@@ -58,10 +63,37 @@ func (a access) open(ctx context.Context) (azcore.TokenCredential, error) {
 		{a.useCLI, a.withCLI},
 	} {
 		if way.set {
+			if err := a.steered(libraryVariables()...); err != nil {
+				return nil, err
+			}
 			return way.make()
 		}
 	}
 	return nil, errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+}
+
+// steered is an error where the environment is switched off and one of the
+// variables is set, which the SDK reads by itself and offers no way to do
+// without. It is better not to sign in than to sign in where they say.
+func (a access) steered(variables ...string) error {
+	for _, name := range variables {
+		if os.Getenv(name) != "" && !a.environment {
+			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate", name)
+		}
+	}
+	return nil
+}
+
+// libraryVariables say where the client library signs in, whatever the way.
+func libraryVariables() []string {
+	return []string{"AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"}
+}
+
+// identityVariables say which managed identities there are, and where. On a
+// virtual machine none of them is set.
+// https://learn.microsoft.com/azure/app-service/overview-managed-identity
+func identityVariables() []string {
+	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT", "MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
 }
 
 // principal reports whether it is said who signs in.
@@ -131,10 +163,13 @@ func (a access) withOIDC() (azcore.TokenCredential, error) {
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
 func (a access) withManagedIdentity() (azcore.TokenCredential, error) {
+	if err := a.steered(identityVariables()...); err != nil {
+		return nil, err
+	}
 	transport := a.options.Transport
 	if a.msiEndpoint != "" {
 		if transport == nil {
-			transport = &http.Client{CheckRedirect: noRedirect}
+			transport = a.httpClient()
 		}
 		transport = elsewhere{transport, a.msiEndpoint}
 	}
@@ -146,6 +181,9 @@ func (a access) withManagedIdentity() (azcore.TokenCredential, error) {
 }
 
 func (a access) withWorkloadIdentity() (azcore.TokenCredential, error) {
+	if !a.environment {
+		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
+	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
 	})

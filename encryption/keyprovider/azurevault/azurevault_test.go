@@ -79,11 +79,17 @@ func service() *azurevaulttest.Service {
 
 func build(t *testing.T, client *http.Client, a attrs) encryption.KeyProvider {
 	t.Helper()
+	return buildWith(t, client, a, func(string) (string, bool) { return "", false })
+}
+
+// buildWith switches the environment off where lookup is nil.
+func buildWith(t *testing.T, client *http.Client, a attrs, lookup config.LookupEnv) encryption.KeyProvider {
+	t.Helper()
 	block := azurevault.Block()
 	if client != nil {
 		block = azurevault.BlockWith(azurevault.Options{Transport: client})
 	}
-	values, err := config.NewEntry("key_provider.azure_vault.x", block.Table, a).Decode(block.Table, nil)
+	values, err := config.NewEntry("key_provider.azure_vault.x", block.Table, a).Decode(block.Table, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +97,7 @@ func build(t *testing.T, client *http.Client, a attrs) encryption.KeyProvider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	azurevault.SetRetryDelay(p, time.Millisecond)
 	return p
 }
 

@@ -20,7 +20,10 @@ import (
 
 // cli gets tokens from the Azure CLI. The SDK's own credential would start it
 // through a shell, and with secrets of ours in its environment.
-type cli struct{ tenant, subscription string }
+type cli struct {
+	tenant, subscription string
+	environ              func() []string // what az gets
+}
 
 // cliPatience is how long az may take.
 const cliPatience = 30 * time.Second
@@ -38,7 +41,11 @@ func (a access) withCLI() (azcore.TokenCredential, error) {
 			return nil, errors.New("tenant_id and subscription_id must be IDs or plain names")
 		}
 	}
-	return &cli{a.tenant, a.subscription}, nil
+	kept := child.Environ
+	if !a.environment {
+		kept = child.Bare
+	}
+	return &cli{a.tenant, a.subscription, func() []string { return kept(os.Environ()) }}, nil
 }
 
 // GetToken asks for an access token of the vault's resource.
@@ -66,7 +73,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 		}
 	}
 	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
-	command.Env = child.Environ(os.Environ())
+	command.Env = c.environ()
 	child.OwnGroup(command)
 	defer child.KillGroup(command)
 	var out bytes.Buffer

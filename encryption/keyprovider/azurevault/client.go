@@ -45,13 +45,26 @@ func (p *Provider) connect(ctx context.Context) (*azkeys.Client, error) {
 
 func (a access) clientOptions(transport policy.Transporter) policy.ClientOptions {
 	if transport == nil {
-		transport = &http.Client{CheckRedirect: noRedirect}
+		transport = a.httpClient()
 	}
 	return policy.ClientOptions{
 		Cloud:     a.cloud,
 		Transport: careful{transport},
+		Retry:     policy.RetryOptions{RetryDelay: a.retryDelay},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
+}
+
+// httpClient makes a client that goes through the proxies of the environment
+// only if that may be read.
+func (a access) httpClient() *http.Client {
+	client := &http.Client{CheckRedirect: noRedirect}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !a.environment {
+		direct := standard.Clone()
+		direct.Proxy = nil
+		client.Transport = direct
+	}
+	return client
 }
 
 // noRedirect hands back a redirect as the answer. None of the services

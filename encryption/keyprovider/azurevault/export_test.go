@@ -8,3 +8,8 @@ import (
 
 // SetPatience shortens how long a provider waits.
 func SetPatience(p encryption.KeyProvider, d time.Duration) { p.(*Provider).patience = d }
+
+// SetRetryDelay shortens the first wait between tries, and with it the others.
+func SetRetryDelay(p encryption.KeyProvider, d time.Duration) {
+	p.(*Provider).access.retryDelay = d
+}

@@ -16,7 +16,7 @@ import (
 func table() config.Table {
 	return config.Table{
 		Name: "azure_vault",
-		Doc:  "Has the key of a file encrypted and decrypted by a key of Azure Key Vault or of a Managed HSM. To read, the key permission `decrypt` is enough (the data action `Microsoft.KeyVault/vaults/keys/decrypt/action`). Of the ways to authenticate, the first that is set up is used: client certificate, client secret, OpenID Connect, managed identity, AKS workload identity, Azure CLI.",
+		Doc:  "Has the key of a file encrypted and decrypted by a key of Azure Key Vault or of a Managed HSM. To read, the key permission `decrypt` is enough (the data action `Microsoft.KeyVault/vaults/keys/decrypt/action`). Of the ways to authenticate, the first that is set up is used: client certificate, client secret, OpenID Connect, managed identity, AKS workload identity, Azure CLI. With `use_environment = false`, AKS workload identity is refused, the Azure CLI gets no environment but what it needs to run, and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
 		Attrs: []config.Attr{
 			{Name: "vault_uri", Type: cty.String, Required: true, Doc: "The URL of the vault, such as `https://example.vault.azure.net`."},
 			{Name: "vault_key_name", Type: cty.String, Required: true, Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
@@ -79,6 +79,7 @@ func build(v config.Values, o Options) (encryption.KeyProvider, error) {
 			useMSI: v.Bool("use_msi"), msiEndpoint: v.String("msi_endpoint"),
 			useAKS: v.Bool("use_aks_workload_identity"), useCLI: v.Bool("use_cli"),
 			metadataHost: v.String("metadata_host"),
+			environment:  v.ReadsEnvironment(),
 		},
 	}
 	length, err := v.Int("key_length", 1, maxKeyLength)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -39,6 +40,8 @@ type access struct {
 	token       string // goes before credentials
 	impersonate string // the service account to act as; may be empty
 	delegates   []string
+
+	environment bool // may be read
 }
 
 // call makes one call, and retries as the client would by itself: while the
@@ -92,11 +95,13 @@ func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 	if err != nil {
 		return nil, err
 	}
-	client, err := kms.NewKeyManagementClient(context.WithoutCancel(ctx), append([]option.ClientOption{
-		option.WithAuthCredentials(creds),
-		option.WithLogger(silence()),
-		option.WithTelemetryDisabled(),
-	}, p.options...)...)
+	own := []option.ClientOption{option.WithLogger(silence()), option.WithTelemetryDisabled()}
+	if p.access.environment {
+		own = append(own, option.WithAuthCredentials(creds))
+	} else if own, err = withoutEnvironment(own, creds); err != nil {
+		return nil, err
+	}
+	client, err := kms.NewKeyManagementClient(context.WithoutCancel(ctx), append(own, p.options...)...)
 	if err != nil {
 		// The reason may quote what was configured.
 		return nil, errors.New("the client of Cloud KMS cannot be set up; check the credentials and Google's own environment variables")
@@ -117,13 +122,17 @@ func (a access) open(ctx context.Context) (*auth.Credentials, error) {
 		return nil, err
 	}
 	if a.impersonate != "" {
-		creds, err = impersonate.NewCredentials(&impersonate.CredentialsOptions{
+		options := &impersonate.CredentialsOptions{
 			TargetPrincipal: a.impersonate,
 			Delegates:       a.delegates,
 			Scopes:          []string{impersonateScope},
 			Credentials:     creds,
 			Logger:          silence(),
-		})
+		}
+		if !a.environment {
+			options.Client = &http.Client{Transport: bearer{creds, directTransport()}}
+		}
+		creds, err = impersonate.NewCredentials(options)
 		if err != nil {
 			return nil, errors.New("impersonate_service_account: the credentials cannot be used for that")
 		}
@@ -144,14 +153,33 @@ func (a access) base(ctx context.Context) (*auth.Credentials, error) {
 		UseSelfSignedJWT: a.impersonate == "", // spares the token service, as the SDK's own detection does
 		Logger:           silence(),
 	}
-	if a.credentials == "" {
+	if !a.environment {
+		options.Client = &http.Client{Transport: directTransport()}
+	}
+	text := a.credentials
+	if text == "" {
+		text = wellKnownFile()
+	}
+	if text == "" {
+		if err := a.steered("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
+			return nil, err
+		}
 		return detect(ctx, options)
 	}
-	document, kind, err := readCredentials(a.credentials)
+	document, kind, err := readCredentials(text)
 	if err != nil {
 		return nil, err
 	}
-	creds, err := credentials.NewCredentialsFromJSON(kind, document, options)
+	program, err := a.check(document)
+	if err != nil {
+		return nil, err
+	}
+	var creds *auth.Credentials
+	if program != nil {
+		creds, err = a.withProgram(*program, document, options)
+	} else {
+		creds, err = credentials.NewCredentialsFromJSON(kind, document, options)
+	}
 	if err != nil {
 		return nil, errors.New("credentials: these are not usable Google credentials; create them anew")
 	}
@@ -165,15 +193,14 @@ func (t staticToken) Token(context.Context) (*auth.Token, error) {
 	return &auth.Token{Value: string(t), Type: "Bearer"}, nil
 }
 
-// detect finds the application default credentials. Outside of Google's cloud
-// that can wait for a metadata server that is not there, and cannot be
-// cancelled.
+// detect asks the metadata server for credentials. Outside of Google's cloud
+// that can wait for one that is not there, and cannot be cancelled.
 func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	found := make(chan *auth.Credentials, 1)
 	go func() {
 		creds, err := credentials.DetectDefault(options)
 		if err != nil {
-			creds = nil // the reason may quote the file
+			creds = nil
 		}
 		found <- creds
 	}()

@@ -54,6 +54,8 @@ func (g *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Host == "oauth2.googleapis.com" && r.URL.Path == "/token" && strings.Contains(string(body), "refresh_token=good"):
 		fmt.Fprintf(w, `{"access_token":"user-token","expires_in":3600,"token_type":"Bearer"}`)
+	case r.Host == "sts.googleapis.com" && strings.Contains(string(body), "subject_token=program-token"):
+		fmt.Fprintf(w, `{"access_token":"user-token","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","expires_in":3600,"token_type":"Bearer"}`)
 	case r.Host == "iamcredentials.googleapis.com" && strings.Contains(r.URL.Path, "/target@"):
 		fmt.Fprintf(w, `{"accessToken":%q,"expireTime":%q}`, gcpkmstest.Token, time.Now().Add(time.Hour).Format(time.RFC3339))
 	default:

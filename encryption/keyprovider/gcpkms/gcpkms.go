@@ -45,13 +45,13 @@ func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvid
 func table() config.Table {
 	return config.Table{
 		Name: "gcp_kms",
-		Doc:  "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, `cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). Without `access_token` and `credentials`, the application default credentials are used.",
+		Doc:  "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, `cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
 		Attrs: []config.Attr{
 			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{
-				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS"},
-				Doc: "Google credentials as JSON, or the path of a file that holds them.",
+				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"},
+				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",
 			},
 			{
 				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
@@ -117,6 +117,7 @@ func build(v config.Values, options []option.ClientOption) (encryption.KeyProvid
 		token:       v.String("access_token"),
 		impersonate: v.String("impersonate_service_account"),
 		delegates:   v.Strings("impersonate_service_account_delegates"),
+		environment: v.ReadsEnvironment(),
 	}
 	return p, nil
 }

@@ -74,8 +74,14 @@ func service() *gcpkmstest.Service {
 
 func build(t *testing.T, options []option.ClientOption, a attrs) encryption.KeyProvider {
 	t.Helper()
+	return buildWith(t, options, a, os.LookupEnv)
+}
+
+// buildWith switches the environment off where lookup is nil.
+func buildWith(t *testing.T, options []option.ClientOption, a attrs, lookup config.LookupEnv) encryption.KeyProvider {
+	t.Helper()
 	block := gcpkms.Block(options...)
-	values, err := config.NewEntry("key_provider.gcp_kms.x", block.Table, a).Decode(block.Table, nil)
+	values, err := config.NewEntry("key_provider.gcp_kms.x", block.Table, a).Decode(block.Table, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,13 @@ package openbao
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/openbao/openbao/api/v2"
@@ -37,6 +40,11 @@ var refusals = []struct{ said, means string }{
 	{"invalid ciphertext", "the key is another one, or the metadata in the file was changed"},
 }
 
+// cannotOpen says that the key and the file do not belong together.
+type cannotOpen struct{ error }
+
+func (e cannotOpen) Unwrap() error { return e.error }
+
 // explain turns an error of the client into one for the user. Nothing of the
 // answer is in it, because servers repeat what they were sent.
 func (s *server) explain(ctx context.Context, err error, r request) error {
@@ -51,7 +59,7 @@ func (s *server) explain(ctx context.Context, err error, r request) error {
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:
-		return fmt.Errorf("%s cannot be reached: %w", what, withoutURL(err))
+		return fmt.Errorf("%s cannot be reached: %w", what, network(err))
 	}
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests:
@@ -70,7 +78,7 @@ func (s *server) explain(ctx context.Context, err error, r request) error {
 	case code == http.StatusBadRequest:
 		for _, refusal := range refusals {
 			if said(answer, refusal.said) {
-				return fmt.Errorf("%w: %s cannot use the key %q for this file: %s", encryption.ErrNoKey, what, r.key, refusal.means)
+				return cannotOpen{fmt.Errorf("%w: %s cannot use the key %q for this file: %s", encryption.ErrNoKey, what, r.key, refusal.means)}
 			}
 		}
 	}
@@ -97,10 +105,21 @@ func said(answer *api.ResponseError, text string) bool {
 	return strings.Contains(strings.ToLower(strings.Join(answer.Errors, "\n")), text)
 }
 
-// withoutURL keeps the reason: the address is named already.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
+// network says why there was no answer. Some errors of net/http quote what
+// the server sent, so only those that do not are shown.
+func network(err error) error {
+	untrusted, isTLS := errors.AsType[*tls.CertificateVerificationError](err)
+	failed, isOp := errors.AsType[*net.OpError](err)
+	switch {
+	case isTLS:
+		quoted := strconv.Quote(untrusted.Error())
+		return errors.New(quoted[1 : len(quoted)-1])
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return errors.New("it does not speak TLS at this port")
+	case isOp:
+		return failed
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the connection broke off")
 	}
-	return err
+	return errors.New("the connection failed, or the answer is not valid HTTP; check proxies if there are any")
 }

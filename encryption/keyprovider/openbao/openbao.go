@@ -9,6 +9,7 @@ package openbao
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -49,8 +50,8 @@ var (
 
 // metadata is what a file stores, with the names of OpenTofu's provider.go.
 type metadata struct {
-	Ciphertext     []byte `json:"ciphertext"` // the text "vault:v1:…"
-	AssociatedData string `json:"associated_data,omitempty"`
+	Ciphertext     []byte `json:"ciphertext"`                // the text "vault:v1:…"
+	AssociatedData string `json:"associated_data,omitempty"` // base64; see Key
 }
 
 // token is how a transit engine writes a ciphertext: version of the key, data.
@@ -78,7 +79,9 @@ func build(v config.Values) (encryption.KeyProvider, error) {
 }
 
 // Key asks for the key that stored wraps: one decrypt call, after a login
-// where one is configured, and nothing else.
+// where one is configured, and nothing else. The associated data is that of
+// the file; where it names none, it is the configured one, because OpenTofu's
+// development version binds keys to it without storing it.
 func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored == nil {
 		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
@@ -87,9 +90,25 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 	if err != nil {
 		return nil, err
 	}
-	body := map[string]any{"ciphertext": string(m.Ciphertext)}
-	if m.AssociatedData != "" {
-		body["associated_data"] = m.AssociatedData // that of the file, not that of the configuration
+	data := m.AssociatedData
+	if data == "" {
+		data = p.associatedData
+	}
+	key, err := p.decrypt(ctx, m.Ciphertext, data)
+	// The key may have been made before it was configured, or by a server that
+	// ignores it for data keys, as Vault does.
+	if _, refused := errors.AsType[cannotOpen](err); refused && data != "" {
+		if key, e := p.decrypt(ctx, m.Ciphertext, ""); e == nil {
+			return key, nil
+		}
+	}
+	return key, err
+}
+
+func (p *Provider) decrypt(ctx context.Context, ciphertext []byte, associatedData string) ([]byte, error) {
+	body := map[string]any{"ciphertext": string(ciphertext)}
+	if associatedData != "" {
+		body["associated_data"] = associatedData
 	}
 	answer, err := p.ask(ctx, "decrypt", body)
 	if err != nil {
@@ -116,8 +135,29 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	if !token.MatchString(wrapped) {
 		return nil, nil, errors.New("the answer of the transit engine holds no wrapped key")
 	}
+	if p.associatedData != "" {
+		if err := p.checkBound(ctx, key, wrapped); err != nil {
+			return nil, nil, err
+		}
+	}
 	stored, err := json.Marshal(metadata{Ciphertext: []byte(wrapped), AssociatedData: p.associatedData})
 	return key, stored, err
+}
+
+// checkBound has the new key opened once. Vault ignores the associated data of
+// data keys, and nobody could open the file with it afterwards.
+func (p *Provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
+	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
+	if _, refused := errors.AsType[cannotOpen](err); refused {
+		return errors.New("the server does not bind data keys to associated_data, as Vault does not; leave it out")
+	}
+	if err != nil {
+		return fmt.Errorf("whether the server binds data keys to associated_data: %w", err)
+	}
+	if subtle.ConstantTimeCompare(again, key) != 1 {
+		return errors.New("the transit engine opens the key that it just made to another one")
+	}
+	return nil
 }
 
 // Recognizes reports whether stored is metadata of this kind. Other kinds call

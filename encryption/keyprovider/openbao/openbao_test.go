@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -146,6 +147,68 @@ func TestOnlyDecrypt(t *testing.T) {
 	if _, _, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil); !errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("the server lets it make keys: %v", err)
 	}
+}
+
+// Files that store the associated data, and files that leave it to the
+// configuration. None of them costs a second call, but one that was sealed
+// before it was configured.
+func TestAssociatedData(t *testing.T) {
+	t.Parallel()
+	s, base, key, stored := sealed(t, "associated_data", "YWFk")
+	s.MakesKeys = true
+	plainKey, plain, err := build(t, base, nil).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, other := with(base, "associated_data", "YWFk"), with(base, "associated_data", "b3RoZXI=")
+	for name, c := range map[string]struct {
+		attrs  attrs
+		stored []byte
+		key    []byte // nil: there is none
+		calls  int
+	}{
+		"stored":           {base, stored, key, 1},
+		"stored, not ours": {other, stored, key, 1},
+		"configured":       {bound, forget(t, stored), key, 1},
+		"configured later": {bound, plain, plainKey, 2},
+		"neither":          {base, forget(t, stored), nil, 1},
+		"another":          {other, forget(t, stored), nil, 2},
+		"denied":           {with(bound, "token", "canary"), forget(t, stored), nil, 1},
+	} {
+		before := len(s.Requests())
+		got, err := build(t, c.attrs, nil).Key(t.Context(), nil, c.stored)
+		if c.key == nil != errors.Is(err, encryption.ErrNoKey) || c.key != nil && (err != nil || !bytes.Equal(got, c.key)) {
+			t.Errorf("%s: got %d bytes, %v", name, len(got), err)
+		}
+		if n := len(s.Requests()) - before; n != c.calls {
+			t.Errorf("%s: %d calls", name, n)
+		}
+	}
+}
+
+// A server that does not bind the key would lock the file for good.
+func TestUnboundKey(t *testing.T) {
+	t.Parallel()
+	s, base, _, _ := sealed(t)
+	s.MakesKeys, s.Unbound = true, true
+	if _, _, err := build(t, with(base, "associated_data", "YWFk"), nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "leave it out") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// forget takes the associated data out of what a file stores.
+func forget(t *testing.T, stored []byte) []byte {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(stored, &m); err != nil || m["associated_data"] == nil {
+		t.Fatalf("%s holds no associated_data, %v", stored, err)
+	}
+	delete(m, "associated_data")
+	out, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func TestLogin(t *testing.T) {

@@ -27,9 +27,11 @@ type server struct {
 	login     *login // nil: token is used
 	timeout   time.Duration
 	retries   int
+	retryWait time.Duration // 0 leaves it to the client
 	proxy     *url.URL
 	tls       api.TLSConfig
 	redirects bool
+	proxies   bool // those of HTTPS_PROXY and the like are used
 
 	turn    chan struct{} // held while client and session are looked at
 	client  *api.Client
@@ -40,6 +42,7 @@ func newServer(v config.Values) (*server, error) {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),
+		proxies:   v.ReadsEnvironment(),
 		turn:      make(chan struct{}, 1),
 		tls: api.TLSConfig{
 			CACert: v.String("ca_cert_file"), CAPath: v.String("ca_cert_dir"), CACertBytes: []byte(v.String("ca_cert_pem")),
@@ -94,12 +97,21 @@ func (s *server) connect() (*api.Client, error) {
 		return nil, cfg.Error
 	}
 	cfg.Address, cfg.MaxRetries, cfg.DisableRedirects = s.address, s.retries, !s.redirects
+	if s.retryWait > 0 {
+		cfg.MinRetryWait, cfg.MaxRetryWait = s.retryWait, s.retryWait
+	}
 	cfg.Timeout = 0 // put sets one that ends with the request
 	if err := cfg.ConfigureTLS(&s.tls); err != nil {
 		return nil, errors.New("the certificates or the key that are configured for the server cannot be used: " + fileError(err))
 	}
-	if transport, ok := cfg.HttpClient.Transport.(*http.Transport); ok && s.proxy != nil {
+	transport, ok := cfg.HttpClient.Transport.(*http.Transport)
+	switch {
+	case !ok:
+		return nil, errors.New("the API client has no transport whose proxy can be set")
+	case s.proxy != nil:
 		transport.Proxy = http.ProxyURL(s.proxy)
+	case !s.proxies:
+		transport.Proxy = nil
 	}
 	client, err := api.NewClient(cfg)
 	if err != nil {
@@ -175,7 +187,10 @@ func (s *server) put(ctx context.Context, client *api.Client, token, where strin
 		return nil, errRedirected
 	}
 	secret, err := api.ParseSecret(response.Body)
-	if err != nil || secret == nil {
+	switch {
+	case ctx.Err() != nil: // it came in part
+		return nil, ctx.Err()
+	case err != nil || secret == nil:
 		return nil, errNotTheAPI
 	}
 	return secret, nil

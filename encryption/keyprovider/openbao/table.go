@@ -26,7 +26,7 @@ func table() config.Table {
 			{Name: "key_name", Type: str, Required: true, Doc: "The name of the key in the transit engine."},
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. Defaults to `32`."},
 			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Doc: "Where the transit engine is mounted. Defaults to `/transit`."},
-			{Name: "associated_data", Type: str, Doc: "Data that new keys are bound to, in base64. It is stored in the file; a file that is read names its own."},
+			{Name: "associated_data", Type: str, Doc: "Data that new keys are bound to, in base64. It is stored in the file; for a file that is read and names none, this is tried, then none. A new key that is bound to it is opened once to see that the server does so: Vault does not, and sealing fails. OpenTofu 1.12 does not have this argument, and cannot read what is sealed with it."},
 			{Name: "address", Type: str, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"), Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
 			{Name: "token", Type: str, Sensitive: true, Env: both("TOKEN"), Doc: "The token to ask with."},

@@ -1,101 +1,24 @@
 package openbao_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/vaulttest"
 )
-
-// vault is a real HashiCorp Vault, which has the same transit engine: the one
-// that tools/vault builds. STATECRYPT_VAULT names its binary.
-type vault struct{ address, token string }
-
-func startVault(t *testing.T) vault {
-	t.Helper()
-	path := os.Getenv("STATECRYPT_VAULT")
-	if path == "" {
-		t.Skip("STATECRYPT_VAULT is not set; make test-services builds a Vault and sets it")
-	}
-	cmd := exec.CommandContext(t.Context(), path) //nolint:gosec // the server under test
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	var v vault
-	for lines := bufio.NewScanner(stdout); v.token == "" && lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), "=")
-		switch name {
-		case "VAULT_ADDR":
-			v.address = value
-		case "VAULT_TOKEN":
-			v.token = value
-		}
-	}
-	if v.token == "" {
-		t.Fatal("Vault did not say where it is")
-	}
-	return v
-}
-
-// do administers the server, and returns the answer.
-func (v vault) do(t *testing.T, method, path string, body map[string]any) map[string]any {
-	t.Helper()
-	b, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), method, v.address+"/v1/"+path, bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("X-Vault-Token", v.token)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		t.Fatalf("%s %s: %s", method, path, resp.Status)
-	}
-	var out map[string]any
-	_ = json.NewDecoder(resp.Body).Decode(&out) // some answers are empty
-	return out
-}
-
-// reader makes a policy with the least that a reader needs, and returns a token
-// that has it.
-func (v vault) reader(t *testing.T, key string) string {
-	t.Helper()
-	v.do(t, http.MethodPut, "sys/policies/acl/read-"+key, map[string]any{"policy": `path "transit/decrypt/` + key + `" { capabilities = ["update"] }`})
-	auth, _ := v.do(t, http.MethodPost, "auth/token/create", map[string]any{"policies": []string{"read-" + key}, "no_default_policy": true})["auth"].(map[string]any)
-	token, _ := auth["client_token"].(string)
-	return token
-}
 
 func TestRealVault(t *testing.T) {
 	t.Parallel()
-	v := startVault(t)
-	v.do(t, http.MethodPost, "sys/mounts/transit", map[string]any{"type": "transit"})
-	for _, key := range []string{"state", "other"} {
-		v.do(t, http.MethodPost, "transit/keys/"+key, nil)
-	}
-	admin := with(nil, "address", v.address, "token", v.token, "key_name", "state", "max_retries", 0)
+	v := vaulttest.Start(t, "state", "other")
+	roleID, secretID := v.AppRole(t, "state")
+	admin := with(nil, "address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
 	maker, ok := build(t, admin, nil).(encryption.KeyMaker)
 	if !ok {
 		t.Fatal("it makes no keys")
@@ -112,18 +35,18 @@ func TestRealVault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := with(admin, "token", v.reader(t, "state"))
+	reader := with(admin, "token", v.Reader(t, "state"))
 	for name, c := range map[string]struct {
 		attrs  attrs
 		stored []byte
 		want   string // "" when the key comes; otherwise a part of the error, which is that there is no key
 	}{
 		"least privilege":       {reader, stored, ""},
-		"approle":               {with(admin, "token", "", "auth_approle", v.appRole(t)), stored, ""},
+		"approle":               {with(admin, "token", "", "auth_approle", with(nil, "role_id", roleID, "secret_id", secretID)), stored, ""},
 		"another key":           {with(admin, "key_name", "other"), stored, "the key is another one"},
 		"no such key":           {with(admin, "key_name", "gone"), stored, "there is no such key"},
 		"no such engine":        {with(admin, "transit_engine_path", "elsewhere"), stored, "transit_engine_path"},
-		"another reader":        {with(reader, "token", v.reader(t, "other")), stored, "denies it"},
+		"another reader":        {with(reader, "token", v.Reader(t, "other")), stored, "denies it"},
 		"unknown token":         {with(reader, "token", "canary"), stored, "denies it"},
 		"no token":              {with(reader, "token", ""), stored, "asks for a token"},
 		"damaged":               {reader, damaged, "the key is another one"},
@@ -139,22 +62,62 @@ func TestRealVault(t *testing.T) {
 	}
 
 	// A version that the owner has retired.
-	v.do(t, http.MethodPost, "transit/keys/state/rotate", nil)
-	v.do(t, http.MethodPost, "transit/keys/state/config", map[string]any{"min_decryption_version": 2})
+	v.Do(t, http.MethodPost, "transit/keys/state/rotate", nil)
+	v.Do(t, http.MethodPost, "transit/keys/state/config", map[string]any{"min_decryption_version": 2})
 	if _, err := build(t, reader, nil).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "disabled") {
 		t.Errorf("a retired version: %v", err)
 	}
 }
 
-// appRole makes a role that may read, and returns what a login with it needs.
-func (v vault) appRole(t *testing.T) attrs {
-	t.Helper()
-	v.reader(t, "state")
-	v.do(t, http.MethodPost, "sys/auth/approle", map[string]any{"type": "approle"})
-	v.do(t, http.MethodPost, "auth/approle/role/ci", map[string]any{"token_policies": []string{"read-state"}})
-	role, _ := v.do(t, http.MethodGet, "auth/approle/role/ci/role-id", nil)["data"].(map[string]any)
-	secret, _ := v.do(t, http.MethodPost, "auth/approle/role/ci/secret-id", nil)["data"].(map[string]any)
-	roleID, _ := role["role_id"].(string)
-	secretID, _ := secret["secret_id"].(string)
-	return with(nil, "role_id", roleID, "secret_id", secretID)
+// Vault ignores associated data for data keys, so nothing is sealed with it.
+// What its engine has encrypted with it opens, whether the file stores it, as
+// ours do, or only the configuration has it, as OpenTofu's development version
+// leaves it.
+func TestRealVaultAssociatedData(t *testing.T) {
+	t.Parallel()
+	v := vaulttest.Start(t, "state")
+	base := with(nil, "address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
+	bound, other := with(base, "associated_data", "YWFk"), with(base, "associated_data", "b3RoZXI=")
+	if _, _, err := build(t, bound, nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "associated_data") {
+		t.Errorf("a key that is not bound to what it should be: %v", err)
+	}
+	key := bytes.Repeat([]byte{7}, 32)
+	stored := func(data string, more map[string]any) []byte {
+		t.Helper()
+		body := map[string]any{"plaintext": base64.StdEncoding.EncodeToString(key)}
+		if data != "" {
+			body["associated_data"] = data
+		}
+		answer, _ := v.Do(t, http.MethodPost, "transit/encrypt/state", body)["data"].(map[string]any)
+		ciphertext, _ := answer["ciphertext"].(string)
+		m := map[string]any{"ciphertext": []byte(ciphertext)}
+		maps.Copy(m, more)
+		out, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	names := map[string]any{"associated_data": "YWFk"}
+	for name, c := range map[string]struct {
+		attrs  attrs
+		stored []byte
+		want   bool
+	}{
+		"stored":              {base, stored("YWFk", names), true},
+		"stored, not ours":    {other, stored("YWFk", names), true},
+		"configured":          {bound, stored("YWFk", nil), true},
+		"neither":             {base, stored("YWFk", nil), false},
+		"another":             {other, stored("YWFk", nil), false},
+		"configured later":    {bound, stored("", nil), true},
+		"stored, but ignored": {base, stored("", names), true},
+	} {
+		got, err := build(t, c.attrs, nil).Key(t.Context(), nil, c.stored)
+		switch {
+		case c.want && (err != nil || !bytes.Equal(got, key)):
+			t.Errorf("%s: %v", name, err)
+		case !c.want && !errors.Is(err, encryption.ErrNoKey):
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }

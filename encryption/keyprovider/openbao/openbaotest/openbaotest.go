@@ -31,6 +31,7 @@ type Server struct {
 	Mount     string   // of the transit engine; "" is "transit"
 	Keys      []string // "" is any name
 	MakesKeys bool     // datakey/plaintext is allowed as well
+	Unbound   bool     // data keys ignore associated data, as those of Vault do
 
 	// Logins are the auth methods: path of the login → what must be in its
 	// body. A right one gives Token.
@@ -159,6 +160,9 @@ func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any
 	key, nonce := make([]byte, int(bits)/8), make([]byte, s.aead.NonceSize())
 	_, _ = rand.Read(key)
 	_, _ = rand.Read(nonce)
+	if s.Unbound {
+		delete(body, "associated_data")
+	}
 	sealed := s.aead.Seal(nonce, nonce, key, aad(name, body))
 	reply(w, map[string]any{"data": map[string]any{
 		"plaintext":   base64.StdEncoding.EncodeToString(key),

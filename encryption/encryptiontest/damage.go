@@ -1,0 +1,90 @@
+package encryptiontest
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// Damaged says what was done to a file.
+type Damaged struct {
+	File []byte // the damaged file
+	At   int    // the byte that was changed, or the first that is missing
+	Cut  bool   // everything from At on is missing; else a bit was flipped
+	Bit  int    // which one, from 0 for the lowest
+}
+
+func (d Damaged) String() string {
+	if d.Cut {
+		return fmt.Sprintf("cut off at byte %d", d.At)
+	}
+	return fmt.Sprintf("bit %d of byte %d flipped", d.Bit, d.At)
+}
+
+// Harmless is damage that a reader need not notice, with the reason.
+type Harmless struct {
+	Why   string
+	Is    func(Damaged) bool
+	Count int // how many damaged files open for this reason; -1 where it differs from file to file
+}
+
+// Damage damages file in every way that is one truncation or one flipped bit.
+// Open, which is called from several goroutines and may overwrite what it gets,
+// must give an error, or the same result as for the whole file; and the latter
+// only for one of the reasons, the first that applies.
+func Damage(t *testing.T, file []byte, open func(file []byte) (result string, err error), harmless ...Harmless) {
+	t.Helper()
+	want, err := open(bytes.Clone(file))
+	if err != nil {
+		t.Fatalf("undamaged, it does not open: %v", err)
+	}
+	var mutex sync.Mutex
+	accepted := make([]int, len(harmless))
+	check := func(d Damaged) {
+		got, err := open(bytes.Clone(d.File))
+		if err != nil {
+			return
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		if got != want {
+			t.Errorf("%v: it opened to something else: %.300q", d, got)
+			return
+		}
+		for i, h := range harmless {
+			if h.Is(d) {
+				accepted[i]++
+				return
+			}
+		}
+		t.Errorf("%v: it opened", d)
+	}
+
+	places := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for at := range places {
+				check(Damaged{File: file[:at:at], At: at, Cut: true})
+				for bit := range 8 {
+					flipped := bytes.Clone(file)
+					flipped[at] ^= 1 << bit
+					check(Damaged{File: flipped, At: at, Bit: bit})
+				}
+			}
+		})
+	}
+	for at := range file {
+		places <- at
+	}
+	close(places)
+	workers.Wait()
+	for i, h := range harmless {
+		t.Logf("%d damaged files open: %s", accepted[i], h.Why)
+		if h.Count >= 0 && accepted[i] != h.Count {
+			t.Errorf("%d damaged files open, %d are expected: %s", accepted[i], h.Count, h.Why)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package encryptiontest
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+// FileMethod is the harness of a method for whole files.
+type FileMethod struct {
+	Block encryption.Block[encryption.Method]
+
+	Attrs map[string]cty.Value   // a configuration that works
+	Other map[string]cty.Value   // one that works and has another key
+	Bad   []map[string]cty.Value // some that must be refused, at the latest when a file is opened
+
+	// File was encrypted for Attrs, if possible by the tool that the format
+	// belongs to, and Plain is what is in it.
+	File, Plain []byte
+
+	Harmless []Harmless // damage of File that need not be noticed
+	Secrets  []string   // what stands in the configurations and must never come out
+}
+
+// Run runs the test.
+func (h FileMethod) Run(t *testing.T) {
+	t.Helper()
+	method, other := h.build(t, h.Attrs), h.build(t, h.Other)
+	t.Run("table", func(t *testing.T) {
+		checkTable(t, h.Block.Table)
+		if then, _ := h.Block.Attr("then"); !then.Method {
+			t.Error("it lacks config.ThenAttr")
+		}
+	})
+	t.Run("bad configuration", func(t *testing.T) {
+		for i, attrs := range h.Bad {
+			m, err := build(h.Block, attrs)
+			if err == nil {
+				_, err = m.Decrypt(t.Context(), nil, bytes.Clone(h.File))
+			}
+			if err == nil || errors.Is(err, encryption.ErrNoKey) {
+				t.Errorf("configuration %d: %v", i, err)
+			}
+			noSecret(t, err, h.Secrets)
+		}
+	})
+	t.Run("its own file", func(t *testing.T) { h.opens(t, method, h.File) })
+	t.Run("another key", func(t *testing.T) {
+		opened, err := other.Decrypt(t.Context(), nil, bytes.Clone(h.File))
+		if opened != nil || !errors.Is(err, encryption.ErrNoKey) {
+			t.Errorf("got %q, %v", opened, err)
+		}
+		noSecret(t, err, h.Secrets)
+	})
+	t.Run("files of others", func(t *testing.T) {
+		for _, foreign := range []string{
+			"", " ", "{}", "[]", "null", `{"version":4}`, "\n{\"version\":4,\"serial\":1}\n", "# a text\n- that is not encrypted\n",
+			`{"meta":{},"encrypted_data":"AAAA","encryption_version":"v0"}`,
+		} {
+			if method.(encryption.FileMethod).RecognizesFile([]byte(foreign)) {
+				t.Errorf("it recognizes %q", foreign)
+			}
+			if opened, err := method.Decrypt(t.Context(), nil, []byte(foreign)); err == nil {
+				t.Errorf("%q opens to %q", foreign, opened)
+			}
+		}
+	})
+	t.Run("round trip", func(t *testing.T) {
+		encrypter, ok := method.(encryption.Encrypter)
+		if !ok {
+			t.Skip("it does not seal")
+		}
+		sealed, err := encrypter.Encrypt(t.Context(), nil, bytes.Clone(h.Plain))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.opens(t, method, sealed)
+		again, err := encrypter.Encrypt(t.Context(), nil, bytes.Clone(h.Plain))
+		if err != nil || bytes.Equal(again, sealed) {
+			t.Errorf("sealing twice must not give the same bytes (%v)", err)
+		}
+	})
+	t.Run("damage", func(t *testing.T) {
+		Damage(t, h.File, func(file []byte) (string, error) {
+			opened, err := method.Decrypt(t.Context(), nil, file)
+			if err != nil && opened != nil {
+				t.Errorf("plaintext comes with an error: %v", err)
+			}
+			noSecret(t, err, h.Secrets)
+			return string(opened), err
+		}, h.Harmless...)
+	})
+}
+
+func (h FileMethod) opens(t *testing.T, method encryption.Method, file []byte) {
+	t.Helper()
+	if !method.(encryption.FileMethod).RecognizesFile(file) {
+		t.Error("it does not recognize its own file")
+	}
+	opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file))
+	if err != nil || !bytes.Equal(opened, h.Plain) {
+		t.Errorf("got %q, %v", opened, err)
+	}
+	if bytes.Contains(file, h.Plain[:min(len(h.Plain), 40)]) {
+		t.Error("the plaintext shows")
+	}
+}
+
+func (h FileMethod) build(t *testing.T, attrs map[string]cty.Value) encryption.Method {
+	t.Helper()
+	m, err := build(h.Block, attrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.(encryption.FileMethod); !ok {
+		t.Fatal("it is not a FileMethod")
+	}
+	return m
+}

@@ -1,0 +1,103 @@
+package awskms_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
+)
+
+func TestFaults(t *testing.T) {
+	server := standard(t)
+	key, stored := wrapped(t, server, static())
+	says := func(status int, code string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+			w.Header().Set("X-Amzn-ErrorType", code)
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"__type":"com.amazonaws.kms#%s","message":%q}`, code, awskmstest.Leak)
+		}
+	}
+	const (
+		noAnswer  = "there is no answer; check the network, and endpoints and proxies if there are any"
+		notAWS    = "an answer that is not of AWS, with the HTTP status 200"
+		varies    = "how it ends varies with the SDK's timing"
+		timedOut  = "the request timed out"
+		throttled = "too many requests, even after retries; try again later, or raise max_retries (ThrottlingException)"
+		untrusted = "the TLS certificate is not trusted; custom_ca_bundle names others to trust"
+	)
+	encryptiontest.Faults{
+		Server: server,
+		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
+			t.Setenv("AWS_ENDPOINT_URL_KMS", f.URL)
+			p := provider(t, static().with("custom_ca_bundle", write(t, f.CA)))
+			awskms.SetPatience(p, 2*time.Second, time.Millisecond)
+			return p
+		},
+		Stored: stored,
+		Key:    key,
+		Reads: func(r *http.Request, _ []byte) bool {
+			return r.Method == http.MethodPost && r.Header.Get("X-Amz-Target") == "TrentService.Decrypt"
+		},
+		Throttled:   says(400, "ThrottlingException"),
+		Unavailable: says(500, "KMSInternalException"),
+		Denied:      says(400, "AccessDeniedException"),
+		Disabled:    says(400, "DisabledException"),
+		NotFound:    says(400, "NotFoundException"),
+		AnotherKey:  says(400, "IncorrectKeyException"),
+		Secrets:     []string{"canary", "AKIASTATIC"},
+		Sees: map[string]string{
+			"nobody listens":           "the connection failed: connection refused",
+			"reset at once":            "the connection failed: connection reset by peer",
+			"reset in the body":        "the connection failed: connection reset by peer | an answer that is not of AWS",
+			"closed without an answer": noAnswer,
+			"short body":               notAWS,
+			"Content-Length too large": notAWS,
+			"Content-Length too small": notAWS,
+			"gzip bomb":                notAWS,
+			"not HTTP":                 noAnswer,
+			"malformed status line":    noAnswer,
+			"malformed header":         noAnswer,
+			"another service":          notAWS,
+
+			"hang": timedOut,
+
+			"throttled":            throttled,
+			"throttled, once":      encryptiontest.Works,
+			"throttled for a year": throttled,
+			"unavailable":          "the service is out of order; try again later (KMSInternalException)",
+			"unavailable, once":    encryptiontest.Works,
+			"500 of a proxy":       "an answer that is not of AWS, with the HTTP status 500",
+			"503 of a proxy, once": encryptiontest.Works,
+
+			"denied":      "the credentials need kms:Decrypt on this key",
+			"disabled":    "the key is disabled (DisabledException)",
+			"not found":   "there is no such key; check kms_key_id",
+			"another key": "the file was sealed with another key (IncorrectKeyException)",
+
+			"redirect loop":              "the request failed",
+			"redirect to another origin": "the request failed",
+
+			"certificate expired":                 untrusted,
+			"certificate of another host":         untrusted,
+			"certificate of an unknown authority": untrusted,
+			"TLS 1.0":                             noAnswer,
+			"no TLS":                              noAnswer,
+			"handshake breaks off":                noAnswer,
+		},
+		Cannot: map[string]string{
+			// Now and then the SDK finds such a connection broken off at once,
+			// where it mostly waits: both are final errors.
+			"hang in the body":            varies,
+			"hang in the body, cancelled": varies,
+			"endless body":                varies,
+
+			"throttled for a year, cancelled": "the SDK does not wait as it is asked to",
+		},
+	}.Run(t)
+}

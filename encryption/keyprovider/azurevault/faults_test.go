@@ -1,0 +1,113 @@
+package azurevault_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
+)
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	s := service()
+	key, stored := newKey(t, build(t, s.Start(t), working()))
+	says := func(status int, code, inner string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { azurevaulttest.Fail(w, status, code, inner) }
+	}
+	const (
+		noAnswer  = "no usable answer from https://example.vault.azure.net/"
+		late      = "no answer in time from https://example.vault.azure.net/"
+		throttled = "too many calls: https://example.vault.azure.net/ refuses further ones for now; try again later"
+		failed    = "unexpected answer: the vault failed to decrypt with the key a of https://example.vault.azure.net/ (HTTP status "
+	)
+	encryptiontest.Faults{
+		Server: s,
+		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
+		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM([]byte(f.CA))
+			transport := &http.Transport{
+				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+					return (&net.Dialer{}).DialContext(ctx, network, f.Address)
+				},
+				TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			}
+			t.Cleanup(transport.CloseIdleConnections)
+			p := build(t, &http.Client{
+				Transport:     transport,
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}, working())
+			azurevault.SetPatience(p, 2*time.Second)
+			return p
+		},
+		Stored: stored,
+		Key:    key,
+		At:     func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/decrypt") },
+		Reads: func(r *http.Request, _ []byte) bool {
+			if r.Host == "example.vault.azure.net" {
+				return r.Method == http.MethodPost && r.URL.Path == "/keys/a/"+azurevaulttest.Version+"/decrypt"
+			}
+			return r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/oauth2/v2.0/token")
+		},
+		Throttled:   says(429, "Throttled", ""),
+		Unavailable: says(503, "ServiceUnavailable", ""),
+		Denied:      says(403, "Forbidden", "ForbiddenByPolicy"),
+		Disabled:    says(403, "Forbidden", "KeyDisabled"),
+		NotFound:    says(404, "KeyNotFound", ""),
+		AnotherKey:  says(400, "BadParameter", ""),
+		Secrets:     []string{canary, azurevaulttest.Secret, azurevaulttest.Token},
+		Sees: map[string]string{
+			"nobody listens":           noAnswer + " (connection refused)",
+			"reset at once":            noAnswer + " (connection reset)",
+			"reset in the body":        noAnswer + " (connection reset)",
+			"closed without an answer": noAnswer,
+			"short body":               noAnswer,
+			"Content-Length too large": noAnswer,
+			"Content-Length too small": noAnswer,
+			"endless body":             noAnswer,
+			"gzip bomb":                noAnswer,
+			"not HTTP":                 noAnswer,
+			"malformed status line":    noAnswer,
+			"malformed header":         noAnswer,
+			"another service":          noAnswer,
+
+			"hang":             late,
+			"hang in the body": late,
+
+			"throttled":            throttled,
+			"throttled, once":      encryptiontest.Works,
+			"throttled for a year": throttled,
+			"unavailable":          failed + "503)",
+			"unavailable, once":    encryptiontest.Works,
+			"500 of a proxy":       failed + "500)",
+			"503 of a proxy, once": encryptiontest.Works,
+
+			"denied":      "grant the key permission decrypt",
+			"disabled":    "or the version that is needed, is disabled",
+			"not found":   "the vault does not know the key a",
+			"another key": "it was encrypted with another key",
+
+			"redirect loop":              failed + "307)",
+			"redirect to another origin": failed + "307)",
+
+			"certificate expired":                 noAnswer + " (certificate has expired)",
+			"certificate of another host":         noAnswer + " (certificate is valid for)",
+			"certificate of an unknown authority": noAnswer + " (certificate signed by unknown authority)",
+			"TLS 1.0":                             noAnswer,
+			"no TLS":                              noAnswer,
+			"handshake breaks off":                noAnswer,
+		},
+		Cannot: map[string]string{
+			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute",
+		},
+	}.Run(t)
+}

@@ -1,0 +1,87 @@
+package openbao_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
+)
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	s, base, key, stored := sealed(t)
+	says := func(status int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { answer(status, `{"errors":["`+text+` canary"]}`)(w, r) }
+	}
+	const (
+		brokeOff  = "cannot be reached: the connection broke off"
+		notHTTP   = "the connection failed, or the answer is not valid HTTP"
+		notTheAPI = "its answer is not that of OpenBao or Vault; check address"
+		redirects = "it redirects, which is not followed unless disable_redirects = false"
+	)
+	encryptiontest.Faults{
+		Server: s,
+		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
+			p := build(t, with(base, "address", f.URL, "ca_cert_pem", f.CA, "client_timeout", "2s", "max_retries", 1), nil)
+			openbao.SetRetryWait(p, time.Millisecond)
+			return p
+		},
+		Stored: stored,
+		Key:    key,
+		Reads: func(r *http.Request, _ []byte) bool {
+			return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/transit/decrypt/")
+		},
+		Throttled:   says(429, "request path rate limit quota exceeded"),
+		Unavailable: says(503, "Vault is sealed"),
+		Denied:      says(403, "permission denied"),
+		Disabled:    says(400, "ciphertext or signature version is disallowed by policy (too old)"),
+		NotFound:    says(400, "encryption key not found"),
+		AnotherKey:  says(400, "cipher: message authentication failed"),
+		Secrets:     []string{"canary", "vault:v1:"},
+		Sees: map[string]string{
+			"nobody listens":           "cannot be reached: dial tcp",
+			"reset at once":            "connection reset by peer",
+			"reset in the body":        notTheAPI,
+			"closed without an answer": brokeOff,
+			"short body":               notTheAPI,
+			"Content-Length too large": notTheAPI,
+			"Content-Length too small": notTheAPI,
+			"endless body":             encryptiontest.Works, // no more is read than the key takes
+			"gzip bomb":                notTheAPI,
+			"not HTTP":                 notHTTP,
+			"malformed status line":    notHTTP,
+			"malformed header":         notHTTP,
+			"another service":          notTheAPI,
+
+			"hang":             "does not answer within 2s",
+			"hang in the body": "does not answer within 2s",
+
+			"throttled":            "is asked too often (status 429)",
+			"throttled, once":      encryptiontest.Works,
+			"throttled for a year": "does not answer within 2s",
+			"unavailable":          "cannot answer now (status 503): it may be sealed",
+			"unavailable, once":    encryptiontest.Works,
+			"500 of a proxy":       "cannot answer now (status 500)",
+			"503 of a proxy, once": encryptiontest.Works,
+
+			"denied":      "denies it (status 403); the token must be valid there",
+			"disabled":    "its version of the key is disabled (min_decryption_version)",
+			"not found":   "there is no such key",
+			"another key": "the key is another one, or the metadata in the file was changed",
+
+			"redirect loop":              redirects,
+			"redirect to another origin": redirects,
+
+			"certificate expired":                 "x509: certificate has expired",
+			"certificate of another host":         "x509: certificate is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "x509: certificate signed by unknown authority",
+			"TLS 1.0":                             "protocol version not supported",
+			"no TLS":                              "it does not speak TLS at this port",
+			"handshake breaks off":                brokeOff,
+		},
+	}.Run(t)
+}

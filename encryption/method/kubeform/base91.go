@@ -1,0 +1,101 @@
+package kubeform
+
+import (
+	"errors"
+	"fmt"
+)
+
+// basE91 by Joachim Henke (https://base91.sourceforge.net). It is written out
+// here because the Go module that Kubeform used can no longer be had. That one
+// skips every character outside the alphabet; this one skips white space alone.
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&()*+,./:;<=>?@[]^_`{|}~\""
+
+// digits has the value of each character of the alphabet, and a mark for others.
+func digits() (values [256]byte) {
+	for i := range values {
+		values[i] = outside
+	}
+	for _, c := range " \t\r\n" {
+		values[c] = space
+	}
+	for i := range len(alphabet) {
+		values[alphabet[i]] = byte(i)
+	}
+	return values
+}
+
+const (
+	outside = 0xff
+	space   = 0xfe
+)
+
+// decode returns the bytes that text stands for. Two characters hold 13 bits, or
+// 14 where the lower 13 are at most 88; the first bits are the lowest.
+func decode(text []byte) ([]byte, error) {
+	values := digits()
+	out := make([]byte, 0, len(text)*7/8) // 14 bits for two characters at most
+	var queue, bits uint32
+	first := -1 // the first character of a pair, or none
+	for i, c := range text {
+		digit := values[c]
+		switch {
+		case digit == space:
+			continue
+		case digit == outside:
+			return nil, fmt.Errorf("the character at byte %d is not one of base91", i)
+		case first < 0:
+			first = int(digit)
+			continue
+		}
+		pair := uint32(first) + 91*uint32(digit)
+		first = -1
+		queue |= pair << bits
+		if pair&8191 > 88 {
+			bits += 13
+		} else {
+			bits += 14
+		}
+		for bits > 7 {
+			out = append(out, byte(queue))
+			queue >>= 8
+			bits -= 8
+		}
+	}
+	if first >= 0 {
+		queue |= uint32(first) << bits
+		out = append(out, byte(queue&0xff))
+		queue >>= 8
+	}
+	if queue != 0 {
+		return nil, errors.New("the text ends with bits that no encoder leaves there: its end was changed or cut off")
+	}
+	return out, nil
+}
+
+// encode is the reverse of decode.
+func encode(data []byte) []byte {
+	out := make([]byte, 0, len(data)*16/13+2) // two characters for 13 bits at least
+	var queue, bits uint32
+	for _, b := range data {
+		queue |= uint32(b) << bits
+		bits += 8
+		if bits <= 13 {
+			continue
+		}
+		pair, size := queue&8191, uint32(13)
+		if pair <= 88 {
+			pair, size = queue&16383, 14
+		}
+		queue >>= size
+		bits -= size
+		out = append(out, alphabet[pair%91], alphabet[pair/91])
+	}
+	if bits > 0 {
+		out = append(out, alphabet[queue%91])
+		if bits > 7 || queue > 90 {
+			out = append(out, alphabet[queue/91])
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+// Package kubeform opens and seals the states that Kubeform kept in the status
+// of its modules.
+//
+// The layout is that of kubeform.dev/kfc (controllers/utils.go) at fd54c99e: the
+// state in gzip, in a NaCl secretbox with its nonce of 24 bytes in front, in
+// basE91.
+package kubeform
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/crypto/nacl/secretbox"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const (
+	keySize   = 32
+	nonceSize = 24
+
+	// What gzip may expand to. States compress well, but a small file must not
+	// fill the memory.
+	expandFactor   = 100
+	expandConstant = 64 << 20 // bytes
+	expandMaximum  = 1 << 30  // bytes
+)
+
+// Block returns the kubeform method.
+func Block() encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{
+		Table: config.Table{
+			Name: "kubeform",
+			Doc: "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects: base91 around NaCl's secretbox " +
+				"around gzip. White space in the text is skipped; any other character that is not base91 is an error. Uncompressed, a state may have 64 MiB and 100 " +
+				"times the size of its compressed form, and at most 1 GiB.",
+			Attrs: []config.Attr{
+				{
+					Name: "key", Type: cty.String, Required: true, Sensitive: true,
+					Doc: "The key that the operator had as `--secret-key`: the base64 of 32 bytes. Where that began with `/`, or was empty, Kubeform " +
+						"took a random key instead and kept it nowhere: what it encrypted then cannot be opened.",
+				},
+				config.ThenAttr(),
+			},
+		},
+		Build: build,
+	}
+}
+
+// Method is Kubeform's encryption.
+type Method struct{ key [keySize]byte }
+
+var (
+	_ encryption.Method     = (*Method)(nil)
+	_ encryption.FileMethod = (*Method)(nil)
+	_ encryption.Encrypter  = (*Method)(nil)
+)
+
+func build(v config.Values) (encryption.Method, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v.String("key")))
+	if err != nil {
+		return nil, v.Errorf("key", "this is not base64 in its standard alphabet, with padding")
+	}
+	if len(key) != keySize {
+		return nil, v.Errorf("key", "the key has %d bytes; Kubeform's have %d", len(key), keySize)
+	}
+	return &Method{[keySize]byte(key)}, nil
+}
+
+// RecognizesFile reports whether file is base91 and white space alone. So is
+// compact JSON, which is no file of Kubeform.
+func (m *Method) RecognizesFile(file []byte) bool {
+	values := digits()
+	blank := true
+	for _, c := range file {
+		if values[c] == outside {
+			return false
+		}
+		blank = blank && values[c] == space
+	}
+	return !blank && !json.Valid(file)
+}
+
+// Decrypt opens file, layer by layer.
+func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+	message, err := decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("base91: %w", err)
+	}
+	if len(message) < nonceSize+secretbox.Overhead {
+		return nil, fmt.Errorf("secretbox: the message is %d bytes long; nonce and tag alone are %d: it is cut off, or not Kubeform's", len(message), nonceSize+secretbox.Overhead)
+	}
+	packed, ok := secretbox.Open(nil, message[nonceSize:], (*[nonceSize]byte)(message), &m.key)
+	if !ok {
+		return nil, fmt.Errorf("%w: secretbox: authentication failed: the key is another one, or the text was changed or cut off", encryption.ErrNoKey)
+	}
+	plain, err := unzip(packed)
+	if err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	return plain, nil
+}
+
+func unzip(packed []byte) ([]byte, error) {
+	limit := min(expandConstant+expandFactor*int64(len(packed)), expandMaximum)
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, errors.New("what was decrypted is not compressed by gzip")
+	}
+	plain, err := io.ReadAll(io.LimitReader(reader, limit+1))
+	switch {
+	case err != nil:
+		return nil, errors.New("what was decrypted is damaged")
+	case int64(len(plain)) > limit:
+		return nil, fmt.Errorf("what was decrypted expands to more than %d bytes", limit)
+	}
+	return plain, nil
+}
+
+// Encrypt seals plain under a random nonce.
+func (m *Method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	var nonce [nonceSize]byte
+	if _, err := rand.Read(nonce[:]); err != nil {
+		return nil, err
+	}
+	return encode(secretbox.Seal(nonce[:], packed.Bytes(), &nonce, &m.key)), nil
+}

@@ -1,0 +1,159 @@
+package kubeform
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/crypto/nacl/secretbox"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+)
+
+func key(s string) map[string]cty.Value { return map[string]cty.Value{"key": cty.StringVal(s)} }
+
+// Kubeform's own code wrote these texts.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	for name, harmless := range map[string][]encryptiontest.Harmless{
+		"kubeform_module":         nil,
+		"kubeform_module_wrapped": {{Why: "the line end at the end is missing, and white space is skipped", Count: 1, Is: func(d encryptiontest.Damaged) bool { return d.Cut }}},
+		"kubeform_module_zoo":     nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := vectors.Get(t, name)
+			encryptiontest.FileMethod{
+				Block: Block(),
+				Attrs: key(" " + v.SecretKey + "\n"),
+				Other: key(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0x77}, 32))),
+				Bad: []map[string]cty.Value{
+					{},
+					key(""),
+					key(vectors.Get(t, "err_kubeform_short_key").SecretKey),
+					key(v.SecretKey[:43]),
+					key(strings.Repeat("-", 43) + "="),
+					key(v.SecretKey + v.SecretKey),
+				},
+				File: v.State(t), Plain: v.Plain(t),
+				Harmless: harmless,
+				Secrets:  []string{v.SecretKey, v.SecretKey[:43]},
+			}.Run(t)
+		})
+	}
+}
+
+func newMethod(tb testing.TB, secretKey string) *Method {
+	tb.Helper()
+	block := Block()
+	values, err := config.NewEntry("method.kubeform.m", block.Table, key(secretKey)).Decode(block.Table, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	method, err := block.Build(values)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return method.(*Method)
+}
+
+// seal does the two outer layers, around anything.
+func (m *Method) seal(content []byte) []byte {
+	var nonce [nonceSize]byte
+	return encode(secretbox.Seal(nonce[:], content, &nonce, &m.key))
+}
+
+func compressed(t *testing.T, chunk []byte, times int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range times {
+		if _, err := w.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// The error names the layer, and only a wrong key lets a fallback try.
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	v := vectors.Get(t, "kubeform_module")
+	method := newMethod(t, v.SecretKey)
+	state := v.Plain(t)
+	packed := compressed(t, state, 1)
+	changed := bytes.Clone(packed)
+	changed[len(changed)-5] ^= 1 // of the checksum
+	for name, c := range map[string]struct {
+		file  []byte
+		want  string // "" when it opens
+		noKey bool
+	}{
+		"all is well":         {method.seal(packed), "", false},
+		"empty":               {nil, "secretbox: the message is 0 bytes long", false},
+		"too short":           {encode(make([]byte, 39)), "secretbox: the message is 39 bytes long", false},
+		"just long enough":    {encode(make([]byte, 40)), "secretbox: authentication failed", true},
+		"the real truncated":  {vectors.Get(t, "err_kubeform_truncated").State(t), "cut off", false},
+		"a foreign character": {append(v.State(t), '-'), "base91: the character at byte 391 is not one of base91", false},
+		"hidden in the text":  {append([]byte("\x00"), v.State(t)...), "base91: the character at byte 0", false},
+		"another key":         {newMethod(t, vectors.Get(t, "err_kubeform_wrong_key").SecretKey).seal(packed), "secretbox: authentication failed", true},
+		"no gzip":             {method.seal(state), "gzip: what was decrypted is not compressed", false},
+		"half of it":          {method.seal(packed[:len(packed)/2]), "gzip: what was decrypted is damaged", false},
+		"wrong checksum":      {method.seal(changed), "gzip: what was decrypted is damaged", false},
+		"more after the end":  {method.seal(append(packed[:len(packed):len(packed)], "more"...)), "gzip: what was decrypted is damaged", false},
+		"nothing inside":      {method.seal(nil), "gzip: what was decrypted is not compressed", false},
+		"a gzip bomb":         {method.seal(compressed(t, make([]byte, 1<<20), 100)), "gzip: what was decrypted expands to more than", false},
+		"bombs in bombs":      {method.seal(bytes.Repeat(compressed(t, make([]byte, 1<<20), 10), 10)), "gzip: what was decrypted expands to more than", false},
+	} {
+		plain, err := method.Decrypt(t.Context(), nil, c.file)
+		switch {
+		case c.want == "" && (err != nil || !bytes.Equal(plain, state)):
+			t.Errorf("%s: got %q, %v", name, plain, err)
+		case c.want != "" && (err == nil || plain != nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, encryption.ErrNoKey) != c.noKey):
+			t.Errorf("%s: got %.100q, %v", name, plain, err)
+		}
+	}
+}
+
+func TestRecognizes(t *testing.T) {
+	t.Parallel()
+	method := newMethod(t, vectors.Get(t, "kubeform_module").SecretKey)
+	for file, want := range map[string]bool{
+		"fPNKd": true, " f\r\nP\tN\n": true, "{a}": true, // the alphabet has braces and quotes
+		"": false, " \n": false, `{"version":4}`: false, `"text"`: false, "12": false, "f-": false, "f\x00": false, "é": false,
+		"age-encryption.org/v1\n": false, "-----BEGIN AGE ENCRYPTED FILE-----\n": false,
+	} {
+		if method.RecognizesFile([]byte(file)) != want {
+			t.Errorf("%q: want %t", file, want)
+		}
+	}
+}
+
+func FuzzDecrypt(f *testing.F) {
+	v := vectors.Get(f, "kubeform_module")
+	method := newMethod(f, v.SecretKey)
+	plain := v.Plain(f)
+	f.Add(v.State(f))
+	f.Add(method.seal(nil))
+	f.Add(method.seal([]byte("\x1f\x8b")))
+	f.Add(encode(make([]byte, 40)))
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		if opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file)); err == nil && !bytes.Equal(opened, plain) {
+			t.Errorf("%q opened to %q", file, opened)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package sops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	filippoage "filippo.io/age"
+	"filippo.io/age/agessh"
+	"github.com/getsops/sops/v3/age"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+)
+
+const maxKeyFile = 1 << 20 // bytes
+
+// ageKeys finds age identities: those of the method, and those that sops finds
+// by itself, as described in https://getsops.io/docs/#encrypting-using-age.
+type ageKeys struct {
+	texts []string
+	files []string
+
+	command []string         // prints identities; empty for none
+	env     config.LookupEnv // nil: nothing beside the above
+}
+
+func newAgeKeys(v config.Values) (ageKeys, error) {
+	a := ageKeys{texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"), command: v.Strings("age_identity_command"), env: v.Environment()}
+	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
+		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
+	}
+	return a, nil
+}
+
+// open opens a data key with the identities that there are. Files are read
+// each time, so that what was not there may come.
+func (a ageKeys) open(ctx context.Context, recipient, sealed string) ([]byte, error) {
+	found, problems := a.identities()
+	if len(a.command) > 0 {
+		ids, err := a.run(ctx, recipient)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		found = append(found, ids...)
+	}
+	if len(found) == 0 {
+		if len(problems) > 0 {
+			return nil, errors.Join(problems...)
+		}
+		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", encryption.ErrNoKey, a.hint())
+	}
+	k := age.MasterKey{EncryptedKey: sealed}
+	age.ParsedIdentities(found).ApplyToMasterKey(&k) // with none, it would look for some in the environment
+	dataKey, err := k.Decrypt()
+	if _, other := errors.AsType[*filippoage.NoIdentityMatchError](err); other {
+		if len(problems) > 0 {
+			return nil, errors.Join(problems...)
+		}
+		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", encryption.ErrNoKey, len(found), a.hint())
+	}
+	if err != nil {
+		return nil, errors.New("the data key in the file is damaged: age cannot read it")
+	}
+	return dataKey, nil
+}
+
+// hint says what sops would have done in addition.
+func (a ageKeys) hint() string {
+	for _, name := range []string{age.SopsAgeKeyCmdEnv, age.SopsAgeSshPrivateKeyCmdEnv} {
+		if _, set := a.env.Get(name); set {
+			return "; the command in " + name + " is not run, because only the environment names it: set age_identity_command"
+		}
+	}
+	return ""
+}
+
+// run has the user's program print identities. The recipient is told as sops
+// tells it.
+func (a ageKeys) run(ctx context.Context, recipient string) ([]filippoage.Identity, error) {
+	stdout, _, err := program{a.env != nil}.run(ctx, nil, maxKeyFile, []string{age.SopsAgeRecipientEnv + "=" + strings.ReplaceAll(recipient, "\x00", "")}, a.command[0], a.command[1:]...)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
+	case err != nil || stdout.Len() > maxKeyFile:
+		// What it said may be a key.
+		return nil, errors.New("age_identity_command: the program failed, or printed too much")
+	}
+	ids, err := parseAge(stdout.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("age_identity_command: what the program printed %w", err)
+	}
+	return ids, nil
+}
+
+// identities returns what there is, and what is wrong with the rest. The texts
+// of errors hold nothing of what was read.
+func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
+	for i, text := range a.texts {
+		ids, err := parseAge([]byte(text))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("age_identities: element %d %w", i+1, err))
+		}
+		found = append(found, ids...)
+	}
+	files := a.files
+	if name, set := a.env.Get(age.SopsAgeSshPrivateKeyFileEnv); set {
+		files = append(files[:len(files):len(files)], name)
+	}
+	for _, name := range files {
+		ids, err := readAge(name)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("age_identity_files: %w", err))
+		}
+		found = append(found, ids...)
+	}
+	for _, name := range a.usual() {
+		ids, _ := readAge(name) // nobody said that it is there, or for this
+		found = append(found, ids...)
+	}
+	return found, problems
+}
+
+// usual returns where sops looks without being told.
+func (a ageKeys) usual() []string {
+	var out []string
+	home, _ := a.env.Get("HOME", "USERPROFILE")
+	if folder := configFolder(a.env, home); folder != "" {
+		out = append(out, filepath.Join(folder, filepath.FromSlash(age.SopsAgeKeyUserConfigPath)))
+	}
+	if home != "" {
+		out = append(out, filepath.Join(home, ".ssh", "id_ed25519"), filepath.Join(home, ".ssh", "id_rsa"))
+	}
+	return out
+}
+
+func configFolder(env config.LookupEnv, home string) string {
+	if folder, set := env.Get("XDG_CONFIG_HOME"); set && runtime.GOOS != "windows" {
+		return folder
+	}
+	switch folder, _ := env.Get("APPDATA"); {
+	case runtime.GOOS == "windows":
+		return folder
+	case home == "":
+		return ""
+	case runtime.GOOS == "darwin":
+		return filepath.Join(home, "Library", "Application Support")
+	}
+	return filepath.Join(home, ".config")
+}
+
+func readAge(name string) ([]filippoage.Identity, error) {
+	content, err := keyfile.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := parseAge(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", quote(name), err)
+	}
+	return ids, nil
+}
+
+// parseAge reads age identities, as in a key file or with spaces in between,
+// or an SSH private key. Its errors continue a sentence.
+func parseAge(content []byte) ([]filippoage.Identity, error) {
+	text := strings.TrimSpace(string(content))
+	switch {
+	case strings.HasPrefix(text, "age-encryption.org/"), strings.HasPrefix(text, "-----BEGIN AGE"):
+		return nil, errors.New("is protected by a passphrase, for which nobody can be asked here")
+	case strings.HasPrefix(text, "-----BEGIN"):
+		id, err := agessh.ParseIdentity(content)
+		if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
+			return nil, errors.New("is protected by a passphrase, for which nobody can be asked here")
+		}
+		if err != nil {
+			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")
+		}
+		return []filippoage.Identity{id}, nil
+	}
+	var out []filippoage.Identity
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			if strings.HasPrefix(word, "AGE-PLUGIN-") {
+				return out, errors.New("is for a plugin of age, which is not supported here")
+			}
+			ids, err := filippoage.ParseIdentities(strings.NewReader(word))
+			if err != nil {
+				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-")
+			}
+			out = append(out, ids...)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("holds no age identity")
+	}
+	return out, nil
+}

@@ -1,0 +1,253 @@
+package sops
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/getsops/sops/v3/age"
+	"github.com/getsops/sops/v3/azkv"
+	"github.com/getsops/sops/v3/gcpkms"
+	"github.com/getsops/sops/v3/hcvault"
+	"github.com/getsops/sops/v3/keys"
+	"github.com/getsops/sops/v3/kms"
+	"github.com/getsops/sops/v3/pgp"
+	"github.com/getsops/sops/v3/shamir"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+// group is a key group: any of its keys gives its part of the data key.
+type group struct {
+	number int // from 1, as in the file
+	keys   []key
+}
+
+// key is one of the keys that a file names.
+type key struct {
+	name   string // for messages; escaped
+	effort int    // what it takes to ask for it; the cheapest are tried first
+	id     string // everything of the file that decides what it gives
+	open   func(context.Context) ([]byte, error)
+}
+
+// What it takes to ask for a key.
+const (
+	inMemory = iota
+	process
+	network
+)
+
+// groups decides what to do about each key of a file. What is not allowed is
+// known afterwards, before anything was asked.
+func (m *Method) groups(doc *document) []group {
+	var out []group
+	for i, from := range doc.tree.Metadata.KeyGroups {
+		g := group{number: i + 1}
+		for _, k := range from {
+			g.keys = append(g.keys, m.key(k))
+		}
+		slices.SortStableFunc(g.keys, func(a, b key) int { return a.effort - b.effort })
+		out = append(out, g)
+	}
+	slices.SortStableFunc(out, func(a, b group) int { return a.keys[0].effort - b.keys[0].effort })
+	return out
+}
+
+func (m *Method) key(from keys.MasterKey) key {
+	sealed := string(from.EncryptedDataKey())
+	k := key{id: fmt.Sprintf("%T %q", from, sealed)}
+	var refused error
+	switch from := from.(type) {
+	case *age.MasterKey:
+		k.name = "age recipient " + quote(from.Recipient)
+		if k.effort = inMemory; len(m.age.command) > 0 {
+			k.effort = process
+		}
+		k.id += fmt.Sprintf(" %q", from.Recipient)
+		k.open = func(ctx context.Context) ([]byte, error) { return m.age.open(ctx, from.Recipient, sealed) }
+	case *pgp.MasterKey:
+		k.name = "PGP key " + quote(from.Fingerprint)
+		if k.effort = inMemory; m.pgp.useGPG {
+			k.effort = process
+		}
+		k.open = func(ctx context.Context) ([]byte, error) { return m.pgp.open(ctx, sealed) }
+	case *kms.MasterKey:
+		k.name, k.effort = "AWS KMS key "+quote(from.Arn), network
+		k.id += fmt.Sprintf(" %q %q %q %q", from.Arn, from.Role, from.AwsProfile, pairs(from.EncryptionContext))
+		k.open, refused = m.services.aws(from)
+	case *gcpkms.MasterKey:
+		k.name, k.effort = "Google Cloud KMS key "+quote(from.ResourceID), network
+		k.id += fmt.Sprintf(" %q", from.ResourceID)
+		k.open, refused = m.services.gcp(from)
+	case *azkv.MasterKey:
+		k.name, k.effort = "Azure key "+quote(from.VaultURL+"/keys/"+from.Name), network
+		k.id += fmt.Sprintf(" %q %q %q", from.VaultURL, from.Name, from.Version)
+		k.open, refused = m.services.azure(from)
+	case *hcvault.MasterKey:
+		k.name, k.effort = "Vault key "+quote(from.VaultAddress+"/v1/"+from.EnginePath+"/keys/"+from.KeyName), network
+		k.id += fmt.Sprintf(" %q %q %q", from.VaultAddress, from.EnginePath, from.KeyName)
+		k.open, refused = m.services.vault(from)
+	default:
+		k.name = "a key of another kind"
+		refused = fmt.Errorf("%w: it is of a key service that is not supported", encryption.ErrNoKey)
+	}
+	if refused != nil {
+		k.effort = inMemory
+		k.open = func(context.Context) ([]byte, error) { return nil, refused }
+	}
+	return k
+}
+
+// identity is equal for files that have the same data key for the same reasons.
+func identity(groups []group, threshold int) string {
+	h := sha256.New()
+	fmt.Fprintln(h, threshold)
+	for _, g := range groups {
+		fmt.Fprintln(h, g.number, len(g.keys))
+		for _, k := range g.keys {
+			fmt.Fprintln(h, k.id)
+		}
+	}
+	return string(h.Sum(nil))
+}
+
+// open asks for keys until there are enough parts of the data key.
+func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
+	var parts [][]byte
+	failed := &groupsError{needed: threshold, all: len(groups)}
+	for _, g := range groups {
+		if len(parts) == threshold {
+			break
+		}
+		part, err := g.open(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			failed.groups = append(failed.groups, err)
+			continue
+		}
+		parts = append(parts, part)
+	}
+	if failed.opened = len(parts); len(parts) < threshold {
+		slices.SortFunc(failed.groups, func(a, b *groupError) int { return a.number - b.number })
+		return nil, failed
+	}
+	dataKey := parts[0]
+	if len(groups) > 1 {
+		var err error
+		if dataKey, err = shamir.Combine(parts); err != nil {
+			return nil, errors.New("the parts of the data key do not belong together: somebody changed the file")
+		}
+	}
+	if len(dataKey) != keyLength {
+		return nil, fmt.Errorf("what the keys of the file give has %d bytes; a data key of sops has %d", len(dataKey), keyLength)
+	}
+	return dataKey, nil
+}
+
+// open returns the part of the first key that gives it.
+func (g group) open(ctx context.Context) ([]byte, *groupError) {
+	failed := &groupError{number: g.number}
+	for _, k := range g.keys {
+		part, err := k.open(ctx)
+		if err == nil {
+			return part, nil
+		}
+		failed.keys = append(failed.keys, keyError{k.name, err})
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, failed
+}
+
+// groupsError says which key groups gave nothing, and why. It is ErrNoKey when
+// that is the reason for every key in them: where one timed out, the file might
+// well be readable.
+type groupsError struct {
+	needed, opened, all int
+	groups              []*groupError
+}
+
+type groupError struct {
+	number int
+	keys   []keyError
+}
+
+type keyError struct {
+	name string
+	err  error
+}
+
+const maxShown = 20 // keys in an error
+
+func (e *groupsError) Error() string {
+	var b strings.Builder
+	if e.noKey() {
+		b.WriteString(encryption.ErrNoKey.Error() + ": ")
+	}
+	if e.all == 1 {
+		b.WriteString("none of the file's keys can be used")
+	} else {
+		fmt.Fprintf(&b, "of %d key groups, %d can be opened and %d must be", e.all, e.opened, e.needed)
+	}
+	shown, all := 0, 0
+	for _, g := range e.groups {
+		for _, k := range g.keys {
+			if all++; shown == maxShown {
+				continue
+			}
+			shown++
+			where := ""
+			if e.all > 1 {
+				where = fmt.Sprintf("key group %d, ", g.number)
+			}
+			reason := strings.TrimPrefix(k.err.Error(), encryption.ErrNoKey.Error()+": ")
+			fmt.Fprintf(&b, "\n    - %s%s: %s", where, k.name, reason)
+		}
+	}
+	if all > shown {
+		fmt.Fprintf(&b, "\n    - and %d more", all-shown)
+	}
+	return b.String()
+}
+
+func (e *groupsError) noKey() bool { return len(e.final()) == 0 }
+
+func (e *groupsError) final() []error {
+	var out []error
+	for _, g := range e.groups {
+		for _, k := range g.keys {
+			if !errors.Is(k.err, encryption.ErrNoKey) {
+				out = append(out, k.err)
+			}
+		}
+	}
+	return out
+}
+
+// Unwrap returns the reasons that are final, or ErrNoKey when there is none.
+func (e *groupsError) Unwrap() []error {
+	if final := e.final(); len(final) > 0 {
+		return final
+	}
+	return []error{encryption.ErrNoKey}
+}
+
+func pairs(context map[string]*string) map[string]string {
+	if len(context) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for name, value := range context {
+		if value != nil {
+			out[name] = *value
+		}
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package sops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const maxPart = 1024 // bytes of a data key or a part of it
+
+// pgpKeys opens what is encrypted for PGP keys: with the keys of the method in
+// this process, or with the user's gpg. The library would read keyrings of old
+// versions, prompt on a terminal, and give gpg all of our environment.
+type pgpKeys struct {
+	armoured   []string
+	passphrase []byte
+	useGPG     bool
+	gpg        string
+
+	environment bool // gpg gets the environment, without our secrets
+}
+
+func newPGPKeys(v config.Values) (pgpKeys, error) {
+	p := pgpKeys{
+		armoured: v.Strings("pgp_private_keys"), passphrase: []byte(v.String("pgp_passphrase")),
+		useGPG: v.ReadsEnvironment(), gpg: v.String("gpg_command"), environment: v.ReadsEnvironment(),
+	}
+	if v.Has("use_gpg") {
+		p.useGPG = v.Bool("use_gpg")
+	}
+	if p.gpg == "" {
+		return p, v.Errorf("gpg_command", "the name or the path of a program is required")
+	}
+	return p, nil
+}
+
+func (p pgpKeys) open(ctx context.Context, sealed string) ([]byte, error) {
+	if len(p.armoured) == 0 && !p.useGPG {
+		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", encryption.ErrNoKey)
+	}
+	var own error
+	if len(p.armoured) > 0 {
+		dataKey, err := p.openHere(sealed)
+		if err == nil {
+			return dataKey, nil
+		}
+		own = err
+	}
+	if !p.useGPG {
+		return nil, own
+	}
+	dataKey, err := p.askGPG(ctx, sealed)
+	if err == nil {
+		return dataKey, nil
+	}
+	switch {
+	case own == nil, ctx.Err() != nil:
+		return nil, err
+	case errors.Is(own, encryption.ErrNoKey):
+		return nil, fmt.Errorf("%w; pgp_private_keys: %s", err, strings.TrimPrefix(own.Error(), encryption.ErrNoKey.Error()+": "))
+	}
+	return nil, own
+}
+
+// openHere opens sealed with the method's own keys. The reasons of the library
+// are left out: some repeat what was read.
+func (p pgpKeys) openHere(sealed string) ([]byte, error) {
+	var ring openpgp.EntityList
+	for i, text := range p.armoured {
+		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("pgp_private_keys: element %d is not an armoured PGP key", i+1)
+		}
+		for _, e := range entities {
+			if e.PrivateKey == nil {
+				return nil, fmt.Errorf("pgp_private_keys: element %d is a public key, and a private one is required", i+1)
+			}
+			if err := e.DecryptPrivateKeys(p.passphrase); err != nil {
+				return nil, fmt.Errorf("pgp_private_keys: element %d cannot be unlocked; check pgp_passphrase", i+1)
+			}
+		}
+		ring = append(ring, entities...)
+	}
+	block, err := armor.Decode(strings.NewReader(sealed))
+	if err != nil {
+		return nil, errors.New("the data key in the file is damaged: it is not an armoured PGP message")
+	}
+	limit := int64(maxPart)
+	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
+	// Without a key that opened it, it was anybody's.
+	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
+		return nil, fmt.Errorf("%w: none of pgp_private_keys fits", encryption.ErrNoKey)
+	}
+	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
+	if err != nil || len(dataKey) > maxPart {
+		return nil, errors.New("the data key in the file is damaged: its PGP message cannot be read to its end")
+	}
+	return dataKey, nil
+}
+
+// askGPG has gpg open sealed. What it says goes by its status lines:
+// https://github.com/gpg/gnupg/blob/master/doc/DETAILS
+func (p pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
+	stdout, stderr, err := program{p.environment}.run(ctx, strings.NewReader(sealed), maxPart, nil, p.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", encryption.ErrNoKey, quote(p.gpg))
+	case stderr.has("\n[GNUPG:] DECRYPTION_OKAY") && err == nil:
+		if n := stdout.Len(); n == 0 || n > maxPart {
+			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
+		}
+		return stdout.Bytes(), nil
+	case stderr.has("[GNUPG:] NO_SECKEY"):
+		return nil, fmt.Errorf("%w: the user's gpg does not have the private key", encryption.ErrNoKey)
+	}
+	exit, ran := errors.AsType[*exec.ExitError](err)
+	switch {
+	case !ran && err != nil:
+		return nil, fmt.Errorf("%w: the program %s cannot be started", encryption.ErrNoKey, quote(p.gpg))
+	case ran && exit.ExitCode() < 0:
+		return nil, errors.New("gpg was ended from outside")
+	}
+	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(stderr.said()))
+}

@@ -1,0 +1,271 @@
+package sops
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/getsops/sops/v3/azkv"
+	"github.com/getsops/sops/v3/gcpkms"
+	"github.com/getsops/sops/v3/hcvault"
+	"github.com/getsops/sops/v3/kms"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+)
+
+// services asks key services, as far as they are allowed. Each of its methods
+// named after a service either refuses a key, or returns how to ask for it;
+// until that is called, nothing has been contacted.
+type services struct {
+	address string // of the method, for errors
+	blocks  []encryption.Block[encryption.KeyProvider]
+	env     config.LookupEnv // nil: the clouds are not asked
+
+	vaultAddresses           []string // normalized; see origin
+	vaultToken, vaultSpace   string
+	awsKeys, roles, profiles []string
+	gcpKeys                  []string
+	azureVaults              []string // normalized
+	useMSI                   bool
+	anyAWS, anyGCP, anyAzure bool // no list was given
+}
+
+func newServices(v config.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
+	s := services{
+		address: v.Address, blocks: blocks, env: v.Environment(),
+		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"),
+		awsKeys: v.Strings("allowed_aws_keys"), roles: v.Strings("allowed_aws_roles"), profiles: v.Strings("allowed_aws_profiles"),
+		gcpKeys: v.Strings("allowed_gcp_keys"),
+		useMSI:  v.Bool("azure_use_msi"),
+		anyAWS:  !v.Has("allowed_aws_keys"), anyGCP: !v.Has("allowed_gcp_keys"), anyAzure: !v.Has("allowed_azure_vaults"),
+	}
+	for _, address := range v.Strings("allowed_vault_addresses") {
+		o, ok := origin(address)
+		if !ok {
+			return s, v.Errorf("allowed_vault_addresses", "URLs without a path are required, such as https://vault.example.com:8200")
+		}
+		s.vaultAddresses = append(s.vaultAddresses, o)
+	}
+	for _, address := range v.Strings("allowed_azure_vaults") {
+		o, ok := origin(address)
+		if !ok || !strings.HasPrefix(o, "https:") {
+			return s, v.Errorf("allowed_azure_vaults", "https URLs without a path are required, such as https://example.vault.azure.net")
+		}
+		s.azureVaults = append(s.azureVaults, o)
+	}
+	return s, nil
+}
+
+// origin is a URL of nothing but scheme, host and port, in the one way to write
+// it.
+func origin(address string) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil || len(address) > maxName || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		strings.Trim(u.EscapedPath(), "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+		return "", false
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port), true
+}
+
+type opener = func(context.Context) ([]byte, error)
+
+// A name of a key or an engine becomes part of the path of a request. Dots
+// alone would lead it elsewhere: to sys/seal, say.
+var (
+	engineName = regexp.MustCompile(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*(/[0-9A-Za-z_-][0-9A-Za-z_.-]*)*$`)
+	transitKey = regexp.MustCompile(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
+)
+
+func (s services) vault(k *hcvault.MasterKey) (opener, error) {
+	address, ok := origin(k.VaultAddress)
+	switch {
+	case !ok:
+		return nil, errors.New("the file does not name the address of a Vault server")
+	case !slices.Contains(s.vaultAddresses, address):
+		return nil, errors.New("the file names a server that is not allowed; if it is yours, add its address to allowed_vault_addresses (or set VAULT_ADDR)")
+	case !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName):
+		return nil, errors.New("the file names a transit engine or a key in a way that is not possible")
+	}
+	attrs := map[string]cty.Value{
+		"address":             cty.StringVal(address),
+		"transit_engine_path": cty.StringVal(strings.Trim(k.EnginePath, "/")),
+		"key_name":            cty.StringVal(k.KeyName),
+	}
+	set(attrs, "token", s.vaultToken)
+	set(attrs, "namespace", s.vaultSpace)
+	ask, err := s.ask("openbao", attrs, map[string]any{"ciphertext": []byte(k.EncryptedKey)})
+	if err != nil || s.vaultToken != "" {
+		return ask, err
+	}
+	return func(ctx context.Context) ([]byte, error) {
+		token := s.savedToken()
+		set(attrs, "token", token)
+		part, err := ask(ctx)
+		if errors.Is(err, encryption.ErrNoKey) && token == "" { // an agent may not want one
+			return nil, fmt.Errorf("%w: there is no token, and the server wants one; set vault_token or VAULT_TOKEN", encryption.ErrNoKey)
+		}
+		return part, err
+	}, nil
+}
+
+// savedToken is what "vault login" left behind.
+func (s services) savedToken() string {
+	home, ok := s.env.Get("HOME", "USERPROFILE")
+	if !ok {
+		return ""
+	}
+	token, err := keyfile.Read(filepath.Join(home, ".vault-token"))
+	if err != nil {
+		return "" // then the server asks for one
+	}
+	return strings.TrimSpace(string(token))
+}
+
+// set sets an attribute that has a value.
+func set(attrs map[string]cty.Value, name, value string) {
+	if value != "" {
+		attrs[name] = cty.StringVal(value)
+	}
+}
+
+// A region ends up in a host name. How ARNs of keys and aliases look:
+// https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html
+var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-9]+:(?:key|alias)/[0-9A-Za-z/_-]+$`)
+
+func (s services) aws(k *kms.MasterKey) (opener, error) {
+	arn := awsKey.FindStringSubmatch(k.Arn)
+	switch {
+	case arn == nil:
+		return nil, errors.New("the file does not name an AWS KMS key by an ARN")
+	case !s.anyAWS && !slices.Contains(s.awsKeys, k.Arn):
+		return nil, errors.New("the file names a key that is not allowed; if it is yours, add its ARN to allowed_aws_keys")
+	case k.Role != "" && !slices.Contains(s.roles, k.Role):
+		return nil, fmt.Errorf("the file names a role to assume that is not allowed, %s; if it is yours, add its ARN to allowed_aws_roles", quote(k.Role))
+	case k.AwsProfile != "" && !slices.Contains(s.profiles, k.AwsProfile):
+		return nil, fmt.Errorf("the file names a profile that is not allowed, %s; if it is yours, add it to allowed_aws_profiles", quote(k.AwsProfile))
+	}
+	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
+	if err != nil {
+		return nil, errNotBase64
+	}
+	attrs := map[string]cty.Value{
+		"kms_key_id": cty.StringVal(k.Arn),
+		"key_spec":   cty.StringVal("AES_256"),
+		"region":     cty.StringVal(arn[1]),
+	}
+	set(attrs, "profile", k.AwsProfile)
+	if k.Role != "" {
+		attrs["assume_role"] = cty.ObjectVal(map[string]cty.Value{"role_arn": cty.StringVal(k.Role), "session_name": cty.StringVal("sops")})
+	}
+	return s.cloud("aws_kms", attrs, map[string]any{"ciphertext_blob": wrapped, "encryption_context": pairs(k.EncryptionContext)})
+}
+
+var errNotBase64 = errors.New("the data key in the file is damaged: it is not base64")
+
+var gcpKey = regexp.MustCompile(`^projects/[0-9A-Za-z.:_-]+/locations/[0-9a-z-]+/keyRings/[0-9A-Za-z_-]+/cryptoKeys/[0-9A-Za-z_-]+$`)
+
+func (s services) gcp(k *gcpkms.MasterKey) (opener, error) {
+	switch {
+	case !gcpKey.MatchString(k.ResourceID):
+		return nil, errors.New("the file does not name a Google Cloud KMS key by its resource name")
+	case !s.anyGCP && !slices.Contains(s.gcpKeys, k.ResourceID):
+		return nil, errors.New("the file names a key that is not allowed; if it is yours, add its resource name to allowed_gcp_keys")
+	}
+	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
+	if err != nil {
+		return nil, errNotBase64
+	}
+	return s.cloud("gcp_kms", map[string]cty.Value{
+		"kms_encryption_key": cty.StringVal(k.ResourceID),
+		"key_length":         cty.NumberIntVal(keyLength),
+	}, map[string]any{"ciphertext": wrapped})
+}
+
+// Microsoft's own domains for vaults and managed HSMs:
+// https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
+var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault\.azure\.net|vault\.azure\.cn|vault\.usgovcloudapi\.net|managedhsm\.azure\.net|managedhsm\.azure\.cn|managedhsm\.usgovcloudapi\.net):443$`)
+
+func (s services) azure(k *azkv.MasterKey) (opener, error) {
+	address, ok := origin(k.VaultURL)
+	switch {
+	case !ok:
+		return nil, errors.New("the file does not name the URL of an Azure vault")
+	case s.anyAzure && !azureVault.MatchString(address), !s.anyAzure && !slices.Contains(s.azureVaults, address):
+		return nil, errors.New("the file names a vault that is not allowed; if it is yours, add its URL to allowed_azure_vaults")
+	}
+	wrapped, err := base64.RawURLEncoding.DecodeString(k.EncryptedKey)
+	if err != nil {
+		return nil, errNotBase64
+	}
+	attrs := map[string]cty.Value{
+		"vault_uri":      cty.StringVal(strings.TrimSuffix(address, ":443")),
+		"vault_key_name": cty.StringVal(k.Name),
+		"key_length":     cty.NumberIntVal(keyLength),
+		"use_msi":        cty.BoolVal(s.useMSI),
+	}
+	// sops has the variables of Azure's SDK, and OpenTofu others.
+	for attr, name := range map[string]string{
+		"tenant_id": "AZURE_TENANT_ID", "client_id": "AZURE_CLIENT_ID", "client_secret": "AZURE_CLIENT_SECRET",
+		"client_certificate_path": "AZURE_CLIENT_CERTIFICATE_PATH", "client_certificate_password": "AZURE_CLIENT_CERTIFICATE_PASSWORD",
+	} {
+		value, _ := s.env.Get(name)
+		set(attrs, attr, value)
+	}
+	if _, federated := s.env.Get("AZURE_FEDERATED_TOKEN_FILE"); federated {
+		attrs["use_aks_workload_identity"] = cty.True
+	}
+	switch host := strings.TrimSuffix(address, ":443"); {
+	case strings.HasSuffix(host, ".azure.cn"):
+		attrs["environment"] = cty.StringVal("china")
+	case strings.HasSuffix(host, ".usgovcloudapi.net"):
+		attrs["environment"] = cty.StringVal("usgovernment")
+	}
+	return s.cloud("azure_vault", attrs, map[string]any{"ciphertext": wrapped, "key_version": k.Version, "algo": "RSA-OAEP-256"})
+}
+
+// cloud asks as whoever the environment says.
+func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
+	if s.env == nil {
+		return nil, fmt.Errorf("%w: this key service is asked with the identity that the environment gives, and the environment must not be used", encryption.ErrNoKey)
+	}
+	return s.ask(kind, attrs, stored)
+}
+
+// ask returns how to ask a key service through the key provider of its kind.
+func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
+	i := slices.IndexFunc(s.blocks, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: this program does not ask this key service", encryption.ErrNoKey)
+	}
+	document, err := json.Marshal(stored)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) ([]byte, error) {
+		block := s.blocks[i]
+		values, err := config.NewEntry(s.address+" ("+kind+")", block.Table, attrs).Decode(block.Table, s.env)
+		if err != nil {
+			return nil, err
+		}
+		provider, err := block.Build(values)
+		if err != nil {
+			return nil, err
+		}
+		return provider.Key(ctx, nil, document)
+	}, nil
+}

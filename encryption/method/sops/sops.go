@@ -1,0 +1,108 @@
+// Package sops reads whole files that were encrypted by sops.
+//
+// The format, the key groups and the MAC are those of github.com/getsops/sops,
+// whose library reads them here: https://getsops.io/docs/. What that library
+// does with the keys that a file names is replaced, for two reasons. It asks
+// whatever server, role and profile the file names, and it takes its settings
+// and secrets from the environment of the process. Here each key of the file
+// is first held against what the method allows, and key services are asked by
+// the key providers of this module.
+package sops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"regexp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+)
+
+// Block returns the sops method. Services are the key providers that ask the
+// key services of a file for it, found by their names: aws_kms, gcp_kms,
+// azure_vault and openbao. Keys of a service that is not among them are not
+// asked for.
+func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{
+		Table: table(),
+		Build: func(v config.Values) (encryption.Method, error) { return build(v, services) },
+	}
+}
+
+// Method opens files of sops. It does not seal.
+type Method struct {
+	age      ageKeys
+	pgp      pgpKeys
+	services services
+	partial  bool // unencrypted values are allowed
+
+	dataKeys memo.Memo[string, []byte] // :: see document.identity → data key
+}
+
+var (
+	_ encryption.Method     = (*Method)(nil)
+	_ encryption.FileMethod = (*Method)(nil)
+)
+
+func build(v config.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
+	m := &Method{partial: v.Bool("allow_unencrypted_values")}
+	var err error
+	if m.age, err = newAgeKeys(v); err != nil {
+		return nil, err
+	}
+	if m.pgp, err = newPGPKeys(v); err != nil {
+		return nil, err
+	}
+	if m.services, err = newServices(v, blocks); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+var yamlMark = regexp.MustCompile(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
+
+// RecognizesFile reports whether file is a JSON object, or looks like a YAML
+// mapping, with the metadata of sops in it.
+func (m *Method) RecognizesFile(file []byte) bool {
+	switch {
+	case !bytes.Contains(file, []byte("sops")):
+		return false
+	case isJSON(file):
+		var top struct {
+			Sops struct {
+				MAC          *string `json:"mac"`
+				LastModified *string `json:"lastmodified"`
+			} `json:"sops"`
+		}
+		err := json.Unmarshal(file, &top)
+		return (err == nil || json.Valid(file)) && (top.Sops.MAC != nil || top.Sops.LastModified != nil)
+	}
+	return len(file) <= maxYAML && yamlMark.Match(file) && bytes.Contains(file, []byte("lastmodified"))
+}
+
+func isJSON(file []byte) bool {
+	file = bytes.TrimLeft(file, " \t\r\n")
+	return len(file) > 0 && file[0] == '{'
+}
+
+// Decrypt opens a file: what it is, its data key, its values, its MAC. A YAML
+// file becomes JSON.
+func (m *Method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+	doc, err := load(file, m.partial)
+	if err != nil {
+		return nil, err
+	}
+	groups := m.groups(doc)
+	dataKey, err := m.dataKeys.Do(ctx, identity(groups, doc.threshold), func(ctx context.Context) ([]byte, error) {
+		return open(ctx, groups, doc.threshold)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.decrypt(ctx, dataKey); err != nil {
+		return nil, err
+	}
+	return doc.emit()
+}

@@ -1,0 +1,270 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/getsops/sops/v3"
+	"go.yaml.in/yaml/v3"
+)
+
+// JSON and YAML become the library's tree, and the tree becomes JSON. The
+// library has packages for that, which are not used here: they follow any
+// depth and every alias, accept names that occur twice, write in quadratic
+// time, and link in clients of Google's storage and of S3, which would double
+// the time that the provider takes to start.
+
+// Limits for what a file may hold.
+const (
+	maxYAML   = 16 << 20 // bytes; parsing takes a multiple of it
+	maxDepth  = 1000     // of objects and lists within each other
+	maxValues = 4 << 20  // of all kinds; an encrypted one takes 100 bytes or so
+)
+
+// reader counts what it has read.
+type reader struct {
+	json   *json.Decoder
+	values int
+	path   []string // names down to where it is
+}
+
+// read parses a file.
+func read(file []byte) (sops.TreeBranch, error) {
+	value, err := (&reader{}).file(file)
+	if err != nil {
+		return nil, err
+	}
+	branch, ok := value.(sops.TreeBranch)
+	if !ok {
+		return nil, errors.New("the file is damaged: it is not an object")
+	}
+	return branch, nil
+}
+
+func (r *reader) file(file []byte) (any, error) {
+	if !isJSON(file) {
+		return r.yaml(file)
+	}
+	r.json = json.NewDecoder(bytes.NewReader(file))
+	r.json.UseNumber()
+	value, err := r.next(0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.json.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is damaged: something follows its JSON")
+	}
+	return value, nil
+}
+
+// next reads the next value of JSON.
+func (r *reader) next(depth int) (any, error) {
+	token, err := r.json.Token()
+	if err != nil {
+		return nil, fmt.Errorf("the file is damaged: it is not JSON from byte %d on", r.json.InputOffset())
+	}
+	if err := r.count(depth); err != nil {
+		return nil, err
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '{' {
+			return r.object(depth)
+		}
+		return r.list(depth)
+	case json.Number:
+		// As the library does. What is in a state was a number of Go already
+		// when it was encrypted.
+		if n, err := t.Int64(); err == nil {
+			return int(n), nil
+		}
+		f, err := t.Float64()
+		if err != nil {
+			return nil, errors.New("the file holds a number that is too large")
+		}
+		return f, nil
+	}
+	return token, nil
+}
+
+func (r *reader) object(depth int) (any, error) {
+	branch, seen := sops.TreeBranch{}, map[string]bool{}
+	for r.json.More() {
+		token, err := r.json.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
+			return nil, fmt.Errorf("the file is damaged: it is not JSON from byte %d on", r.json.InputOffset())
+		}
+		item, err := r.item(name, seen, func() (any, error) { return r.next(depth + 1) })
+		if err != nil {
+			return nil, err
+		}
+		branch = append(branch, item)
+	}
+	return branch, r.end()
+}
+
+// item reads the value under a name. The MAC does not cover empty values, so
+// that anybody could add a second {"outputs": {}}, which readers would prefer.
+func (r *reader) item(name string, seen map[string]bool, value func() (any, error)) (sops.TreeItem, error) {
+	r.path = append(r.path, name)
+	if seen[name] {
+		return sops.TreeItem{}, fmt.Errorf("the file has %s twice: somebody changed the file", at(r.path))
+	}
+	seen[name] = true
+	v, err := value()
+	r.path = r.path[:len(r.path)-1]
+	return sops.TreeItem{Key: name, Value: v}, err
+}
+
+func (r *reader) list(depth int) (any, error) {
+	elements := []any{}
+	for r.json.More() {
+		v, err := r.next(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		elements = append(elements, v)
+	}
+	return elements, r.end()
+}
+
+// end reads what ends an object or a list.
+func (r *reader) end() error {
+	if _, err := r.json.Token(); err != nil {
+		return fmt.Errorf("the file is damaged: its JSON ends too early or is wrong at byte %d", r.json.InputOffset())
+	}
+	return nil
+}
+
+func (r *reader) count(depth int) error {
+	if r.values++; r.values > maxValues || depth > maxDepth {
+		return fmt.Errorf("the file is nested more than %d deep, or holds more than %d values", maxDepth, maxValues)
+	}
+	return nil
+}
+
+// yaml reads one document of YAML without comments, which have no part in the
+// MAC and no place in JSON, and without aliases, of which a few lines become
+// gigabytes.
+func (r *reader) yaml(file []byte) (any, error) {
+	if len(file) > maxYAML {
+		return nil, fmt.Errorf("the file has %d bytes; as YAML, at most %d are read", len(file), maxYAML)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(file))
+	var root yaml.Node
+	if err := decoder.Decode(&root); err != nil || len(root.Content) != 1 {
+		return nil, errors.New("the file is damaged: it is not YAML")
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file holds more than one YAML document, or is damaged")
+	}
+	return r.node(root.Content[0], 0)
+}
+
+func (r *reader) node(n *yaml.Node, depth int) (any, error) {
+	if err := r.count(depth); err != nil {
+		return nil, err
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		branch, seen := sops.TreeBranch{}, map[string]bool{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			var key any
+			err := n.Content[i].Decode(&key)
+			name, ok := key.(string)
+			if err != nil || !ok || n.Content[i].Kind != yaml.ScalarNode {
+				return nil, fmt.Errorf("the file has a key at %s that is not a text", at(r.path))
+			}
+			item, err := r.item(name, seen, func() (any, error) { return r.node(n.Content[i+1], depth+1) })
+			if err != nil {
+				return nil, err
+			}
+			branch = append(branch, item)
+		}
+		return branch, nil
+	case yaml.SequenceNode:
+		elements := []any{}
+		for _, c := range n.Content {
+			v, err := r.node(c, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			elements = append(elements, v)
+		}
+		return elements, nil
+	case yaml.ScalarNode:
+		var value any
+		if err := n.Decode(&value); err != nil {
+			return nil, fmt.Errorf("the file has a value at %s that is not YAML", at(r.path))
+		}
+		return value, nil
+	}
+	return nil, errors.New("the file holds a YAML alias, which is not read here")
+}
+
+// emit writes the values as JSON, numbers as the library does.
+func (d *document) emit() ([]byte, error) {
+	branch := d.tree.Branches[0]
+	if d.binary {
+		if content, ok := branch[0].Value.(string); ok {
+			return []byte(content), nil
+		}
+	}
+	var out bytes.Buffer
+	if err := write(&out, branch); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func write(out *bytes.Buffer, value any) error {
+	separator := byte(0)
+	next := func() {
+		if separator != 0 {
+			out.WriteByte(separator)
+		}
+		separator = ','
+	}
+	switch v := value.(type) {
+	case sops.TreeBranch:
+		out.WriteByte('{')
+		for _, item := range v {
+			next()
+			if err := write(out, item.Key); err != nil {
+				return err
+			}
+			out.WriteByte(':')
+			if err := write(out, item.Value); err != nil {
+				return err
+			}
+		}
+		out.WriteByte('}')
+		return nil
+	case []any:
+		out.WriteByte('[')
+		for _, element := range v {
+			if _, comment := element.(sops.Comment); comment {
+				continue // in YAML, a list may hold encrypted comments
+			}
+			next()
+			if err := write(out, element); err != nil {
+				return err
+			}
+		}
+		out.WriteByte(']')
+		return nil
+	case nil, string, bool, int, float64, time.Time:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return errors.New("a number or a time in the file has no form in JSON")
+		}
+		out.Write(text)
+		return nil
+	}
+	return errors.New("the file holds a value of a type that JSON does not have")
+}

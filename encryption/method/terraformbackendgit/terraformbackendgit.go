@@ -1,0 +1,105 @@
+// Package terraformbackendgit opens the files of terraform-backend-git's legacy
+// AES mode. It does not seal any: the format is weak.
+//
+// The layout is that of terraform-backend-git's crypt/aes.go: a nonce of 12
+// bytes, the ciphertext of AES-256-GCM, a tag of 16 bytes. The key is the MD5
+// sum of the passphrase, written in 32 hexadecimal digits.
+// https://github.com/plumber-cd/terraform-backend-git
+package terraformbackendgit
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/md5" //nolint:gosec // the format has it
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const (
+	nonceSize = 12
+	tagSize   = 16
+)
+
+// Block returns the terraform_backend_git method.
+func Block() encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{
+		Table: config.Table{
+			Name: "terraform_backend_git",
+			Doc: "The legacy AES mode of [terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git), for files that were written " +
+				"with `TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE`. (Files of its sops mode are for the method `sops`.) It is read only, and each read warns, because " +
+				"the key is an unsalted MD5 sum of the passphrase. The format has no mark to recognize it by: every file of at least 28 bytes that is not text is " +
+				"taken for one, so among several methods for whole files put it last. Unlike terraform-backend-git, it never hands a file out that it cannot decrypt.",
+			Attrs: []config.Attr{
+				{
+					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Env: []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
+					Doc: "The passphrase, as it was given to terraform-backend-git. White space counts.",
+				},
+				config.ThenAttr(),
+			},
+		},
+		Build: build,
+	}
+}
+
+// Method opens files of the AES mode.
+type Method struct{ key []byte }
+
+var (
+	_ encryption.Method     = (*Method)(nil)
+	_ encryption.FileMethod = (*Method)(nil)
+	_ encryption.Warner     = (*Method)(nil)
+)
+
+func build(v config.Values) (encryption.Method, error) {
+	passphrase := v.String("passphrase")
+	if passphrase == "" {
+		return nil, v.Errorf("passphrase", "the passphrase is empty")
+	}
+	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format has it
+	return &Method{key: hex.AppendEncode(nil, sum[:])}, nil
+}
+
+// RecognizesFile reports whether file can be one of this mode. It looks like
+// random bytes, so all that can be told is that it is long enough and no text.
+func (m *Method) RecognizesFile(file []byte) bool {
+	return len(file) >= nonceSize+tagSize && !utf8.Valid(file)
+}
+
+// Decrypt opens file in place.
+func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+	if len(file) < nonceSize+tagSize {
+		return nil, fmt.Errorf("the file is %d bytes long; nonce and tag alone are %d: it is cut off, or of another format", len(file), nonceSize+tagSize)
+	}
+	if utf8.Valid(file) {
+		return nil, errors.New("the file is text, and no file of terraform-backend-git's AES mode")
+	}
+	block, err := aes.NewCipher(m.key)
+	if err != nil {
+		return nil, err
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	nonce, sealed := file[:nonceSize], file[nonceSize:]
+	plain, err := gcm.Open(sealed[:0], nonce, sealed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: authentication failed: the passphrase is another one, or the file was changed, or it is of another format", encryption.ErrNoKey)
+	}
+	return plain, nil
+}
+
+// Warning says how to leave this mode.
+func (m *Method) Warning() string {
+	return "The AES mode of terraform-backend-git derives its key from the passphrase by one unsalted MD5 sum, so whoever has the file can guess " +
+		"passphrases fast. Move the state to OpenTofu's encryption, or to the sops mode of terraform-backend-git " +
+		"(TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the guide \"Leaving terraform-backend-git's daemon\"."
+}

@@ -1,0 +1,293 @@
+package encryption_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// box is a method for whole files: a word, a key, and what is inside.
+type box struct{ key string }
+
+func (b box) RecognizesFile(file []byte) bool { return bytes.HasPrefix(file, []byte("BOX ")) }
+
+func (b box) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+	key, content, ok := bytes.Cut(bytes.TrimPrefix(file, []byte("BOX ")), []byte("\n"))
+	switch {
+	case !ok:
+		return nil, errors.New("the box is damaged")
+	case string(key) != b.key:
+		return nil, fmt.Errorf("%w: another box", encryption.ErrNoKey)
+	}
+	return content, nil
+}
+
+func (b box) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+	return fmt.Appendf(nil, "BOX %s\n%s", b.key, plain), nil
+}
+
+func (b box) Warning() string { return "Boxes of key " + b.key + " are old. Use bags." }
+
+func withBox() encryption.Registry {
+	r := builtin.Registry()
+	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+		Table: config.Table{Name: "box", Attrs: []config.Attr{{Name: "key", Type: cty.String, Required: true}, config.ThenAttr()}},
+		Build: func(v config.Values) (encryption.Method, error) { return box{v.String("key")}, nil },
+	})
+	return r
+}
+
+// Each method has its address in its key.
+const boxes = keys + `
+method "box" "outer" {
+	key  = "1"
+	then = method.aes_gcm.a
+}
+method "box" "other" {
+	key  = "1"
+	then = "method.aes_gcm.b"
+}
+method "box" "three" {
+	key  = "3"
+	then = method.box.outer
+}
+method "box" "plain" { key = "1" }
+method "box" "wrong" {
+	key  = "2"
+	then = method.aes_gcm.a
+}
+method "box" "to_u" {
+	key  = "1"
+	then = method.unencrypted.u
+}
+method "box" "to_unencrypted" {
+	key  = "1"
+	then = "unencrypted"
+}
+method "box" "to_nowhere" {
+	key  = "1"
+	then = method.aes_gcm.c
+}
+method "box" "self" {
+	key  = "1"
+	then = method.box.self
+}
+method "box" "broken" {}
+method "box" "to_broken" {
+	key  = "1"
+	then = method.box.broken
+}
+method "box" "circle" {
+	key  = "1"
+	then = method.box.circle_b
+}
+method "box" "circle_b" {
+	key  = "1"
+	then = method.box.circle_c
+}
+method "box" "circle_c" {
+	key  = "1"
+	then = method.box.circle_b
+}
+`
+
+func TestThen(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, withBox(), boxes)
+	envelope := string(seal(t, keys+`state { method = method.aes_gcm.a }`, state))
+	boxed := "BOX 1\n" + envelope
+	changed := strings.Replace(boxed, `"serial":7`, `"serial":6`, 1)
+	for name, c := range map[string]struct {
+		file    string
+		methods []string
+		want    string // the method that opens the file, or a part of the error
+		ok      bool
+		noKey   bool // the error is that of a wrong key
+		step    encryption.Step
+	}{
+		"inside":                     {file: boxed, methods: []string{"method.box.outer"}, want: "method.box.outer", ok: true},
+		"plaintext inside":           {file: "BOX 1\n" + state, methods: []string{"method.box.plain"}, want: "method.box.plain", ok: true},
+		"a plan inside":              {file: "BOX 1\nPK\x03\x04", methods: []string{"method.box.plain"}, want: "method.box.plain", ok: true},
+		"three layers":               {file: "BOX 3\n" + boxed, methods: []string{"method.box.three"}, want: "method.box.three", ok: true},
+		"fallback, inner key":        {file: boxed, methods: []string{"method.box.other", "method.box.outer"}, want: "method.box.outer", ok: true},
+		"fallback, outer key":        {file: boxed, methods: []string{"method.box.wrong", "method.box.outer"}, want: "method.box.outer", ok: true},
+		"fallback, without then":     {file: boxed, methods: []string{"method.box.plain", "method.box.outer"}, want: "method.box.outer", ok: true},
+		"fallback, needless then":    {file: "BOX 1\n" + state, methods: []string{"method.box.outer", "method.box.plain"}, want: "method.box.plain", ok: true},
+		"fallback, not a box at all": {file: envelope, methods: []string{"method.box.outer", "method.aes_gcm.a"}, want: "method.aes_gcm.a", ok: true},
+
+		"inner key": {file: boxed, methods: []string{"method.box.other"}, noKey: true, step: encryption.StepDecrypt,
+			want: "no method in effect has the key for this file:\n  - method.box.other: then method.aes_gcm.b: no key for this file: authentication failed"},
+		"inner key, third layer": {file: "BOX 3\nBOX 1\n" + string(seal(t, keys+`state { method = method.aes_gcm.b }`, state)), methods: []string{"method.box.three"},
+			noKey: true, step: encryption.StepDecrypt, want: "- method.box.three: then method.box.outer: then method.aes_gcm.a: no key"},
+		"outer key":                      {file: boxed, methods: []string{"method.box.wrong"}, noKey: true, step: encryption.StepDecrypt, want: "another box"},
+		"inner serial":                   {file: changed, methods: []string{"method.box.outer", "method.box.plain"}, step: encryption.StepDecrypt, want: "then method.aes_gcm.a: the serial beside the encrypted data (6)"},
+		"inner envelope is damaged":      {file: "BOX 1\n" + strings.Replace(envelope, `"meta":`, `"meta":1,"x":`, 1), methods: []string{"method.box.outer"}, step: encryption.StepEnvelope, want: "then method.aes_gcm.a: the encrypted file is damaged"},
+		"plaintext instead of inner":     {file: "BOX 1\n" + state, methods: []string{"method.box.outer"}, step: encryption.StepEnvelope, want: "it decrypted a plaintext state, which is not for its then, method.aes_gcm.a"},
+		"plaintext, unencrypted allowed": {file: "BOX 1\n" + state, methods: []string{"method.box.outer", "unencrypted"}, step: encryption.StepEnvelope, want: "plaintext state"},
+		"envelope without then":          {file: boxed, methods: []string{"method.box.plain"}, step: encryption.StepEnvelope, want: `add then = "method.…" to it`},
+		"box without then":               {file: "BOX 1\n" + boxed, methods: []string{"method.box.plain"}, step: encryption.StepEnvelope, want: `add then = "method.box.circle" to it`},
+		"nothing inside":                 {file: "BOX 1\n", methods: []string{"method.box.plain"}, step: encryption.StepDecrypt, want: "empty"},
+		"no state inside":                {file: "BOX 1\n{}", methods: []string{"method.box.plain"}, step: encryption.StepEnvelope, want: "not a state"},
+		"damaged box":                    {file: "BOX 1", methods: []string{"method.box.plain", "method.box.outer"}, step: encryption.StepDecrypt, want: "damaged"},
+		"not in effect":                  {file: boxed, methods: []string{"method.aes_gcm.a"}, step: encryption.StepEnvelope, want: "method.box.circle may be the method for it, and it is not in effect (only method.aes_gcm.a)"},
+		"no box":                         {file: state, methods: []string{"method.box.plain"}, step: encryption.StepEnvelope, want: "plaintext is read only where"},
+
+		"broken":                   {file: boxed, methods: []string{"method.box.broken", "method.box.outer"}, step: encryption.StepConfiguration, want: "method.box.broken.key: this argument is required"},
+		"broken, and then":         {file: "BOX 1\n" + boxed, methods: []string{"method.box.to_broken"}, step: encryption.StepConfiguration, want: "then method.box.broken: method.box.broken.key: this argument is required"},
+		"broken, not its turn":     {file: boxed, methods: []string{"method.box.outer", "method.box.broken"}, want: "method.box.outer", ok: true},
+		"broken, plaintext":        {file: state, methods: []string{"method.box.broken"}, step: encryption.StepEnvelope, want: "the file is a plaintext state"},
+		"broken, damaged content":  {file: "{", methods: []string{"method.box.broken"}, step: encryption.StepConfiguration, want: "required"},
+		"then unencrypted":         {file: boxed, methods: []string{"method.box.to_unencrypted"}, step: encryption.StepConfiguration, want: "method.box.to_unencrypted.then: plaintext needs no method"},
+		"then an unencrypted":      {file: boxed, methods: []string{"method.box.to_u"}, step: encryption.StepConfiguration, want: "test:27,2: method.box.to_u.then: plaintext needs no method"},
+		"then nowhere":             {file: boxed, methods: []string{"method.box.to_nowhere"}, step: encryption.StepConfiguration, want: `method.aes_gcm.c is not configured. Did you mean "method.aes_gcm.a"?`},
+		"then itself":              {file: boxed, methods: []string{"method.box.self"}, step: encryption.StepConfiguration, want: "in a circle: method.box.self → method.box.self"},
+		"circle":                   {file: boxed, methods: []string{"method.box.circle"}, step: encryption.StepConfiguration, want: "in a circle: method.box.circle_b → method.box.circle_c → method.box.circle_b"},
+		"circle in a fallback":     {file: boxed, methods: []string{"method.box.outer", "method.box.self"}, step: encryption.StepConfiguration, want: "in a circle"},
+		"circle, file not for box": {file: envelope, methods: []string{"method.aes_gcm.a", "method.box.self"}, step: encryption.StepConfiguration, want: "in a circle"},
+	} {
+		for _, target := range []encryption.Target{enc.Use(c.methods...), enc.Use(c.methods...).Enforce()} {
+			if target.Enforced() && c.methods[len(c.methods)-1] == "unencrypted" {
+				continue
+			}
+			opened, err := target.Decrypt(t.Context(), []byte(c.file))
+			var failed *encryption.Error
+			switch {
+			case c.ok && err != nil:
+				t.Errorf("%s: %v", name, err)
+			case c.ok && (opened.Method != c.want || !opened.Encrypted || opened.UsedFallback != (c.methods[0] != c.want)):
+				t.Errorf("%s: got %+v", name, opened)
+			case c.ok && string(opened.Data) != state && string(opened.Data) != "PK\x03\x04":
+				t.Errorf("%s: got %s", name, opened.Data)
+			case !c.ok && err == nil:
+				t.Errorf("%s: it opened with %s", name, opened.Method)
+			case !c.ok && (!errors.As(err, &failed) || failed.Step != c.step || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%s: got %v at %q, want %q at %q", name, err, failed.Step, c.want, c.step)
+			case !c.ok && errors.Is(err, encryption.ErrNoKey) != c.noKey:
+				t.Errorf("%s: wraps ErrNoKey: %t: %v", name, !c.noKey, err)
+			}
+		}
+	}
+}
+
+func TestThenSeals(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, withBox(), boxes)
+	for _, method := range []string{"method.box.plain", "method.box.outer", "method.box.three"} {
+		file, err := enc.Use(method).Encrypt(t.Context(), []byte(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(file, []byte("terraform_version")) != (method == "method.box.plain") {
+			t.Errorf("%s: the wrong layers: %s", method, file)
+		}
+		opened, err := enc.Use(method).Decrypt(t.Context(), file)
+		if err != nil || string(opened.Data) != state {
+			t.Errorf("%s: got %+v, %v", method, opened, err)
+		}
+	}
+	for method, want := range map[string]string{"method.box.plain": "not a state", "method.box.self": "circle", "method.box.to_u": "plaintext needs no method"} {
+		if _, err := enc.Use(method).Encrypt(t.Context(), []byte("some text")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", method, err)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, withBox(), boxes)
+	file, err := enc.Use("method.box.three").Encrypt(t.Context(), []byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := enc.Use("method.box.wrong", "method.box.three").Decrypt(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "method.box.three: Boxes of key 3 are old. Use bags.\nmethod.box.outer: Boxes of key 1 are old. Use bags."
+	if got := strings.Join(opened.Warnings, "\n"); got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What then says is a method, in blocks and in both syntaxes of the text.
+func TestThenIsAnAddress(t *testing.T) {
+	t.Parallel()
+	registry := withBox()
+	for text, ok := range map[string]bool{
+		`method "box" "x" { 
+key = "1"
+then = method.aes_gcm.a
+}`: true,
+		`{"method":{"box":{"x":{"key":"1","then":"method.aes_gcm.a"}}}}`:    true,
+		`{"method":{"box":{"x":{"key":"1","then":"${method.aes_gcm.a}"}}}}`: true,
+		`{"method":{"box":{"x":{"key":"1","then":null}}}}`:                  true,
+		`{"method":{"box":{"x":{"key":"1","then":"aes_gcm.a"}}}}`:           false,
+		`{"method":{"box":{"x":{"key":"1","then":["method.aes_gcm.a"]}}}}`:  false,
+		`{"method":{"box":{"x":{"key":"1","then":"key_provider.x.y"}}}}`:    false,
+		`{"method":{"box":{"x":{"key":"1","then":"${var.gone}"}}}}`:         false,
+	} {
+		layer, err := config.Parse(text, "x", registry.Options(cty.NilVal))
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, err := config.Parse(keys, "keys", registry.Options(cty.NilVal))
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, err := encryption.New(registry, config.Merge(base, layer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = enc.Use("method.box.x").Encrypt(t.Context(), []byte(state))
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	table := registry.Methods[len(registry.Methods)-1].Table
+	for then, ok := range map[string]bool{"method.aes_gcm.a": true, "unencrypted": true, "aes_gcm.a": false} {
+		entry := config.NewEntry("method.box.x", table, map[string]cty.Value{"key": cty.StringVal("1"), "then": cty.StringVal(then)})
+		if _, err := entry.Decode(table, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", then, err)
+		}
+	}
+	if _, err := config.Parse(`method "aes_gcm" "x" { then = method.aes_gcm.a }`, "x", registry.Options(cty.NilVal)); err == nil {
+		t.Error("a method for the data of an envelope must not have then")
+	}
+}
+
+// A format may keep the form of a state, with encrypted values in it. Without
+// the key, these are not to be taken for plaintext.
+func TestFormatThatLooksLikeAState(t *testing.T) {
+	t.Parallel()
+	r := builtin.Registry()
+	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+		Table: config.Table{Name: "veiled", Attrs: []config.Attr{config.ThenAttr()}},
+		Build: func(config.Values) (encryption.Method, error) { return veiled{}, nil },
+	})
+	target := newEncryption(t, r, `method "veiled" "v" {}`).Use("method.veiled.v", "unencrypted")
+	_, err := target.Decrypt(context.Background(), []byte(`{"version":4,"veiled":true,"outputs":{}}`))
+	if !errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("got %v", err)
+	}
+	if opened, err := target.Decrypt(context.Background(), []byte(state)); err != nil || opened.Encrypted {
+		t.Errorf("a plaintext state: %v", err)
+	}
+}
+
+// veiled never has the key.
+type veiled struct{}
+
+func (veiled) RecognizesFile(file []byte) bool { return bytes.Contains(file, []byte(`"veiled"`)) }
+
+func (veiled) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+	return nil, encryption.ErrNoKey
+}
