@@ -1,0 +1,447 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	externalName = "crossplane.io/external-name"
+	upjetMeta    = "upjet.crossplane.io/provider-meta"
+	terrajetMeta = "terrajet.crossplane.io/provider-meta"
+
+	attributePrefix = "attribute." // keys of a connection secret that are attributes
+)
+
+// crossplaneState rebuilds what Terrajet and Upjet write before each run of
+// Terraform, in the same order: the later wins.
+func (o *Object) crossplaneState(obj object, look secrets) ([]byte, error) {
+	m := managed{Object: o, obj: obj, look: look}
+	attributes, err := m.parameters()
+	if err != nil {
+		return nil, err
+	}
+	name, _ := m.annotation(externalName)
+	if o.identifier != "" && name != "" {
+		attributes[o.identifier] = name
+	}
+	observed, err := m.observation()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(attributes, observed)
+	if attributes["id"], err = m.id(name); err != nil {
+		return nil, err
+	}
+	in := instance{Attributes: attributes}
+	if in.Private, err = m.private(); err != nil {
+		return nil, err
+	}
+	in.SchemaVersion = m.schema(in.Private)
+	s := state{
+		Version: 4, TerraformVersion: o.terraformVersion, Serial: 1, Lineage: obj.text("metadata", "uid"),
+		Resources: []resource{{Mode: "managed", Type: o.resourceType, Name: o.Name, Provider: o.provider(), Instances: []instance{in}}},
+	}
+	if s.TerraformVersion == "" {
+		s.TerraformVersion = "0.0.0"
+	}
+	return s.encode()
+}
+
+// managed is a managed resource of Crossplane.
+type managed struct {
+	*Object
+	obj       object
+	look      secrets
+	observing bool // in status.atProvider nothing selects a secret or refers to an object
+}
+
+// parameters are the arguments, with the values of the secrets that they
+// select.
+func (m managed) parameters() (map[string]any, error) {
+	forProvider, ok := m.obj.at("spec", "forProvider").(map[string]any)
+	if !ok {
+		return nil, errors.New("spec.forProvider must be an object; is this a managed resource of Crossplane?")
+	}
+	attributes, err := m.block(forProvider, "", "")
+	if err != nil {
+		return nil, err
+	}
+	switch initial := m.obj.at("spec", "initProvider").(type) {
+	case nil:
+	case map[string]any:
+		first, err := m.block(initial, "", "")
+		if err != nil {
+			return nil, err
+		}
+		fill(attributes, first)
+	default:
+		return nil, errors.New("spec.initProvider must be an object")
+	}
+	return attributes, nil
+}
+
+// fill completes to with what from has and to has not.
+func fill(to, from map[string]any) {
+	for name, value := range from {
+		have, ok := to[name]
+		if !ok || have == nil {
+			to[name] = value
+			continue
+		}
+		a, isMap := have.(map[string]any)
+		b, both := value.(map[string]any)
+		if isMap && both {
+			fill(a, b)
+		}
+	}
+}
+
+// block gives the fields of a block their Terraform names. at and attribute
+// are where it is in the object and in the state, without indexes.
+func (m managed) block(fields map[string]any, at, attribute string) (map[string]any, error) {
+	out := map[string]any{}
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		value := fields[field]
+		name, sensitive := m.sensitive(at+field, field, value)
+		if !sensitive {
+			name = m.attribute(field)
+		}
+		if name == "" || !sensitive && m.isReference(field, value) {
+			continue
+		}
+		var err error
+		if sensitive {
+			out[name], err = m.selected(value)
+		} else {
+			out[name], err = m.value(value, at+field+".", join(attribute, name))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", cut(at+field), err)
+		}
+	}
+	return out, nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// value renames what is inside of blocks. Blocks are in lists; an object that
+// is not is a map, whose keys are the user's own, but where single_blocks
+// names it.
+func (m managed) value(value any, at, attribute string) (any, error) {
+	switch v := value.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, element := range v {
+			var err error
+			if block, ok := element.(map[string]any); ok {
+				out[i], err = m.block(block, at, attribute)
+			} else {
+				out[i], err = m.value(element, at, attribute)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		if m.singleBlocks[attribute] {
+			block, err := m.block(v, at, attribute)
+			return []any{block}, err
+		}
+	}
+	return value, nil
+}
+
+// isReference reports whether a field says where an argument comes from:
+// another object of the cluster. Such fields stand beside the argument.
+func (m managed) isReference(field string, value any) bool {
+	if _, named := m.fieldNames[field]; named || m.observing {
+		return false
+	}
+	switch {
+	case strings.HasSuffix(field, "Ref"):
+		return hasOnly(value, "name", "name", "namespace", "policy")
+	case strings.HasSuffix(field, "Refs"):
+		list, ok := value.([]any)
+		return ok && !slices.ContainsFunc(list, func(v any) bool { return !hasOnly(v, "name", "name", "namespace", "policy") })
+	case strings.HasSuffix(field, "Selector"):
+		return hasOnly(value, "", "matchControllerRef", "matchLabels", "namespace", "policy")
+	}
+	return false
+}
+
+// hasOnly reports whether value is an object with the one field, unless it is
+// "", and none but those that are listed.
+func hasOnly(value any, one string, listed ...string) bool {
+	o, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name := range o {
+		if !slices.Contains(listed, name) {
+			return false
+		}
+	}
+	_, has := o[one].(string)
+	return has || one == ""
+}
+
+// sensitive returns the Terraform attribute of a field that selects a secret.
+func (m managed) sensitive(at, field string, value any) (string, bool) {
+	if m.observing {
+		return "", false
+	}
+	if m.sensitiveFields != nil {
+		name, ok := m.sensitiveFields[at]
+		return name, ok
+	}
+	base, ok := strings.CutSuffix(field, "SecretRef")
+	if !ok || base == "" || !looksSelected(value) {
+		return "", false
+	}
+	if name, ok := m.fieldNames[field]; ok {
+		return name, true
+	}
+	return m.attribute(base), true
+}
+
+func looksSelected(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !isSelector(e) })
+	case map[string]any:
+		return isSelector(v) || len(v) > 0 && areSelectors(v)
+	}
+	return false
+}
+
+func isSelector(v any) bool { return hasOnly(v, "name", "name", "namespace", "key") }
+
+func areSelectors(m map[string]any) bool {
+	for _, v := range m {
+		if !isSelector(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// selected returns the values of secrets: one, a list or a map of them, or a
+// whole secret. What is not there is empty.
+func (m managed) selected(value any) (any, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			one, ok := e.(map[string]any)
+			if !ok || !isSelector(e) {
+				return nil, errSelector
+			}
+			var err error
+			if out[i], err = m.one(one); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		if isSelector(v) {
+			return m.one(v)
+		}
+		if !areSelectors(v) {
+			return nil, errSelector
+		}
+		out := map[string]any{}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			one, _ := v[key].(map[string]any)
+			var err error
+			if out[key], err = m.one(one); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return nil, errSelector
+}
+
+var errSelector = errors.New("a name and a key of a secret are required")
+
+func (m managed) one(selector map[string]any) (any, error) {
+	ref, err := m.secretRef(selector)
+	if err != nil {
+		return nil, err
+	}
+	data, err := m.look(ref)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := selector["key"].(string)
+	if ok {
+		text, err := textOf(ref, key, data[key])
+		return fromSecret{text}, err
+	}
+	if selector["key"] != nil {
+		return nil, errSelector
+	}
+	whole := map[string]any{}
+	for key, value := range data {
+		if whole[key], err = textOf(ref, key, value); err != nil {
+			return nil, err
+		}
+	}
+	return fromSecret{whole}, nil
+}
+
+// secretRef keeps a namespaced object to its own namespace. Otherwise whoever
+// may write objects in one namespace would read secrets of another, by way of
+// a reader who may.
+func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
+	name, _ := selector["name"].(string)
+	namespace, isText := selector["namespace"].(string)
+	own := m.obj.text("metadata", "namespace")
+	switch {
+	case !isText && selector["namespace"] != nil, !isObjectName(name):
+		return SecretRef{}, errors.New("this cannot be the name of a secret")
+	case own == "" && namespace == "":
+		return SecretRef{}, errors.New("the secret's namespace is missing; an object without a namespace has to name it")
+	case own != "" && namespace != "" && namespace != own:
+		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own", cut(namespace), cut(own))
+	case own != "":
+		namespace = own
+	}
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return SecretRef{}, errors.New("this cannot be the name of a namespace")
+	}
+	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
+}
+
+func isObjectName(s string) bool {
+	return len(validation.IsDNS1123Subdomain(s)) == 0
+}
+
+// observation is what the controller saw, with the sensitive attributes from
+// the connection secret.
+func (m managed) observation() (map[string]any, error) {
+	attributes := map[string]any{}
+	switch at := m.obj.at("status", "atProvider").(type) {
+	case nil:
+	case map[string]any:
+		var err error
+		if attributes, err = m.seen().block(at, "", ""); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, errors.New("status.atProvider must be an object")
+	}
+	connection := m.obj.at("spec", "writeConnectionSecretToRef")
+	if connection == nil {
+		return attributes, nil
+	}
+	selector, ok := connection.(map[string]any)
+	if !ok {
+		return nil, errors.New("spec.writeConnectionSecretToRef must be an object")
+	}
+	ref, err := m.secretRef(selector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.writeConnectionSecretToRef: %w", err)
+	}
+	data, err := m.look(ref)
+	if err != nil {
+		return nil, err
+	}
+	return attributes, connectionAttributes(ref, data, attributes)
+}
+
+func (m managed) seen() managed {
+	m.observing = true
+	return m
+}
+
+func connectionAttributes(ref SecretRef, data map[string]string, attributes map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		path, ok := strings.CutPrefix(key, attributePrefix)
+		if !ok {
+			continue // made for people and programs, not an attribute
+		}
+		text, err := textOf(ref, key, data[key])
+		if err != nil {
+			return err
+		}
+		if err := splitKey(path).put(attributes, fromSecret{text}); err != nil {
+			return fmt.Errorf("the secret %s, %s: %w", ref, cut(key), err)
+		}
+	}
+	return nil
+}
+
+// id is the id of the resource, which the external name is unless something
+// else is said.
+func (m managed) id(name string) (string, error) {
+	switch {
+	case m.Object.id != "":
+		return m.Object.id, nil
+	case name != "":
+		return name, nil
+	}
+	if id := m.obj.text("status", "atProvider", "id"); id != "" {
+		return id, nil
+	}
+	return "", fmt.Errorf("%w: it has neither the annotation %s nor status.atProvider.id", ErrNoState, externalName)
+}
+
+func (m managed) annotation(name string) (string, bool) {
+	text, ok := m.obj.at("metadata", "annotations", name).(string)
+	return text, ok
+}
+
+// private is what the provider stored for itself.
+func (m managed) private() ([]byte, error) {
+	for _, name := range []string{upjetMeta, terrajetMeta} {
+		if text, ok := m.annotation(name); ok {
+			return []byte(text), nil
+		}
+	}
+	return nil, nil
+}
+
+// schema is the version of the resource type's schema. Providers of the
+// Terraform plugin SDK store it with their private data.
+func (m managed) schema(private []byte) int64 {
+	if m.schemaVersion != nil {
+		return *m.schemaVersion
+	}
+	var meta struct {
+		SchemaVersion json.Number `json:"schema_version"`
+	}
+	if json.Unmarshal(private, &meta) != nil {
+		return 0
+	}
+	n, _ := whole(meta.SchemaVersion)
+	return int64(min(n, 1<<31)) //nolint:gosec // bounded
+}
+
+// provider is the address of the provider as states write it.
+func (o *Object) provider() string {
+	source := o.providerSource
+	if source == "" {
+		first, _, _ := strings.Cut(o.resourceType, "_")
+		source = "hashicorp/" + first
+	}
+	if strings.Count(source, "/") == 1 {
+		source = "registry.terraform.io/" + source
+	}
+	return fmt.Sprintf("provider[%q]", source)
+}

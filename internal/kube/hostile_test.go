@@ -1,0 +1,175 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+var (
+	module     = map[string]cty.Value{"api_version": text("modules.kubeform.com/v1alpha1"), "kind": text("RDS"), "name": text("db"), "namespace": text("demo")}
+	resources  = map[string]cty.Value{"api_version": text("linode.kubeform.com/v1alpha1"), "kind": text("Instance"), "name": text("vm"), "namespace": text("demo")}
+	managedVPC = map[string]cty.Value{"api_version": text("ec2.aws.upbound.io/v1beta1"), "kind": text("VPC"), "name": text("main"), "resource_type": text("aws_vpc")}
+)
+
+func vpc(spec, status string) string {
+	return fmt.Sprintf(`{"apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "VPC", "metadata": {"name": "main", "uid": "u", "annotations": {"crossplane.io/external-name": "vpc-1"}},
+		"spec": %s, "status": %s}`, spec, status)
+}
+
+func instanceOf(spec, status string) string {
+	return fmt.Sprintf(`{"apiVersion": "linode.kubeform.com/v1alpha1", "kind": "Instance", "metadata": {"name": "vm", "namespace": "demo"}, "spec": %s, "status": %s}`, spec, status)
+}
+
+func moduleOf(status string) string {
+	return fmt.Sprintf(`{"apiVersion": "modules.kubeform.com/v1alpha1", "kind": "RDS", "metadata": {"name": "db", "namespace": "demo"}, "status": %s}`, status)
+}
+
+const kept = `{"output": {"id": "1"}, "state": {"version": 4, "terraform_version": "0.13.5", "serial": 3, "lineage": "l"}}`
+
+func TestErrors(t *testing.T) {
+	secret := func(name, data string) string {
+		return fmt.Sprintf(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": %q, "namespace": "demo"}, "data": %s}`, name, data)
+	}
+	withRef := instanceOf(`{"secretRef": {"name": "s"}}`, kept)
+	for name, c := range map[string]struct {
+		attrs    map[string]cty.Value
+		manifest string
+		want     string
+	}{
+		"empty":                {module, "", "holds 0 objects"},
+		"not a manifest":       {module, "\x00\xff", "neither JSON nor YAML"},
+		"broken YAML":          {module, "a: [hunter2", "document 1: it is neither JSON nor YAML"},
+		"broken JSON":          {module, `{"a": "hunter2`, "neither JSON nor YAML"},
+		"a text":               {module, `"hunter2"`, "something that is not an object"},
+		"a list of numbers":    {module, `{"kind": "List", "items": [1]}`, "something that is not an object"},
+		"repeated key":         {module, "kind: RDS\nkind: hunter2\n", "repeats a key"},
+		"alias":                {module, "a: &a [hunter2]\nb: *a\n", "YAML aliases"},
+		"another kind":         {module, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}}`, "RDS demo/db (modules.kubeform.com/v1alpha1) is not among them"},
+		"another version":      {module, strings.Replace(moduleOf(`{}`), "v1alpha1", "v1beta1", 1), `one with apiVersion "modules.kubeform.com/v1beta1"`},
+		"another namespace":    {module, strings.Replace(moduleOf(`{}`), "demo", "prod", 1), "is not among them"},
+		"twice":                {module, moduleOf(`{}`) + "\n---\n" + moduleOf(`{}`), "more than once"},
+		"module, no string":    {module, moduleOf(`{"state": {}}`), "must be a string"},
+		"state is a string":    {resources, instanceOf(`{}`, `{"state": "x"}`), "must be an object"},
+		"version 3":            {resources, instanceOf(`{}`, `{"state": {"version": 3}}`), "version must be 4"},
+		"version is a text":    {resources, instanceOf(`{}`, `{"state": {"version": "4"}}`), "version must be 4"},
+		"huge serial":          {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": 1e99}}`), "serial must be a whole number"},
+		"negative serial":      {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": -1}}`), "serial must be a whole number"},
+		"lineage is a number":  {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "lineage": 1}}`), "lineage must be a string"},
+		"no output":            {resources, instanceOf(`{}`, `{"state": {"version": 4}}`), "status.output must be an object"},
+		"secret is not there":  {resources, withRef, "the secret demo/s, which it names, is not in the manifest; add it"},
+		"secret, other place":  {resources, withRef + strings.Replace(secret("s", `{}`), "demo", "prod", 1), "is not in the manifest"},
+		"secret twice":         {resources, withRef + secret("s", `{}`) + secret("s", `{}`), "more than once"},
+		"secret, no base64":    {resources, withRef + secret("s", `{"out.a": "hunter2!"}`), "data.out.a is not base64"},
+		"secret, no text":      {resources, withRef + secret("s", `{"out.a": "/w=="}`), "the value of out.a is not text"},
+		"secret, wrong type":   {resources, withRef + secret("s", `{"out.a": 1}`), "data.out.a is not a string"},
+		"secret, data a list":  {resources, withRef + secret("s", `[]`), "data is not an object"},
+		"secret, into a text":  {resources, withRef + secret("s", `{"out.id.x": "eA=="}`), "does not fit the attributes"},
+		"secret, huge index":   {resources, withRef + secret("s", `{"out.list.99999999": "eA=="}`), "does not fit the attributes"},
+		"secret, far index":    {resources, withRef + secret("s", `{"out.list.1024": "eA=="}`), "does not fit the attributes"},
+		"secretRef, a path":    {resources, instanceOf(`{"secretRef": {"name": "../../x"}}`, kept), "must be the name of a secret"},
+		"secretRef, a text":    {resources, instanceOf(`{"secretRef": "s"}`, kept), "must be the name of a secret"},
+		"no forProvider":       {managedVPC, vpc(`{}`, `{}`), "is this a managed resource of Crossplane?"},
+		"atProvider, a text":   {managedVPC, vpc(`{"forProvider": {}}`, `{"atProvider": "x"}`), "status.atProvider must be an object"},
+		"selector, no place":   {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "key": "k"}}}`, `{}`), "namespace is missing"},
+		"selector, a path":     {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "../s", "namespace": "x", "key": "k"}}}`, `{}`), "cannot be the name of a secret"},
+		"selector, namespace":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "a/b", "key": "k"}}}`, `{}`), "cannot be the name of a namespace"},
+		"selected, not there":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "x", "key": "k"}}}`, `{}`), "add it, or an empty Secret"},
+		"connection, a text":   {managedVPC, vpc(`{"forProvider": {}, "writeConnectionSecretToRef": "x"}`, `{}`), "writeConnectionSecretToRef must be an object"},
+		"initProvider, a list": {managedVPC, vpc(`{"forProvider": {}, "initProvider": []}`, `{}`), "spec.initProvider must be an object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := open(t, c.attrs).File([]byte(c.manifest))
+			if err == nil {
+				t.Fatalf("got %s", got)
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") || errors.Is(err, ErrNoState) {
+				t.Errorf("got %q, want it to contain %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestNoState(t *testing.T) {
+	for name, c := range map[string]struct {
+		attrs    map[string]cty.Value
+		manifest string
+	}{
+		"module":           {module, moduleOf(`{"phase": "Initializing"}`)},
+		"module, empty":    {module, moduleOf(`{"state": ""}`)},
+		"resource":         {resources, instanceOf(`{}`, `{"phase": "Initializing"}`)},
+		"managed resource": {managedVPC, strings.Replace(vpc(`{"forProvider": {}}`, `{}`), "crossplane.io/external-name", "other", 1)},
+	} {
+		o := open(t, c.attrs)
+		if _, err := o.File([]byte(c.manifest)); !errors.Is(err, ErrNoState) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if _, err := o.Secrets([]byte(c.manifest)); !errors.Is(err, ErrNoState) {
+			t.Errorf("%s: Secrets: got %v", name, err)
+		}
+	}
+}
+
+// What grows without end on its way through a parser ends.
+func TestBounded(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for i := 'b'; i <= 'z'; i++ {
+		p := string(i - 1)
+		bomb += fmt.Sprintf("%c: &%c [*%s,*%s,*%s,*%s,*%s,*%s,*%s,*%s,*%s]\n", i, i, p, p, p, p, p, p, p, p, p)
+	}
+	deepSpec := strings.Repeat(`{"a": [`, 4000) + strings.Repeat("]}", 4000)
+	var many strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&many, `%q: {"name": "s%d", "namespace": "x", "key": "k"},`, fmt.Sprintf("a%dSecretRef", i), i)
+	}
+	for name, manifest := range map[string]string{
+		"aliases":      bomb,
+		"deep JSON":    strings.Repeat(`{"a":`, 1_000_000),
+		"deep YAML":    strings.Repeat("[", 1_000_000),
+		"deep lists":   strings.Repeat(`{"kind": "List", "items": [`, 20) + strings.Repeat("]}", 20),
+		"much YAML":    "[" + strings.Repeat("a,", maxDocument/2) + "]",
+		"much JSON":    `{"a": [` + strings.Repeat("1,", maxManifest/2) + "1]}",
+		"many objects": `{"kind": "List", "items": [` + strings.Repeat("{},", maxObjects+1) + "{}]}",
+	} {
+		begin := time.Now()
+		if _, err := open(t, module).File([]byte(manifest)); err == nil || time.Since(begin) > 10*time.Second {
+			t.Errorf("%s: got %v after %v", name, err, time.Since(begin))
+		}
+	}
+	if _, err := open(t, managedVPC).File([]byte(vpc(`{"forProvider": `+deepSpec+`}`, `{}`))); err != nil {
+		t.Errorf("a spec that JSON can hold: %v", err)
+	}
+	spec := `{"forProvider": {` + strings.TrimSuffix(many.String(), ",") + `}}`
+	if _, err := open(t, managedVPC).Secrets([]byte(vpc(spec, `{}`))); err == nil || !strings.Contains(err.Error(), "more than 100 secrets") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	for _, name := range []string{"kubeform_module", "kubeform_resource_cluster", "terrajet_project", "terrajet_minimal"} {
+		var v vector
+		v.dir = "testdata/" + name
+		for _, file := range []string{"cr.json", "secret.json", "secret_conn.json"} {
+			if data, err := readIf(v.dir + "/" + file); err == nil {
+				f.Add(data)
+			}
+		}
+	}
+	f.Add([]byte(vpc(`{"forProvider": {"aSecretRef": [{"name": "s", "namespace": "x", "key": "k"}]}, "initProvider": {"a": {"b": 1}}}`, `{"atProvider": {"x": [{}, [], null]}}`)))
+	f.Add([]byte(instanceOf(`{"secretRef": {"name": "s"}}`, kept) + "\n---\n" + `{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {out.a.0.b...c.d...: x}}`))
+	f.Fuzz(func(t *testing.T, manifest []byte) {
+		for _, a := range []map[string]cty.Value{module, resources, managedVPC} {
+			o := open(t, a)
+			_, _ = o.Secrets(manifest)
+			data, err := o.File(manifest)
+			if err == nil && !o.isModule() && !json.Valid(data) {
+				t.Errorf("made %q", data)
+			}
+		}
+	})
+}

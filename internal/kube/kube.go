@@ -1,0 +1,324 @@
+// Package kube makes state files from Kubernetes objects: the state that
+// Kubeform keeps for a module, and the states of Kubeform resources and of
+// managed resources of Crossplane (Terrajet, Upjet), which are rebuilt from
+// the pieces that their controllers leave in the cluster.
+//
+// It is pure. Where the objects come from, a cluster or a file, is the
+// business of sources.
+//
+// https://github.com/kubeform/kfc/tree/fd54c99e/pkg/controllers
+// https://github.com/crossplane/terrajet/tree/767e1dc/pkg/terraform
+// https://github.com/crossplane/upjet/tree/main/pkg/terraform
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// ErrNoState means that the object is there, and that its controller has not
+// stored a state in it yet. For a reader this is the same as a missing file.
+var ErrNoState = errors.New("its controller has not stored a state yet")
+
+// Object says which Kubernetes object holds a state, and what its controller
+// knows about the type of the resource that is not written in the object.
+type Object struct {
+	Group, Version, Kind string
+	Name                 string
+	Namespace            string // "" for an object of the cluster, or when nothing was said
+	Resource             string // the plural in URLs, such as "vpcs"; "" when nothing was said
+
+	resourceType     string
+	schemaVersion    *int64
+	providerSource   string
+	terraformVersion string
+	fieldNames       map[string]string // :: field of the object → Terraform attribute, "" for none
+	sensitiveFields  map[string]string // :: path in the object, without indexes → Terraform attribute; nil for the convention
+	singleBlocks     map[string]bool   // :: Terraform path → it is a block that the object holds without a list
+	identifier       string            // the attribute that gets the external name
+	id               string
+}
+
+const (
+	modules  = "modules.kubeform.com"
+	kubeform = ".kubeform.com"
+)
+
+// Table declares the object block of a data source.
+func Table() config.Table {
+	return config.Table{
+		Name: "object",
+		Doc: "A Kubernetes object that holds a state, or the pieces of one. With the `kubernetes` source it is read from the cluster, together with the secrets that it names; " +
+			"with any other source the file is a manifest in YAML or JSON that holds the object and its secrets: a single object, a list, or a stream of documents. " +
+			"Of a Kubeform module it is `status.state`, which the method `kubeform` decrypts. " +
+			"The state of a Kubeform resource, or of a managed resource of Crossplane made with Terrajet or Upjet, is rebuilt as its controller does; it has one resource, no outputs, and is not encrypted, so that the method has to be `unencrypted`.",
+		Attrs: []config.Attr{
+			{
+				Name: "api_version", Type: cty.String, Required: true,
+				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`.",
+			},
+			{
+				Name: "kind", Type: cty.String, Required: true,
+				Doc: "The `kind` of the object, such as `VPC`.",
+			},
+			{
+				Name: "name", Type: cty.String, Required: true,
+				Doc: "The name of the object.",
+			},
+			{
+				Name: "namespace", Type: cty.String,
+				Doc: "The namespace of the object. Leave it out for an object that has none.",
+			},
+			{
+				Name: "resource", Type: cty.String,
+				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it the server is asked for it. Only the `kubernetes` source uses it.",
+			},
+			{
+				Name: "resource_type", Type: cty.String,
+				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label of the API group and the kind, such as `digitalocean_database_cluster`.",
+			},
+			{
+				Name: "schema_version", Type: cty.Number,
+				Doc: "The schema version of the resource type. It defaults to the `schema_version` in Crossplane's `provider-meta` annotation, and otherwise to 0.",
+			},
+			{
+				Name: "provider_source", Type: cty.String,
+				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the first word of `resource_type`.",
+			},
+			{
+				Name: "terraform_version", Type: cty.String,
+				Doc: "For Crossplane, the Terraform version of the controller. It is written nowhere in the cluster, so that it defaults to `0.0.0`.",
+			},
+			{
+				Name: "field_names", Type: cty.Map(cty.String),
+				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. An empty name leaves the field out.",
+			},
+			{
+				Name: "sensitive_fields", Type: cty.Map(cty.String),
+				Doc: "For Crossplane, the fields in `spec.forProvider` that select a secret, by Terraform attribute, such as `admin_password = \"spec.forProvider.adminPasswordSecretRef\"`. " +
+					"It defaults to the fields whose name ends in `SecretRef` and that look like a selector.",
+			},
+			{
+				Name: "single_blocks", Type: cty.List(cty.String),
+				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API versions do this for blocks that may stand only once.",
+			},
+			{
+				Name: "identifier_attribute", Type: cty.String,
+				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without it there is none, and the provider chooses the identifier.",
+			},
+			{
+				Name: "id", Type: cty.String,
+				Doc: "For Crossplane, the `id` of the resource, where it is not the external name. It defaults to the annotation `crossplane.io/external-name`, then to `status.atProvider.id`.",
+			},
+		},
+	}
+}
+
+// New checks an object block.
+func New(v config.Values) (*Object, error) {
+	o := &Object{
+		Kind: v.String("kind"), Name: v.String("name"), Namespace: v.String("namespace"), Resource: v.String("resource"),
+		resourceType: v.String("resource_type"), providerSource: v.String("provider_source"), terraformVersion: v.String("terraform_version"),
+		fieldNames: v.StringMap("field_names"), identifier: v.String("identifier_attribute"), id: v.String("id"),
+	}
+	group, version, ok := strings.Cut(v.String("api_version"), "/")
+	switch {
+	case !ok || len(validation.IsDNS1123Subdomain(group)) > 0 || len(validation.IsDNS1123Label(version)) > 0:
+		return nil, v.Errorf("api_version", "a group and a version are required, such as modules.kubeform.com/v1alpha1")
+	case !isKind(o.Kind):
+		return nil, v.Errorf("kind", "a kind is a word of letters and digits, such as VPC")
+	case len(validation.IsDNS1123Subdomain(o.Name)) > 0:
+		return nil, v.Errorf("name", "this cannot be the name of an object")
+	case o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0:
+		return nil, v.Errorf("namespace", "this cannot be the name of a namespace")
+	case o.Resource != "" && len(validation.IsDNS1123Label(o.Resource)) > 0:
+		return nil, v.Errorf("resource", "the plural name in small letters is required, such as vpcs")
+	}
+	o.Group, o.Version = group, version
+	return o, o.check(v)
+}
+
+var (
+	kindForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
+	nameForm    = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)
+	sourceForm  = regexp.MustCompile(`^([a-z0-9.:-]+/)?[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$`)
+	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
+)
+
+func isKind(s string) bool { return kindForm.MatchString(s) }
+
+// check looks at what is known about the type.
+func (o *Object) check(v config.Values) error {
+	if err := o.checkMeaning(v); err != nil {
+		return err
+	}
+	if v.Has("schema_version") {
+		n, err := v.Int("schema_version", 0, 1<<31)
+		if err != nil {
+			return err
+		}
+		o.schemaVersion = &n
+	}
+	switch {
+	case !o.isKubeform() && o.resourceType == "":
+		return v.Errorf("resource_type", "the Terraform resource type is required, such as aws_vpc: it cannot be derived from the object")
+	case o.resourceType != "" && !nameForm.MatchString(o.resourceType):
+		return v.Errorf("resource_type", "this cannot be a resource type")
+	case o.providerSource != "" && !sourceForm.MatchString(o.providerSource):
+		return v.Errorf("provider_source", "a namespace and a name are required, such as hashicorp/aws")
+	case o.terraformVersion != "" && !versionForm.MatchString(o.terraformVersion):
+		return v.Errorf("terraform_version", "a version is required, such as 1.5.7")
+	case o.identifier != "" && !nameForm.MatchString(o.identifier):
+		return v.Errorf("identifier_attribute", "this cannot be the name of an attribute")
+	}
+	for _, name := range o.fieldNames {
+		if name != "" && !nameForm.MatchString(name) {
+			return v.Errorf("field_names", "%q cannot be the name of an attribute", name)
+		}
+	}
+	for _, p := range v.Strings("single_blocks") {
+		if o.singleBlocks == nil {
+			o.singleBlocks = map[string]bool{}
+		}
+		o.singleBlocks[p] = true
+	}
+	if v.Has("sensitive_fields") {
+		return o.setSensitiveFields(v)
+	}
+	return nil
+}
+
+// checkMeaning refuses settings that would do nothing.
+func (o *Object) checkMeaning(v config.Values) error {
+	useless := []string{"provider_source", "terraform_version", "sensitive_fields", "single_blocks", "identifier_attribute", "id"}
+	switch {
+	case o.isModule():
+		useless = append(useless, "resource_type", "schema_version", "field_names")
+	case !o.isKubeform():
+		return nil
+	}
+	for _, name := range useless {
+		if v.Has(name) {
+			return v.Errorf(name, "this has no meaning for an object of %s", o.Group)
+		}
+	}
+	return nil
+}
+
+// setSensitiveFields reads the form in which the generated code of providers
+// lists them, where [*] stands for any index.
+func (o *Object) setSensitiveFields(v config.Values) error {
+	o.sensitiveFields = map[string]string{}
+	for attribute, field := range v.StringMap("sensitive_fields") {
+		if strings.HasPrefix(field, "status.atProvider.") {
+			continue // observed: these are in the connection secret
+		}
+		field, ok := strings.CutPrefix(withoutIndexes(field), "spec.forProvider.")
+		attribute = withoutIndexes(attribute)
+		attribute = attribute[strings.LastIndexByte(attribute, '.')+1:]
+		if !ok || field == "" || !nameForm.MatchString(attribute) {
+			return v.Errorf("sensitive_fields", "Terraform attributes and paths that begin with spec.forProvider. are required")
+		}
+		o.sensitiveFields[field] = attribute
+	}
+	return nil
+}
+
+var indexes = regexp.MustCompile(`\[(\*|[0-9]+)\]`)
+
+func withoutIndexes(p string) string { return indexes.ReplaceAllString(p, "") }
+
+func (o *Object) isModule() bool   { return o.Group == modules }
+func (o *Object) isKubeform() bool { return strings.HasSuffix(o.Group, kubeform) }
+
+// APIVersion is the group and the version, as objects write them.
+func (o *Object) APIVersion() string { return o.Group + "/" + o.Version }
+
+// String names the object for people.
+func (o *Object) String() string {
+	if o.Namespace == "" {
+		return fmt.Sprintf("%s %s (%s)", o.Kind, o.Name, o.APIVersion())
+	}
+	return fmt.Sprintf("%s %s/%s (%s)", o.Kind, o.Namespace, o.Name, o.APIVersion())
+}
+
+// SecretRef is a secret that an object needs.
+type SecretRef struct {
+	Namespace, Name string
+	// Optional says that the controller goes on when there is no such secret.
+	// In a manifest, an empty secret stands for one that is not there.
+	Optional bool
+}
+
+// maxSecrets bounds what one object can make a reader ask for.
+const maxSecrets = 100
+
+// Secrets returns the secrets that are needed to rebuild the state of an
+// object, each once. A namespaced object has a say about the secrets of its
+// own namespace only. One of the cluster, which takes an administrator to
+// write, may name any; what can be read is a matter of the reader's rights.
+func (o *Object) Secrets(object []byte) ([]SecretRef, error) {
+	obj, err := o.find(object)
+	if err != nil {
+		return nil, err
+	}
+	var refs []SecretRef
+	seen := map[SecretRef]bool{}
+	_, err = o.file(obj, func(ref SecretRef) (map[string]string, error) {
+		if !seen[ref] {
+			seen[ref] = true
+			refs = append(refs, ref)
+		}
+		if len(refs) > maxSecrets {
+			return nil, fmt.Errorf("it names more than %d secrets", maxSecrets)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return nil, o.explain(err)
+	}
+	return refs, nil
+}
+
+// File returns the bytes of the state file that the object in the manifest
+// stands for. Its error is [ErrNoState] when the object has none.
+func (o *Object) File(manifest []byte) ([]byte, error) {
+	objects, err := parse(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest: %w", err)
+	}
+	obj, err := o.pick(objects)
+	if err != nil {
+		return nil, err
+	}
+	data, err := o.file(obj, func(ref SecretRef) (map[string]string, error) {
+		return secretIn(objects, ref)
+	})
+	if err != nil {
+		return nil, o.explain(err)
+	}
+	return data, nil
+}
+
+func (o *Object) explain(err error) error { return fmt.Errorf("%s: %w", o, err) }
+
+// secrets looks up the data of a secret: nil when it is not there and need not
+// be.
+type secrets func(SecretRef) (map[string]string, error)
+
+func (o *Object) file(obj object, look secrets) ([]byte, error) {
+	switch {
+	case o.isModule():
+		return moduleState(obj)
+	case o.isKubeform():
+		return o.kubeformState(obj, look)
+	}
+	return o.crossplaneState(obj, look)
+}

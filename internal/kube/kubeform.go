@@ -1,0 +1,162 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// moduleState is what Kubeform keeps for a module: an encrypted text.
+func moduleState(obj object) ([]byte, error) {
+	switch s := obj.at("status", "state").(type) {
+	case nil:
+		return nil, ErrNoState
+	case string:
+		if s == "" {
+			return nil, ErrNoState
+		}
+		return []byte(s), nil
+	}
+	return nil, errors.New("status.state of a Kubeform module must be a string")
+}
+
+// kubeformState puts the state of a Kubeform resource together again: what
+// describes it from status.state, the attributes from status.output, and the
+// sensitive ones from a secret.
+func (o *Object) kubeformState(obj object, look secrets) ([]byte, error) {
+	stored := obj.at("status", "state")
+	if stored == nil {
+		return nil, ErrNoState
+	}
+	described, ok := stored.(map[string]any)
+	if !ok {
+		return nil, errors.New("status.state of a Kubeform resource must be an object")
+	}
+	s, err := describedState(described)
+	if err != nil {
+		return nil, err
+	}
+	output, ok := obj.at("status", "output").(map[string]any)
+	if !ok {
+		return nil, errors.New("status.output must be an object")
+	}
+	attributes := map[string]any{}
+	for field, value := range output {
+		name := o.attribute(field)
+		if field == "providerRef" || field == "secretRef" || name == "" {
+			continue // how to reach the provider, and where secrets are; no attributes
+		}
+		attributes[name] = o.renamed(value)
+	}
+	if err := kubeformSecrets(obj, attributes, look); err != nil {
+		return nil, err
+	}
+	provider, _, _ := strings.Cut(o.Group, ".")
+	resourceType := o.resourceType
+	if resourceType == "" {
+		resourceType = provider + "_" + snake(o.Kind)
+	}
+	in := instance{Attributes: attributes}
+	if o.schemaVersion != nil {
+		in.SchemaVersion = *o.schemaVersion
+	}
+	s.Resources = []resource{{
+		Mode: "managed", Type: resourceType, Name: o.Name, Provider: "provider." + provider, Instances: []instance{in},
+	}}
+	return s.encode()
+}
+
+func describedState(stored map[string]any) (state, error) {
+	version, ok := whole(stored["version"])
+	if !ok || version != 4 {
+		return state{}, errors.New("status.state.version must be 4")
+	}
+	serial, ok := whole(stored["serial"])
+	if !ok && stored["serial"] != nil {
+		return state{}, errors.New("status.state.serial must be a whole number that is not negative")
+	}
+	s := state{Version: 4, Serial: serial}
+	for name, to := range map[string]*string{"terraform_version": &s.TerraformVersion, "lineage": &s.Lineage} {
+		if *to, ok = stored[name].(string); !ok && stored[name] != nil {
+			return state{}, fmt.Errorf("status.state.%s must be a string", name)
+		}
+	}
+	return s, nil
+}
+
+// renamed gives the fields of blocks their Terraform names. Blocks are always
+// in lists; an object that is not is a map, whose keys are the user's own.
+func (o *Object) renamed(value any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return value
+	}
+	out := make([]any, len(list))
+	for i, element := range list {
+		block, ok := element.(map[string]any)
+		if !ok {
+			out[i] = o.renamed(element)
+			continue
+		}
+		to := map[string]any{}
+		for field, v := range block {
+			if name := o.attribute(field); name != "" {
+				to[name] = o.renamed(v)
+			}
+		}
+		out[i] = to
+	}
+	return out
+}
+
+// kubeformSecrets adds the sensitive attributes. Like Kubeform it looks only
+// for the secret that the object names: of the one that Kubeform makes when
+// there is no name, it reads nothing back.
+func kubeformSecrets(obj object, attributes map[string]any, look secrets) error {
+	reference := obj.at("spec", "secretRef")
+	if reference == nil {
+		return nil
+	}
+	name, ok := obj.at("spec", "secretRef", "name").(string)
+	if !ok || !isObjectName(name) {
+		return errors.New("spec.secretRef.name must be the name of a secret")
+	}
+	ref := SecretRef{Namespace: obj.text("metadata", "namespace"), Name: name}
+	data, err := look(ref)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		path, ok := strings.CutPrefix(key, "out.")
+		if !ok {
+			continue // an input
+		}
+		text, err := textOf(ref, key, data[key])
+		if err != nil {
+			return err
+		}
+		if err := place(strings.Split(path, ".")).put(attributes, fromSecret{mapOrText(text)}); err != nil {
+			return fmt.Errorf("the secret %s, %s: %w", ref, cut(key), err)
+		}
+	}
+	return nil
+}
+
+// mapOrText reads a sensitive value: a map is stored as JSON, anything else as
+// it is. Kubeform loses line breaks, and so its states do not have them.
+func mapOrText(text string) any {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		var texts map[string]string
+		if json.Unmarshal([]byte(text), &texts) == nil {
+			m := map[string]any{}
+			for key, value := range texts {
+				m[key] = value
+			}
+			return m
+		}
+	}
+	return strings.ReplaceAll(text, "\n", "")
+}

@@ -1,0 +1,284 @@
+package kube
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	goyaml "go.yaml.in/yaml/v3"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// object is one Kubernetes object, as JSON is decoded: numbers are
+// json.Number.
+type object map[string]any
+
+const (
+	maxObjects = 100_000
+	maxNesting = 10 // lists in lists
+
+	// Decoded, a text of many small values takes twenty times its size and
+	// more, and YAML a hundred times. An object of Kubernetes has at most about
+	// 1.5 MiB.
+	maxManifest = 16 << 20
+	maxDocument = 4 << 20 // of YAML
+)
+
+// parse reads a manifest: objects and lists of objects, in JSON or YAML, one
+// after the other.
+func parse(manifest []byte) ([]object, error) {
+	if len(manifest) > maxManifest {
+		return nil, fmt.Errorf("it is larger than %d bytes; leave in it only the object and the secrets that it names", maxManifest)
+	}
+	if text := bytes.TrimSpace(manifest); json.Valid(text) {
+		return parseJSON(text, nil)
+	}
+	if !utf8.Valid(manifest) {
+		return nil, errNeither
+	}
+	var all []object
+	// Documents are taken apart as kubectl does it.
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	for n := 1; ; n++ {
+		document, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err == nil {
+			all, err = parseDocument(document, all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+	}
+}
+
+var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key")
+
+// parseDocument adds the objects of one document of a stream to all. It may
+// also be JSON, or several JSON objects.
+func parseDocument(document []byte, all []object) ([]object, error) {
+	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' {
+		if more, err := parseJSON(text, all); err == nil {
+			return more, nil
+		}
+	}
+	if len(document) > maxDocument {
+		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, or leave in it only the object and the secrets that it names", maxDocument)
+	}
+	if err := refuseAliases(document); err != nil {
+		return nil, err
+	}
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, errNeither // the parser's error would quote it
+	}
+	return parseJSON(text, all)
+}
+
+func parseJSON(text []byte, all []object) ([]object, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	for {
+		var value any
+		switch err := d.Decode(&value); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, errNeither
+		}
+		if err := flatten(value, "", "", 0, &all); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// refuseAliases keeps a small document from becoming a huge one: an alias
+// repeats its anchor, which may hold aliases itself. What a cluster prints has
+// none.
+func refuseAliases(document []byte) error {
+	var node goyaml.Node
+	if err := goyaml.Unmarshal(document, &node); err != nil {
+		return errNeither
+	}
+	if hasAlias(&node) {
+		return errors.New("it has YAML aliases; write out what they stand for")
+	}
+	return nil
+}
+
+func hasAlias(n *goyaml.Node) bool {
+	if n.Kind == goyaml.AliasNode {
+		return true
+	}
+	for _, c := range n.Content {
+		if hasAlias(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// flatten collects the objects in value. The items of a list of one kind, as
+// servers answer it, do not say what they are: apiVersion and kind are theirs
+// then.
+func flatten(value any, apiVersion, kind string, depth int, all *[]object) error {
+	if value == nil {
+		return nil // an empty document
+	}
+	obj, ok := value.(map[string]any)
+	switch {
+	case !ok:
+		return errors.New("it holds something that is not an object")
+	case depth > maxNesting:
+		return fmt.Errorf("its lists are nested more than %d deep", maxNesting)
+	case len(*all) >= maxObjects:
+		return fmt.Errorf("it holds more than %d objects", maxObjects)
+	}
+	if obj["apiVersion"] == nil && obj["kind"] == nil && kind != "" {
+		obj["apiVersion"], obj["kind"] = apiVersion, kind
+	}
+	own, _ := obj["kind"].(string)
+	items, isList := obj["items"].([]any)
+	if !isList || !strings.HasSuffix(own, "List") {
+		*all = append(*all, obj)
+		return nil
+	}
+	version, _ := obj["apiVersion"].(string)
+	for _, item := range items {
+		if err := flatten(item, version, strings.TrimSuffix(own, "List"), depth+1, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Object) find(manifest []byte) (object, error) {
+	objects, err := parse(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest: %w", err)
+	}
+	return o.pick(objects)
+}
+
+// pick returns the one object that o means.
+func (o *Object) pick(objects []object) (object, error) {
+	var found, other object
+	for _, obj := range objects {
+		if obj.text("kind") != o.Kind || obj.text("metadata", "name") != o.Name || !sameNamespace(o.Namespace, obj.text("metadata", "namespace")) {
+			continue
+		}
+		switch {
+		case obj.text("apiVersion") != o.APIVersion():
+			other = obj
+		case found != nil:
+			return nil, fmt.Errorf("the manifest holds %s more than once; if they differ in namespace, set namespace", o)
+		default:
+			found = obj
+		}
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case other != nil:
+		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %q", o, cut(other.text("apiVersion")))
+	}
+	return nil, fmt.Errorf("the manifest holds %d objects, and %s is not among them", len(objects), o)
+}
+
+// sameNamespace treats a namespace that is not written as fitting: manifests
+// often leave it to whoever applies them.
+func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
+
+// text is the string at a place in an object, "" when there is none.
+func (o object) text(names ...string) string {
+	s, _ := o.at(names...).(string)
+	return s
+}
+
+// at is the value at a place in an object, nil when there is none.
+func (o object) at(names ...string) any {
+	var v any = map[string]any(o)
+	for _, name := range names {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	return v
+}
+
+// secretIn returns the data of a secret of the manifest.
+func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
+	var found object
+	for _, obj := range objects {
+		if obj.text("kind") != "Secret" || obj.text("apiVersion") != "v1" || obj.text("metadata", "name") != ref.Name ||
+			!sameNamespace(ref.Namespace, obj.text("metadata", "namespace")) {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("the manifest holds the secret %s more than once", ref)
+		}
+		found = obj
+	}
+	if found == nil {
+		hint := ""
+		if ref.Optional {
+			hint = ", or an empty Secret of that name if there is none"
+		}
+		return nil, fmt.Errorf("the secret %s, which it names, is not in the manifest; add it%s", ref, hint)
+	}
+	data, err := secretData(found)
+	if err != nil {
+		return nil, fmt.Errorf("the secret %s: %w", ref, err)
+	}
+	return data, nil
+}
+
+func secretData(secret object) (map[string]string, error) {
+	data := map[string]string{}
+	for _, part := range []string{"data", "stringData"} { // the server lets the latter win
+		entries, ok := secret[part].(map[string]any)
+		if !ok && secret[part] != nil {
+			return nil, fmt.Errorf("%s is not an object", part)
+		}
+		for key, v := range entries {
+			text, ok := v.(string)
+			if !ok && v != nil {
+				return nil, fmt.Errorf("%s.%s is not a string", part, cut(key))
+			}
+			if part == "data" {
+				raw, err := base64.StdEncoding.DecodeString(text)
+				if err != nil {
+					return nil, fmt.Errorf("data.%s is not base64", cut(key))
+				}
+				text = string(raw)
+			}
+			data[key] = text
+		}
+	}
+	return data, nil
+}
+
+// String names the secret for people.
+func (r SecretRef) String() string {
+	if r.Namespace == "" {
+		return cut(r.Name)
+	}
+	return cut(r.Namespace) + "/" + cut(r.Name)
+}
+
+// cut makes a name from outside fit for an error.
+func cut(s string) string {
+	const limit = 100
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
+	}
+	quoted := fmt.Sprintf("%q", s)
+	return quoted[1 : len(quoted)-1]
+}

@@ -1,0 +1,48 @@
+package kube
+
+import (
+	"strings"
+	"unicode"
+)
+
+// snake is the Terraform name of a field or a kind whose name follows the
+// rules: privateNetworkUUID is private_network_uuid, and S3Bucket s3_bucket. A
+// run of capitals is one word; an s that ends it is its plural, and IPv4 and
+// IPv6 are words.
+func snake(name string) string {
+	runes := []rune(name)
+	var b strings.Builder
+	for i, r := range runes {
+		if i > 0 && unicode.IsUpper(r) && begins(runes, i) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// begins reports whether the capital at i begins a word.
+func begins(runes []rune, i int) bool {
+	if runes[i-1] == '_' {
+		return false
+	}
+	if !unicode.IsUpper(runes[i-1]) {
+		return true
+	}
+	rest := runes[i+1:]
+	if len(rest) == 0 || !unicode.IsLower(rest[0]) {
+		return false
+	}
+	afterwards := func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }
+	plural := rest[0] == 's' && (len(rest) == 1 || afterwards(rest[1]))
+	ip := runes[i-1] == 'I' && runes[i] == 'P' && rest[0] == 'v' && len(rest) > 1 && unicode.IsDigit(rest[1])
+	return !plural && !ip
+}
+
+// attribute is the Terraform name of a field; "" when it is none.
+func (o *Object) attribute(field string) string {
+	if name, ok := o.fieldNames[field]; ok {
+		return name
+	}
+	return snake(field)
+}

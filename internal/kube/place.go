@@ -1,0 +1,81 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxIndex bounds the lists that a secret's keys can make. Crossplane has the
+// same limit.
+const maxIndex = 1024
+
+const maxDepth = 100
+
+// errPlace means that a secret's key names a place that cannot be there.
+var errPlace = errors.New("its key does not fit the attributes")
+
+// place is where in the attributes a value belongs: names, and numbers for
+// places in lists.
+type place []string
+
+// splitKey reads the key of a secret. Dots separate; a map key with dots in it
+// stands between three dots on either side.
+func splitKey(key string) place {
+	var p place
+	for i, part := range strings.Split(key, "...") {
+		if i%2 == 1 {
+			p = append(p, part)
+			continue
+		}
+		for step := range strings.SplitSeq(part, ".") {
+			if step != "" {
+				p = append(p, step)
+			}
+		}
+	}
+	return p
+}
+
+// put sets the value at a place below container, and makes what is missing on
+// the way.
+func (p place) put(container map[string]any, value any) error {
+	if len(p) == 0 || len(p) > maxDepth {
+		return errPlace
+	}
+	_, err := p.in(container, value)
+	return err
+}
+
+// in returns container with the value in it.
+func (p place) in(container any, value any) (any, error) {
+	if len(p) == 0 {
+		return value, nil
+	}
+	switch c := container.(type) {
+	case map[string]any:
+		v, err := p[1:].in(c[p[0]], value)
+		if err != nil {
+			return nil, err
+		}
+		c[p[0]] = v
+		return c, nil
+	case []any:
+		i, err := strconv.ParseUint(p[0], 10, 16)
+		if err != nil || i >= maxIndex {
+			return nil, errPlace
+		}
+		for uint64(len(c)) <= i {
+			c = append(c, nil)
+		}
+		c[i], err = p[1:].in(c[i], value)
+		return c, err
+	case nil:
+		if strings.Trim(p[0], "0123456789") == "" && p[0] != "" {
+			return p.in([]any{}, value)
+		}
+		return p.in(map[string]any{}, value)
+	}
+	return nil, fmt.Errorf("%w: there is a value where a block or a map belongs", errPlace)
+}
