@@ -5,17 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
 // document has the keys of all formats. Keys that are not here, above all
 // resources, are skipped without being decoded.
 type document struct {
-	Version          *int                              `json:"version"`
-	TerraformVersion string                            `json:"terraform_version"`
-	Serial           int64                             `json:"serial"`
-	Lineage          string                            `json:"lineage"`
-	Outputs          later[map[string]json.RawMessage] `json:"outputs"` // format 4
-	Modules          later[[]module]                   `json:"modules"` // formats 1 to 3
+	Version          *int            `json:"version"`
+	TerraformVersion string          `json:"terraform_version"`
+	Serial           int64           `json:"serial"`
+	Lineage          string          `json:"lineage"`
+	Outputs          json.RawMessage `json:"-"` // format 4; a part of the file, as it stands there
+	Modules          json.RawMessage `json:"-"` // formats 1 to 3; likewise
 }
 
 // module holds the outputs of one module in formats 1 to 3, by name.
@@ -24,25 +27,29 @@ type module struct {
 	Outputs map[string]json.RawMessage `json:"outputs"`
 }
 
-// later keeps the error of decoding a T until it is known whether the format of
-// the file gives this key a meaning.
-type later[T any] struct {
-	it  T
-	err error
-}
-
-// UnmarshalJSON never fails: see [later].
-func (l *later[T]) UnmarshalJSON(data []byte) error {
-	l.err = json.Unmarshal(data, &l.it)
-	return nil
-}
-
-// get returns the value of the named key.
-func (l *later[T]) get(key string) (T, error) {
-	if l.err != nil {
-		return l.it, fmt.Errorf("the state's %q are not in the form of its format version", key)
+// parseDocument reads the small members of the file and finds the large ones.
+// Its error is that of a value with a wrong type, or of a file that is not JSON.
+func parseDocument(data []byte) (*document, error) {
+	var doc document
+	small, err := jsonwalk.Pick(data, func(name string, value []byte) bool {
+		switch strings.ToLower(name) { // encoding/json does not care either
+		case "outputs":
+			doc.Outputs = value
+		case "modules":
+			doc.Modules = value
+		case "version", "terraform_version", "serial", "lineage":
+			return true
+		}
+		return false
+	})
+	if err != nil {
+		small = data // encoding/json says what is wrong with it
 	}
-	return l.it, nil
+	return &doc, json.Unmarshal(small, &doc)
+}
+
+func errForm(key string) error {
+	return fmt.Errorf("the state's %q are not in the form of its format version", key)
 }
 
 // checkVersion tells a file that is no state from a state that is too new. The

@@ -4,10 +4,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
+
+// types remembers the types that the outputs of a state have: a few among
+// thousands, and reading one takes longer than reading a value of it.
+type types struct {
+	decoded sync.Map // :: JSON text of a type → cty.Type
+}
+
+func (t *types) decode(raw json.RawMessage) (cty.Type, error) {
+	text := string(raw)
+	if ty, ok := t.decoded.Load(text); ok {
+		return ty.(cty.Type), nil //nolint:forcetypeassert // nothing else is stored
+	}
+	ty, err := decodeType(raw)
+	if err == nil {
+		t.decoded.Store(text, ty)
+	}
+	return ty, err
+}
 
 // decodeType reads the type of an output or of a dynamic value. raw is valid
 // JSON. Attributes that the type calls optional are plain ones in a value.
@@ -35,29 +54,24 @@ func decodeType(raw json.RawMessage) (ty cty.Type, err error) {
 
 // dynamic reads a value whose type is given next to it: {"value":…,"type":…},
 // in either order.
-func (d *decoder) dynamic(token json.Token) (cty.Value, error) {
-	if token != json.Delim('{') {
+func (d *decoder) dynamic(kind byte) (cty.Value, error) {
+	if kind != '{' {
 		return cty.NilVal, errors.New("an object of value and type is required")
 	}
 	var wrapped struct{ value, typ json.RawMessage }
-	for d.json.More() {
-		key, err := d.key()
-		if err != nil {
-			return cty.NilVal, err
-		}
+	if err := d.json.Object(func(key string) (err error) {
 		switch key {
 		case "value":
-			err = d.json.Decode(&wrapped.value)
+			wrapped.value, err = d.json.Skip()
 		case "type":
-			err = d.json.Decode(&wrapped.typ)
+			wrapped.typ, err = d.json.Skip()
 		default:
-			return cty.NilVal, d.unsupported(key)
+			err = d.unsupported(key)
 		}
-		if err != nil {
-			return cty.NilVal, errJSON
-		}
+		return err
+	}); err != nil {
+		return cty.NilVal, err
 	}
-	_, _ = d.json.Token()
 	if wrapped.value == nil || wrapped.typ == nil {
 		return cty.NilVal, errors.New("a value of dynamic type needs both value and type")
 	}

@@ -43,6 +43,19 @@ const (
 	// thousand longer ones would take half an hour; this many take two seconds.
 	maxAlike = 5_000_000
 
+	// maxImpliedWork bounds the values in the attributes of a resource times their
+	// nesting. Terraform wants the type of each value next to it, and that of an
+	// object is made again at each level around it. A million values, twenty levels
+	// deep, are allowed.
+	maxImpliedWork = 20_000_000
+
+	// maxInstances is how many instances a resource may have. In the file one takes
+	// fifteen bytes, in memory twenty times that.
+	maxInstances = 100_000
+
+	// maxGaps is how many instances may be missing below the last one.
+	maxGaps = 10_000
+
 	// maxNumberText is the longest text of a number, in bytes, and maxExponent its
 	// largest power of ten. Written out, 10^600000000 takes gigabytes and minutes,
 	// in whoever prints the value; the longest number a configuration has needed so
@@ -73,6 +86,15 @@ func parseNumber(text string) (cty.Value, error) {
 		return cty.NilVal, errNumber
 	}
 	return v, nil
+}
+
+// parseIndex reads the key of an instance of a resource with count.
+func parseIndex(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, errNumber
+	}
+	return int(n), nil
 }
 
 // charge accounts for a value that the file has nothing to say about. Each
@@ -110,6 +132,25 @@ func weight(ty cty.Type) int {
 	case ty.IsObjectType():
 		for _, attribute := range ty.AttributeTypes() {
 			n += weight(attribute)
+		}
+	}
+	return n
+}
+
+// elementsIn is about how many values a JSON text has. As for nesting, it must
+// be valid for the result to mean anything.
+func elementsIn(text []byte) int {
+	n, inString := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			}
+		case c == '[' || c == '{' || c == ',':
+			n++
 		}
 	}
 	return n

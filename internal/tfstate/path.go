@@ -59,8 +59,20 @@ func (d *decoder) unsupported(name string) error {
 }
 
 // quote shows text from the file in one short line.
-func quote(text string) string {
-	const most = 60 // runes
+func quote(text string) string { return quoteUpTo(text, 60) }
+
+// maxShown is how much of an address is shown. Those of nested modules are long.
+const maxShown = 300 // runes
+
+// show is quote for an address or a part of one.
+func show(address string) string {
+	if len(address) <= maxShown && strings.IndexFunc(address, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
+		return address
+	}
+	return quoteUpTo(address, maxShown)
+}
+
+func quoteUpTo(text string, most int) string {
 	if runes := []rune(text[:min(len(text), 4*most+4)]); len(runes) > most {
 		return strconv.Quote(string(runes[:most])) + "…"
 	}

@@ -1,10 +1,12 @@
 // Package tfstate reads the header and the outputs of a plaintext state file,
-// formats 1 to 4, as Terraform and OpenTofu write them. Nothing else of the
-// file is kept, and resources are never decoded.
+// formats 1 to 4, as Terraform and OpenTofu write them, and the resources of
+// format 4. Nothing else of the file is kept, and resources only where they are
+// asked for: see [ParseResources].
 //
 // A state can be replaced by anyone who may write to the place where it is
-// kept, so everything in it is taken as hostile, and its outputs are secrets:
-// errors name an output and the place within its value, never the value.
+// kept, so everything in it is taken as hostile, and its outputs and
+// attributes are secrets: errors name an output or a resource, and the place within
+// its value, never the value.
 package tfstate
 
 import (
@@ -23,6 +25,7 @@ type State struct {
 	Serial           int64  // 0 if absent, never negative
 	Lineage          string // "" if absent
 	Outputs          map[string]Output
+	Resources        *Resources // nil unless read by [ParseResources]
 }
 
 // Output is one output, not decoded yet.
@@ -34,6 +37,7 @@ type Output struct {
 	value   json.RawMessage
 	typ     json.RawMessage
 	implied bool // the type follows from the value: formats before 4
+	types   *types
 }
 
 // Parse reads a state file. It looks at each output only as far as to tell
@@ -41,13 +45,12 @@ type Output struct {
 // [Output.Value]. As Terraform does, it ignores keys that it doesn't know, and
 // the last of two outputs with the same name wins.
 func Parse(data []byte) (*State, error) {
-	var doc document
-	err := json.Unmarshal(data, &doc)
+	doc, err := parseDocument(data)
 	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
 		return nil, syntaxError(data, err)
 	}
 	// The version comes first: other formats may use the other keys differently.
-	if err := checkVersion(&doc, err); err != nil {
+	if err := checkVersion(doc, err); err != nil {
 		return nil, err
 	}
 	if err != nil {
@@ -59,11 +62,11 @@ func Parse(data []byte) (*State, error) {
 	s := &State{Version: *doc.Version, TerraformVersion: doc.TerraformVersion, Serial: doc.Serial, Lineage: doc.Lineage}
 	switch s.Version {
 	case 4:
-		s.Outputs, err = outputs4(&doc)
+		s.Outputs, err = outputs4(doc.Outputs)
 	case 3, 2:
-		s.Outputs, err = rootOutputs(&doc, output3)
+		s.Outputs, err = rootOutputs(doc.Modules, output3)
 	case 1:
-		s.Outputs, err = rootOutputs(&doc, output1)
+		s.Outputs, err = rootOutputs(doc.Modules, output1)
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (o Output) declaredType() (cty.Type, error) {
 	if len(o.typ) == 0 {
 		return cty.NilType, errors.New("it has no type")
 	}
-	ty, err := decodeType(o.typ)
+	ty, err := o.types.decode(o.typ)
 	if err != nil {
 		return cty.NilType, fmt.Errorf("its type can't be used: %w", err)
 	}

@@ -1,13 +1,14 @@
 package tfstate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
 // decoder reads the JSON of one value with a type that is already known, giving
@@ -22,67 +23,78 @@ type decoder struct {
 	vacant    int  // spent so far of maxVacant
 	alike     int  // spent so far of maxAlike
 
-	json *json.Decoder
+	json *jsonwalk.Reader
 }
 
-// decode reads all of raw, which must be valid JSON no deeper than maxNesting.
+// decode reads all of raw, which must be no deeper than maxNesting.
 func (d *decoder) decode(raw json.RawMessage, ty cty.Type) (cty.Value, error) {
 	outer := d.json
 	defer func() { d.json = outer }()
-	d.json = json.NewDecoder(bytes.NewReader(raw))
-	d.json.UseNumber()
-	return d.value(ty)
+	d.json = jsonwalk.NewReader(raw)
+	v, err := d.value(ty)
+	if _, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
+		err = errors.New("its JSON is not valid")
+	}
+	return v, err
 }
 
-// errJSON can't be seen: what is decoded here was valid when the file was parsed.
-var errJSON = errors.New("its JSON is not valid")
-
 func (d *decoder) value(ty cty.Type) (cty.Value, error) {
-	token, err := d.json.Token()
-	if err != nil {
-		return cty.NilVal, errJSON
-	}
 	d.depth++
 	defer func() { d.depth-- }()
+	kind := d.json.Kind()
 	switch {
-	case token == nil:
+	case kind == 'n':
+		if _, err := d.json.Literal(); err != nil {
+			return cty.NilVal, err
+		}
 		return cty.NullVal(ty), d.charge(weight(ty))
 	case ty.IsPrimitiveType():
-		return scalar(token, ty)
+		return d.scalar(kind, ty)
 	case ty == cty.DynamicPseudoType:
-		return d.dynamic(token)
+		return d.dynamic(kind)
 	case ty.IsObjectType():
-		return d.object(token, ty.AttributeTypes())
+		return d.object(kind, ty.AttributeTypes())
 	case ty.IsMapType():
-		return d.mapping(token, ty)
+		return d.mapping(kind, ty)
 	case ty.IsTupleType():
-		return d.tuple(token, ty.TupleElementTypes())
+		return d.tuple(kind, ty.TupleElementTypes())
 	default:
-		return d.elements(token, ty)
+		return d.elements(kind, ty)
 	}
 }
 
 // scalar converts where the kinds of the type and of the JSON differ.
-func scalar(token json.Token, ty cty.Type) (cty.Value, error) {
-	var v cty.Value
-	switch t := token.(type) {
-	case string:
-		v = cty.StringVal(t)
-		if ty == cty.Number {
-			return parseNumber(t)
-		}
-	case json.Number:
-		if ty == cty.Number {
-			return parseNumber(t.String())
-		}
-		v = cty.StringVal(t.String())
-		if ty == cty.Bool {
-			return cty.NilVal, required(ty)
-		}
-	case bool:
-		v = cty.BoolVal(t)
-	default:
+func (d *decoder) scalar(kind byte, ty cty.Type) (cty.Value, error) {
+	if kind == '{' || kind == '[' {
 		return cty.NilVal, required(ty)
+	}
+	var v cty.Value
+	if kind == '"' {
+		text, err := d.json.String()
+		switch {
+		case err != nil:
+			return cty.NilVal, err
+		case ty == cty.Number:
+			return parseNumber(text)
+		}
+		v = cty.StringVal(text)
+	} else {
+		literal, err := d.json.Literal()
+		switch {
+		case err != nil:
+			return cty.NilVal, err
+		case kind != '0':
+			v = cty.BoolVal(kind == 't')
+		case ty == cty.Number:
+			return parseNumber(string(literal))
+		case ty == cty.Bool:
+			return cty.NilVal, required(ty)
+		default:
+			v = cty.StringVal(string(literal))
+		}
+	}
+	if v.Type() == ty {
+		return v, nil
 	}
 	v, err := convert.Convert(v, ty)
 	if err != nil {
@@ -96,20 +108,22 @@ func required(ty cty.Type) error {
 }
 
 // elements reads a list or a set.
-func (d *decoder) elements(token json.Token, ty cty.Type) (cty.Value, error) {
-	if token != json.Delim('[') {
+func (d *decoder) elements(kind byte, ty cty.Type) (cty.Value, error) {
+	if kind != '[' {
 		return cty.NilVal, required(ty)
 	}
 	element := ty.ElementType()
 	var values []cty.Value
-	for d.json.More() {
+	if err := d.json.Array(func() error {
 		v, err := d.value(element)
 		if err != nil {
-			return cty.NilVal, within(indexStep(len(values)), err)
+			return within(indexStep(len(values)), err)
 		}
 		values = append(values, v)
+		return nil
+	}); err != nil {
+		return cty.NilVal, err
 	}
-	_, _ = d.json.Token()
 	if len(values) == 0 {
 		return empty(ty), d.charge(weight(ty))
 	}
@@ -137,46 +151,46 @@ func empty(ty cty.Type) cty.Value {
 
 var errMixed = errors.New("all elements must have the same type")
 
-func (d *decoder) tuple(token json.Token, types []cty.Type) (cty.Value, error) {
-	if token != json.Delim('[') {
+func (d *decoder) tuple(kind byte, types []cty.Type) (cty.Value, error) {
+	if kind != '[' {
 		return cty.NilVal, errors.New("a tuple is required")
 	}
 	values := make([]cty.Value, 0, len(types))
-	for d.json.More() {
+	if err := d.json.Array(func() error {
 		if len(values) == len(types) {
-			return cty.NilVal, fmt.Errorf("too many tuple elements (need %d)", len(types))
+			return fmt.Errorf("too many tuple elements (need %d)", len(types))
 		}
 		v, err := d.value(types[len(values)])
 		if err != nil {
-			return cty.NilVal, within(indexStep(len(values)), err)
+			return within(indexStep(len(values)), err)
 		}
 		values = append(values, v)
+		return nil
+	}); err != nil {
+		return cty.NilVal, err
 	}
-	_, _ = d.json.Token()
 	if len(values) < len(types) {
 		return cty.NilVal, fmt.Errorf("not enough tuple elements (need %d)", len(types))
 	}
 	return cty.TupleVal(values), nil
 }
 
-func (d *decoder) mapping(token json.Token, ty cty.Type) (cty.Value, error) {
-	if token != json.Delim('{') {
+func (d *decoder) mapping(kind byte, ty cty.Type) (cty.Value, error) {
+	if kind != '{' {
 		return cty.NilVal, errors.New("a map is required")
 	}
 	element := ty.ElementType()
 	values := make(map[string]cty.Value)
-	for d.json.More() {
-		key, err := d.key()
-		if err != nil {
-			return cty.NilVal, err
-		}
+	if err := d.json.Object(func(key string) error {
 		v, err := d.value(element)
 		if err != nil {
-			return cty.NilVal, within(d.keyStep(key), err)
+			return within(d.keyStep(key), err)
 		}
 		values[cty.NormalizeString(key)] = v
+		return nil
+	}); err != nil {
+		return cty.NilVal, err
 	}
-	_, _ = d.json.Token()
 	if len(values) == 0 {
 		return empty(ty), d.charge(weight(ty))
 	}
@@ -186,25 +200,25 @@ func (d *decoder) mapping(token json.Token, ty cty.Type) (cty.Value, error) {
 	return cty.MapVal(values), nil
 }
 
-func (d *decoder) object(token json.Token, types map[string]cty.Type) (cty.Value, error) {
-	if token != json.Delim('{') {
+func (d *decoder) object(kind byte, types map[string]cty.Type) (cty.Value, error) {
+	if kind != '{' {
 		return cty.NilVal, errors.New("an object is required")
 	}
-	values := make(map[string]cty.Value)
-	for d.json.More() {
-		name, err := d.key()
-		if err != nil {
-			return cty.NilVal, err
-		}
+	values := make(map[string]cty.Value, len(types))
+	if err := d.json.Object(func(name string) error {
 		ty, ok := types[name]
 		if !ok {
-			return cty.NilVal, d.unsupported(name)
+			return d.unsupported(name)
 		}
-		if values[name], err = d.value(ty); err != nil {
-			return cty.NilVal, within(attributeStep(name), err)
+		v, err := d.value(ty)
+		if err != nil {
+			return within(attributeStep(name), err)
 		}
+		values[name] = v
+		return nil
+	}); err != nil {
+		return cty.NilVal, err
 	}
-	_, _ = d.json.Token()
 	for name, ty := range types {
 		if _, ok := values[name]; ok {
 			continue
@@ -215,13 +229,4 @@ func (d *decoder) object(token json.Token, types map[string]cty.Type) (cty.Value
 		values[name] = cty.NullVal(ty)
 	}
 	return cty.ObjectVal(values), nil
-}
-
-func (d *decoder) key() (string, error) {
-	token, err := d.json.Token()
-	key, ok := token.(string)
-	if err != nil || !ok {
-		return "", errJSON
-	}
-	return key, nil
 }

@@ -12,10 +12,10 @@ import (
 
 // rootOutputs collects the outputs of the root module, each read by output. The
 // formats before 4 list all modules; only the root's outputs are for others.
-func rootOutputs(doc *document, output func(json.RawMessage) (Output, error)) (map[string]Output, error) {
-	modules, err := doc.Modules.get("modules")
-	if err != nil {
-		return nil, err
+func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, error)) (map[string]Output, error) {
+	var modules []module
+	if raw != nil && json.Unmarshal(raw, &modules) != nil {
+		return nil, errForm("modules")
 	}
 	outputs := make(map[string]Output)
 	for _, m := range modules {

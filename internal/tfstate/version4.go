@@ -1,8 +1,12 @@
 package tfstate
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
 // entry4 is an output in format 4, the only one that gives it a type. A key
@@ -14,18 +18,41 @@ type entry4 struct {
 	Deprecated string          `json:"deprecated"` // OpenTofu only
 }
 
-func outputs4(doc *document) (map[string]Output, error) {
-	entries, err := doc.Outputs.get("outputs")
-	if err != nil {
-		return nil, err
+func outputs4(raw json.RawMessage) (map[string]Output, error) {
+	outputs := make(map[string]Output)
+	if raw == nil || string(raw) == "null" {
+		return outputs, nil
 	}
-	outputs := make(map[string]Output, len(entries))
-	for name, raw := range entries {
-		var e entry4
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return nil, fmt.Errorf("output %s: %w", quote(name), typeError(err))
+	known := new(types)
+	var wrong error
+	if err := jsonwalk.Members(raw, func(name string, value []byte) (bool, error) {
+		e, err := readEntry4(value)
+		if err != nil {
+			wrong = fmt.Errorf("output %s: %w", quote(name), typeError(err))
 		}
-		outputs[name] = Output{Sensitive: e.Sensitive, Deprecated: e.Deprecated, name: name, value: e.Value, typ: e.Type}
+		outputs[name] = Output{Sensitive: e.Sensitive, Deprecated: e.Deprecated, name: name, value: bytes.Clone(e.Value), typ: bytes.Clone(e.Type), types: known}
+		return wrong == nil, nil
+	}); err != nil {
+		return nil, errForm("outputs")
 	}
-	return outputs, nil
+	return outputs, wrong
+}
+
+// readEntry4 finds value and type of an output and decodes the rest.
+func readEntry4(raw json.RawMessage) (e entry4, err error) {
+	small, err := jsonwalk.Pick(raw, func(name string, value []byte) bool {
+		switch strings.ToLower(name) {
+		case "value":
+			e.Value = value
+		case "type":
+			e.Type = value
+		case "sensitive", "deprecated":
+			return true
+		}
+		return false
+	})
+	if err != nil {
+		small = raw // encoding/json says what is wrong with it
+	}
+	return e, json.Unmarshal(small, &e)
 }

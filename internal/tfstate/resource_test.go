@@ -1,0 +1,477 @@
+package tfstate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// shown is a module as "show -json" prints it.
+type shown struct {
+	Resources []struct {
+		Address       string          `json:"address"`
+		Mode          string          `json:"mode"`
+		Type          string          `json:"type"`
+		Provider      string          `json:"provider_name"`
+		SchemaVersion uint64          `json:"schema_version"`
+		Values        json.RawMessage `json:"values"`
+		Sensitive     json.RawMessage `json:"sensitive_values"`
+	} `json:"resources"`
+	Modules []shown `json:"child_modules"`
+}
+
+// Real states, against what the programs that wrote them show of them.
+func TestResourceVectors(t *testing.T) {
+	for _, program := range []string{"opentofu", "terraform"} {
+		t.Run(program, func(t *testing.T) {
+			s := resources(t, readFile(t, program+".tfstate"))
+			var doc struct {
+				Values struct {
+					Root shown `json:"root_module"`
+				} `json:"values"`
+			}
+			decode(t, readFile(t, program+".show.json"), &doc)
+			if n := compareModule(t, s, doc.Values.Root); n != 19 {
+				t.Errorf("compared %d resources", n)
+			}
+		})
+	}
+}
+
+func compareModule(t *testing.T, s *State, m shown) int {
+	n := len(m.Resources)
+	for _, inner := range m.Modules {
+		n += compareModule(t, s, inner)
+	}
+	for _, want := range m.Resources {
+		a, err := ParseAddress(want.Address)
+		if err != nil || a.String() != want.Address {
+			t.Errorf("%s: got %s, %v", want.Address, a, err)
+			continue
+		}
+		r, err := s.Resources.Find(a)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if r.Mode != want.Mode || r.Type != want.Type || r.Provider != want.Provider || *r.SchemaVersion != want.SchemaVersion || r.Size() == 0 {
+			t.Errorf("%s: got %+v", a, r)
+		}
+		open, sensitive, err := r.Values()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var values, marked any
+		decode(t, want.Values, &values)
+		decode(t, want.Sensitive, &marked)
+		openJSON, sensitiveJSON := asJSON(t, open), asJSON(t, sensitive)
+		if got := unwrapped(merge(openJSON, sensitiveJSON)); !same(got, values) {
+			t.Errorf("%s: got\n%v\nwant\n%v", a, got, values)
+		}
+		wantNull(t, want.Address, unwrapped(openJSON), marked)
+		if strings.Contains(string(want.Values), "s3cr3t") != strings.Contains(fmt.Sprint(sensitiveJSON), "s3cr3t") {
+			t.Errorf("%s: sensitive: %v", a, sensitiveJSON)
+		}
+	}
+	return n
+}
+
+func asJSON(t testing.TB, v cty.Value) any {
+	text, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var out any
+	if err := d.Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// merge lays the sensitive values over the others: the reverse of split.
+func merge(open, sensitive any) any {
+	switch s := sensitive.(type) {
+	case map[string]any:
+		o, ok := open.(map[string]any)
+		if !ok {
+			return s
+		}
+		all := map[string]any{}
+		for k, v := range o {
+			all[k] = v
+		}
+		for k, v := range s {
+			all[k] = merge(o[k], v)
+		}
+		return all
+	case []any:
+		o, ok := open.([]any)
+		if !ok {
+			return s
+		}
+		all := make([]any, len(o))
+		for i := range o {
+			all[i] = merge(o[i], s[i])
+		}
+		return all
+	case nil:
+		return open
+	}
+	return sensitive
+}
+
+// unwrapped takes values of dynamic type out of their wrappers, as "show" does.
+func unwrapped(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if inner, ok := v["value"]; ok && len(v) == 2 && v["type"] != nil {
+			return inner
+		}
+		all := map[string]any{}
+		for k, inner := range v {
+			all[k] = unwrapped(inner)
+		}
+		return all
+	}
+	return v
+}
+
+// wantNull checks that what is marked true is null, or stands in something that is.
+func wantNull(t *testing.T, place string, v, marked any) {
+	switch m := marked.(type) {
+	case bool:
+		if m && v != nil {
+			t.Errorf("%s is sensitive, and given: %v", place, v)
+		}
+	case map[string]any:
+		for k, inner := range m {
+			if o, ok := v.(map[string]any); ok {
+				wantNull(t, place+"."+k, o[k], inner)
+			}
+		}
+	case []any:
+		for i, inner := range m {
+			if o, ok := v.([]any); ok {
+				wantNull(t, fmt.Sprint(place, i), o[i], inner)
+			}
+		}
+	}
+}
+
+func readFile(t testing.TB, name string) []byte {
+	file, err := os.ReadFile(filepath.Join("testdata", "resources", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func resources(t testing.TB, file []byte) *State {
+	s, err := ParseResources(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// valuesAt reads the resource at an address.
+func valuesAt(s *State, address string) (open, sensitive cty.Value, err error) {
+	var a Address
+	if address != "" {
+		if a, err = ParseAddress(address); err != nil {
+			return open, sensitive, err
+		}
+	}
+	r, err := s.Resources.Find(a)
+	if err != nil {
+		return open, sensitive, err
+	}
+	return r.Values()
+}
+
+// All instances: a tuple in which each has its index, or an object by key.
+func TestAllInstances(t *testing.T) {
+	s := resources(t, readFile(t, "opentofu.tfstate"))
+	open, sensitive, err := valuesAt(s, `module.net["a"].terraform_data.counted`)
+	if err != nil || !open.Type().IsTupleType() || open.LengthInt() != 3 {
+		t.Fatalf("got %#v, %v", open, err)
+	}
+	for i := range 3 {
+		one := open.Index(cty.NumberIntVal(int64(i)))
+		if i == 1 { // it was removed from the state
+			if !one.IsNull() || !sensitive.Index(cty.NumberIntVal(1)).IsNull() {
+				t.Errorf("got %#v", one)
+			}
+			continue
+		}
+		if got := one.GetAttr("input").GetAttr("value").GetAttr("i"); !got.RawEquals(cty.NumberIntVal(int64(i))) {
+			t.Errorf("%d: got %#v", i, got)
+		}
+	}
+	open, sensitive, err = valuesAt(s, `module.net["b/\u00fc.$${q}\""].terraform_data.keyed`)
+	if err != nil || !open.Type().IsObjectType() || open.LengthInt() != 2 || sensitive.LengthInt() != 2 {
+		t.Fatalf("got %#v, %v", open, err)
+	}
+	if got := open.GetAttr("a").GetAttr("triggers_replace"); !got.IsNull() {
+		t.Errorf("got %#v", got)
+	}
+	if got := sensitive.GetAttr("a").GetAttr("triggers_replace").GetAttr("value").GetAttr("password"); !got.RawEquals(cty.StringVal("s3cr3t-canary")) {
+		t.Errorf("got %#v", got)
+	}
+	if got := sensitive.GetAttr("b/ü.${q}\""); !got.RawEquals(cty.EmptyObjectVal) {
+		t.Errorf("got %#v", got)
+	}
+}
+
+func withInstances(instances string) []byte {
+	return []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","provider":"provider[\"a/b/c\"]","instances":` + instances + `}]}`)
+}
+
+func TestFind(t *testing.T) {
+	for name, c := range map[string]struct{ instances, address, want string }{
+		"deposed":         {`[{"deposed":"d","attributes":{"a":1}},{"attributes":{"a":2},"status":"tainted","private":"p"}]`, "x.y", `{"a":2}`},
+		"deposed by key":  {`[{"index_key":0,"deposed":"d","attributes":{"a":1}},{"index_key":0,"attributes":{"a":2}}]`, "x.y[0]", `{"a":2}`},
+		"one of one":      {`[{"index_key":"k","attributes":{"a":2}}]`, "x.y", `{"k":{"a":2}}`},
+		"unordered":       {`[{"index_key":1,"attributes":{"a":1}},{"index_key":0,"attributes":{"a":0}}]`, "x.y", `[{"a":0},{"a":1}]`},
+		"null key":        {`[{"index_key":null,"attributes":{"a":2}}]`, "x.y", `{"a":2}`},
+		"the only one":    {`[{"attributes":{"a":2}}]`, "", `{"a":2}`},
+		"exact numbers":   {`[{"attributes":{"a":12345678901234567890.123}}]`, "x.y", `{"a":12345678901234567890.123}`},
+		"no attributes":   {`[{"attributes":{}}]`, "x.y", `{}`},
+		"other attribute": {`[{"attributes":{"a":null,"b":[{}],"type":"t"},"dependencies":["d"],"identity":{"i":1}}]`, "x.y", `{"a":null,"b":[{}],"type":"t"}`},
+	} {
+		open, sensitive, err := valuesAt(resources(t, withInstances(c.instances)), c.address)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var want any
+		decode(t, []byte(c.want), &want)
+		if got := asJSON(t, open); !same(got, want) || strings.Contains(fmt.Sprint(asJSON(t, sensitive)), "a:") {
+			t.Errorf("%s: got %v and %v", name, got, asJSON(t, sensitive))
+		}
+	}
+}
+
+func TestFindErrors(t *testing.T) {
+	twice := `{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[]},{"mode":"managed","type":"x","name":"y","instances":[]}]}`
+	one := func(instances string) string { return string(withInstances(instances)) }
+	state := string(readFile(t, "terraform.tfstate"))
+	for name, c := range map[string]struct{ state, address, want string }{
+		"misspelt":         {state, `terraform_data.singel`, `the state has no resource terraform_data.singel. Did you mean "terraform_data.single"?`},
+		"other module":     {state, `terraform_data.counted`, `; it has module.list[0].terraform_data.counted, module.net["a"].terraform_data.counted, module.net["b/ü.$${q}\""].terraform_data.counted`},
+		"other mode":       {state, `module.net["a"].terraform_remote_state.other`, `the state has no resource`},
+		"misspelt module":  {state, `module.nett["a"].data.terraform_remote_state.other[0]`, `Did you mean`},
+		"missing index":    {state, `module.net["a"].terraform_data.counted[1]`, `has no instance [1]; it has [0], [2]`},
+		"kind of key":      {state, `module.net["a"].terraform_data.counted["0"]`, `has no instance ["0"]; it has [0], [2]`},
+		"needless key":     {state, `terraform_data.single[0]`, `the resource terraform_data.single has no instance keys; leave [0] out`},
+		"which one":        {state, ``, `resources; say which one with address`},
+		"none":             {`{"version":4,"resources":[]}`, ``, `the state has 0 resources`},
+		"no list":          {`{"version":4}`, `x.y`, `the state has no resource x.y`},
+		"version 3":        {`{"version":3,"modules":[]}`, `x.y`, `format version 3, in which resources are text without types; Terraform 0.12 or later`},
+		"version 1":        {`{"version":1}`, ``, `format version 1,`},
+		"no instances":     {one(`[]`), `x.y`, `the resource x.y has no instances`},
+		"null instances":   {one(`null`), `x.y`, `resource x.y: its instances are not in the form`},
+		"only deposed":     {one(`[{"deposed":"d","attributes":{}}]`), `x.y`, `has no instances`},
+		"flat":             {one(`[{"attributes_flat":{"id":"c4n4ry"}}]`), `x.y`, `from Terraform 0.11 or older`},
+		"no attributes":    {one(`[{"schema_version":0}]`), `x.y`, `resource x.y: its attributes are not an object`},
+		"list":             {one(`[{"attributes":["c4n4ry"]}]`), `x.y`, `its attributes are not an object`},
+		"same key twice":   {one(`[{"attributes":{"c4n4ry":1,"c4n4ry":"x"}}]`), `x.y`, `does an object in them have the same key twice?`},
+		"kinds of keys":    {one(`[{"attributes":{}},{"index_key":0,"attributes":{}}]`), `x.y`, `keys of several kinds`},
+		"same instance":    {one(`[{"index_key":"a","attributes":{}},{"index_key":"a","attributes":{}}]`), `x.y["a"]`, `it has the instance ["a"] twice`},
+		"negative key":     {one(`[{"index_key":-1,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"large key":        {one(`[{"index_key":999999999999,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"bool for a key":   {one(`[{"index_key":true,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"gap":              {one(`[{"index_key":2000000000,"attributes":{}}]`), `x.y`, `more than 10000 of its instances are missing`},
+		"schema version":   {one(`[{"schema_version":-1,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"no paths":         {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":{"c4n4ry":1}}]`), `x.y`, `its sensitive_attributes are not in the form`},
+		"kind of step":     {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"c4n4ry","value":"a"}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
+		"attribute number": {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"get_attr","value":1}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
+		"index string":     {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"index","value":"c4n4ry"}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
+		"number":           {one(`[{"attributes":{"c4n4ry":1e999999}}]`), `x.y`, `at ."c4n4ry": a number has an exponent beyond`},
+		"twice":            {twice, `x.y`, `the state has the resource x.y twice`},
+		"deep":             {one(`[{"attributes":{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}}]`), `x.y`, `nested more than 1000 deep`},
+		"much":             {one(`[{"attributes":{"a":` + strings.Repeat("[", 900) + strings.Repeat("1,", 30_000) + "1" + strings.Repeat("]", 900) + `}}]`), `x.y`, `too many for their nesting`},
+		"escapes":          {strings.ReplaceAll(twice, `"y"`, `"y\u001b[31m"`), `x.z`, `the state has no resource x.z`},
+	} {
+		_, _, err := valuesAt(resources(t, []byte(c.state)), c.address)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestParseResourcesErrors(t *testing.T) {
+	for _, text := range []string{`"x"`, `{}`, `[1]`, `[null]`, `[{}]`, `[{"mode":"managed","type":"x"}]`, `[{"mode":1,"type":"x","name":"y"}]`} {
+		_, err := ParseResources([]byte(`{"version":4,"resources":` + text + `}`))
+		if err == nil || !strings.Contains(err.Error(), `the state's "resources" are not in the form`) {
+			t.Errorf("%s: got %v", text, err)
+		}
+		if _, err := Parse([]byte(`{"version":4,"resources":` + text + `}`)); err != nil {
+			t.Errorf("%s: who reads outputs is not concerned: %v", text, err)
+		}
+	}
+	for _, text := range []string{`null`, `[]`, `[{"mode":"later","type":"x","name":"y"}]`} {
+		if s, err := ParseResources([]byte(`{"version":4,"resources":` + text + `}`)); err != nil || len(s.Resources.byAddress) != 0 {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+// The index shares nothing with the file, which may be overwritten.
+func TestResourcesShareNothingWithTheFile(t *testing.T) {
+	file := readFile(t, "opentofu.tfstate")
+	s := resources(t, file)
+	clear(file)
+	if _, _, err := valuesAt(s, "terraform_data.single"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTooManyInstances(t *testing.T) {
+	many := func(n int) *State {
+		var all strings.Builder
+		for i := range n {
+			fmt.Fprintf(&all, `{"index_key":%d,"attributes":{}},`, i)
+		}
+		return resources(t, withInstances("["+strings.TrimSuffix(all.String(), ",")+"]"))
+	}
+	if _, _, err := valuesAt(many(maxInstances), "x.y[7]"); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := valuesAt(many(maxInstances+1), "x.y[7]"); err == nil || !strings.Contains(err.Error(), "resource x.y: it has more than 100000 instances") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMarked(t *testing.T) {
+	a, _ := ParseAddress("x.y")
+	for instances, want := range map[string]bool{
+		`[{"attributes":{}}]`:                             false,
+		`[{"attributes":{},"sensitive_attributes":null}]`: false,
+		`[{"attributes":{},"sensitive_attributes":[]}]`:   true,
+		`[{"index_key":0,"attributes":{},"sensitive_attributes":[]},{"index_key":1,"attributes":{}}]`: false,
+	} {
+		if r, err := resources(t, withInstances(instances)).Resources.Find(a); err != nil || r.Marked() != want {
+			t.Errorf("%s: got %v, %v", instances, !want, err)
+		}
+	}
+}
+
+func TestSchemaVersionsDiffer(t *testing.T) {
+	s := resources(t, withInstances(`[{"index_key":0,"schema_version":1,"attributes":{}},{"index_key":1,"schema_version":2,"attributes":{}}]`))
+	a, _ := ParseAddress("x.y")
+	if r, err := s.Resources.Find(a); err != nil || r.SchemaVersion != nil {
+		t.Errorf("got %v, %v", r, err)
+	}
+	a, _ = ParseAddress("x.y[1]")
+	if r, err := s.Resources.Find(a); err != nil || *r.SchemaVersion != 2 {
+		t.Errorf("got %v, %v", r, err)
+	}
+}
+
+func TestResourceErrorsNeverShowValues(t *testing.T) {
+	const canary = "c4n4ry"
+	file := []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","provider":"provider[\"a\"]","instances":[
+		{"index_key":0,"schema_version":0,"attributes":{"id":"i","n":42,"l":[true,null],"m":{"k":{"j":"v"}}},
+		"sensitive_attributes":[[{"type":"get_attr","value":"m"},{"type":"index","value":{"value":"k","type":"string"}}]]}]}]}`)
+	failed := 0
+	for i := range file {
+		for _, text := range []string{`"` + canary + `"`, `"` + canary + `",`, `"` + canary + `":`, canary} {
+			changed := append(append(bytes.Clone(file[:i]), text...), file[i:]...)
+			replaced := append(append(bytes.Clone(file[:i]), text...), after(file[i:])...)
+			for _, one := range [][]byte{changed, replaced} {
+				s, err := ParseResources(one)
+				if err == nil {
+					_, _, err = valuesAt(s, "x.y[0]")
+				}
+				if err == nil {
+					continue
+				}
+				failed++
+				// Keys of instances and names of resources are no secrets.
+				if got := err.Error(); strings.Contains(got, canary) && !strings.Contains(got, "it has") && !strings.Contains(got, "twice") && !strings.Contains(got, `at ."`) {
+					t.Errorf("%v", err)
+				}
+			}
+		}
+	}
+	if failed < 500 {
+		t.Errorf("only %d errors were seen", failed)
+	}
+}
+
+func BenchmarkParseResources(b *testing.B) {
+	file := withResources(10 << 20)
+	b.SetBytes(int64(len(file)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseResources(file); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// manyInstances is one resource of about size bytes.
+func manyInstances(size int) []byte {
+	var all strings.Builder
+	for i := 0; all.Len() < size; i++ {
+		if i > 0 {
+			all.WriteByte(',')
+		}
+		fmt.Fprintf(&all, `{"index_key":%d,"schema_version":1,"attributes":{"id":"i-%d","tags":{"a":"b"},"ports":[80,443],"text":%q},"sensitive_attributes":[[{"type":"get_attr","value":"text"}]]}`, i, i, strings.Repeat("x", 500))
+	}
+	return withInstances("[" + all.String() + "]")
+}
+
+func BenchmarkFind(b *testing.B) {
+	s := resources(b, manyInstances(10<<20))
+	for _, address := range []string{"x.y[7]", "x.y"} {
+		b.Run(address, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := valuesAt(s, address); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func FuzzParseResources(f *testing.F) {
+	for _, program := range []string{"opentofu", "terraform"} {
+		f.Add(readFile(f, program+".tfstate"))
+	}
+	f.Add(withInstances(`[{"index_key":"a","schema_version":1,"attributes":{"a":[1,{"b":null}]},"sensitive_attributes":[[{"type":"get_attr","value":"a"},{"type":"index","value":{"value":1,"type":"number"}}]]}]`))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		s, err := ParseResources(file)
+		if err != nil {
+			return
+		}
+		for _, stored := range s.Resources.byAddress {
+			r, err := s.Resources.Find(stored.address())
+			var attributes, sensitive cty.Value
+			if err == nil {
+				attributes, sensitive, err = r.Values()
+			}
+			if err != nil {
+				if len(err.Error()) > 4000 {
+					t.Errorf("an error of %d bytes", len(err.Error()))
+				}
+				continue
+			}
+			if !attributes.IsWhollyKnown() || !sensitive.IsWhollyKnown() {
+				t.Errorf("got %#v and %#v", attributes, sensitive)
+			}
+		}
+	})
+}

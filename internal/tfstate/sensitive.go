@@ -1,0 +1,176 @@
+package tfstate
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// marks says which parts of a value are sensitive. The zero value, like nil,
+// marks nothing.
+type marks struct {
+	whole  bool
+	inside map[pathStep]*marks
+}
+
+// pathStep is one step into a value. An attribute of an object and a key of a
+// map are the same: without a schema, both are read as objects.
+type pathStep struct {
+	name    string
+	index   int
+	isIndex bool
+}
+
+var errPaths = errors.New("its sensitive_attributes are not in the form that Terraform and OpenTofu write")
+
+// readMarks reads the paths in sensitive_attributes. A step that leads to no
+// place in a JSON value, such as an element of a set, marks all that it leads
+// away from.
+func readMarks(raw json.RawMessage) (*marks, error) {
+	root := &marks{}
+	if raw == nil {
+		return root, nil
+	}
+	var paths [][]struct {
+		Type  string          `json:"type"`
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &paths); err != nil {
+		return nil, errPaths // err may quote the file
+	}
+	for _, path := range paths {
+		at := root
+		for _, s := range path {
+			step, ok, err := readStep(s.Type, s.Value)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				break
+			}
+			at = at.at(step)
+		}
+		at.whole = true
+	}
+	return root, nil
+}
+
+func (m *marks) at(step pathStep) *marks {
+	next := m.inside[step]
+	if next == nil {
+		next = &marks{}
+		if m.inside == nil {
+			m.inside = map[pathStep]*marks{}
+		}
+		m.inside[step] = next
+	}
+	return next
+}
+
+// readStep returns false for a step that can't be taken in JSON.
+func readStep(typ string, value json.RawMessage) (pathStep, bool, error) {
+	switch typ {
+	case "get_attr":
+		name, ok := jsonString(value)
+		if !ok {
+			return pathStep{}, false, errPaths
+		}
+		return pathStep{name: name}, true, nil
+	case "index":
+		var key struct {
+			Value json.RawMessage `json:"value"`
+			Type  json.RawMessage `json:"type"`
+		}
+		if json.Unmarshal(value, &key) != nil {
+			return pathStep{}, false, errPaths
+		}
+		switch string(key.Type) {
+		case `"string"`:
+			name, ok := jsonString(key.Value)
+			return pathStep{name: name}, ok, nil
+		case `"number"`:
+			n, err := strconv.Atoi(string(key.Value))
+			return pathStep{index: n, isIndex: true}, err == nil, nil
+		}
+		return pathStep{}, false, nil
+	}
+	return pathStep{}, false, errPaths
+}
+
+func jsonString(raw json.RawMessage) (string, bool) {
+	var s *string
+	if json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", false
+	}
+	return cty.NormalizeString(*s), true
+}
+
+var hidden = cty.NullVal(cty.DynamicPseudoType)
+
+// split parts the attributes of a resource into those that are not sensitive,
+// with null in place of what is, and what is sensitive: objects with only the
+// sensitive attributes, and tuples with null for the other elements. A path that
+// ends nowhere makes the last thing on it that exists sensitive as a whole.
+func (m *marks) split(attributes cty.Value) (open, sensitive cty.Value) {
+	if !m.fit(attributes) {
+		return hidden, attributes
+	}
+	return m.splitObject(attributes)
+}
+
+func (m *marks) splitInner(v cty.Value) (open, sensitive cty.Value) {
+	switch {
+	case !m.fit(v) || isWrapper(v.Type()):
+		return hidden, v
+	case v.Type().IsTupleType():
+		return m.splitTuple(v)
+	default:
+		return m.splitObject(v)
+	}
+}
+
+// fit reports whether there is a place inside v for each of the marks.
+func (m *marks) fit(v cty.Value) bool {
+	if m.whole || v.IsNull() {
+		return false
+	}
+	ty := v.Type()
+	for step := range m.inside {
+		switch {
+		case ty.IsObjectType() && !step.isIndex && ty.HasAttribute(step.name):
+		case ty.IsTupleType() && step.isIndex && step.index >= 0 && step.index < ty.Length():
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isWrapper reports whether an object may be a value that stands in the state
+// with its type. A path to such a value goes on inside the value, and a step
+// called type or value would be mistaken.
+func isWrapper(ty cty.Type) bool {
+	return ty.IsObjectType() && len(ty.AttributeTypes()) == 2 && ty.HasAttribute("value") && ty.HasAttribute("type")
+}
+
+func (m *marks) splitObject(v cty.Value) (open, sensitive cty.Value) {
+	all, kept := v.AsValueMap(), map[string]cty.Value{}
+	for step, inner := range m.inside {
+		all[step.name], kept[step.name] = inner.splitInner(all[step.name])
+	}
+	return cty.ObjectVal(all), cty.ObjectVal(kept)
+}
+
+func (m *marks) splitTuple(v cty.Value) (open, sensitive cty.Value) {
+	all := v.AsValueSlice()
+	kept := make([]cty.Value, len(all))
+	for i := range kept {
+		kept[i] = hidden
+	}
+	for step, inner := range m.inside {
+		all[step.index], kept[step.index] = inner.splitInner(all[step.index])
+	}
+	return cty.TupleVal(all), cty.TupleVal(kept)
+}
