@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 )
 
 // Source is one file at one place.
@@ -26,13 +27,25 @@ type Source interface {
 type Snapshot struct {
 	Data     []byte
 	Revision string   // commit, ETag or object version; "" when the place has none
+	Lock     *Lock    // nil when nobody has locked the file, or the place has no locks
 	Warnings []string // complete sentences for the user, such as an unverified TLS connection
+}
+
+// Lock is somebody's claim to be the only one who writes the file. Its strings
+// come from outside; they are escaped and cut, fit to be shown. One that the
+// lock does not tell is "".
+type Lock struct {
+	ID        string
+	Who       string // user@host
+	Operation string // as Terraform names it, such as OperationTypeApply
+	Created   string // a time, as the writer wrote it
 }
 
 // MissingError says that the place was reached and holds no file.
 type MissingError struct {
 	Detail          string // what was answered, such as "the server answered 404 Not Found"
 	CredentialsSent bool   // some servers answer "not found" for "no access"
+	Lock            *Lock  // as in [Snapshot]: a first state may be on its way
 }
 
 func (e *MissingError) Error() string { return "there is no state: " + e.Detail }
@@ -42,6 +55,11 @@ type Request struct {
 	config.Values        // decoded against the kind's table
 	Workspace     string // "default", or a name; anything else only where Kind.Workspaces
 	MaxSize       int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
+
+	// Object is the Kubernetes object that holds the state, nil when there is
+	// none. A source of files looks past it: its file is the manifest. One that
+	// asks for the object answers with a manifest as well: see [kube.Object.File].
+	Object *kube.Object
 }
 
 // Kind is one kind of source.
@@ -49,7 +67,8 @@ type Kind struct {
 	config.Table
 
 	// Credentials declares the block of the same name inside credentials {}.
-	// Its first attribute is url. It is empty where the kind needs none.
+	// Its first attribute is url, or name where the block itself says which
+	// server is asked. It is empty where the kind needs none.
 	Credentials config.Table
 
 	Workspaces bool

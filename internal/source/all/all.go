@@ -6,6 +6,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/http"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes"
 )
 
 // Kinds returns all kinds of sources, in the order of the documentation.
@@ -14,5 +15,6 @@ func Kinds() []source.Kind {
 		file.Kind(),
 		git.Kind(),
 		http.Kind(),
+		kubernetes.Kind(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 // leaves everything to the user's own set-up.
 type access struct {
 	scope    string // the URL that username and password are good for, and all below it
+	alias    string // another such URL, to which the server may redirect; or ""
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
@@ -63,6 +64,9 @@ func (a *access) gitConfig() (settings []setting, environ []string) {
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if a.redirected {
 		settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
+		if a.alias != "" {
+			settings = append(settings, setting{"credential." + a.alias + ".helper", ""}, setting{"credential." + a.alias + ".helper", helper})
+		}
 		return settings, []string{usernameVariable + "=" + a.username, passwordVariable + "=" + a.password}
 	}
 	return append(settings,

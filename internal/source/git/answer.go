@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -16,6 +17,9 @@ func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []a
 	for _, w := range batch {
 		if e, err := list.resolve(w.path, false); err == nil {
 			limits[e.id] = max(limits[e.id], w.maxSize)
+		}
+		if id, _ := list.lockOf(w.path); id != "" {
+			limits[id] = max(limits[id], maxLock)
 		}
 	}
 	blobs, err := d.readBlobs(ctx, limits)
@@ -31,7 +35,18 @@ func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []a
 }
 
 func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*source.Snapshot, error) {
+	lock, lockErr := list.lock(w.path, blobs)
+	notice, err := w.onLocked.accept(lock, lockErr)
+	if err != nil {
+		return nil, err
+	}
 	e, err := list.resolve(w.path, d.access.sent())
+	if missing, ok := source.IsMissing(err); ok {
+		missing.Lock = lock
+		if notice != "" {
+			missing.Detail += "; " + notice
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +69,11 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	}
 	b.taken = true
 	blobs[e.id] = b
-	return &source.Snapshot{
-		Data:     data,
-		Revision: list.commit,
-		Warnings: slices.Concat(list.warnings, d.access.warnings),
-	}, nil
+	warnings := slices.Concat(list.warnings, d.access.warnings)
+	if notice != "" {
+		warnings = append(warnings, strings.ToUpper(notice[:1])+notice[1:]+".")
+	}
+	return &source.Snapshot{Data: data, Revision: list.commit, Lock: lock, Warnings: warnings}, nil
 }
 
 // isLFSPointer recognises what Git LFS commits in place of a large file.

@@ -23,10 +23,11 @@ type pin struct {
 
 // want is one caller's wish.
 type want struct {
-	path    string
-	maxSize int64
-	answer  chan answer // holds one
-	gone    bool        // the caller no longer waits
+	path     string
+	maxSize  int64
+	onLocked onLocked
+	answer   chan answer // holds one
+	gone     bool        // the caller no longer waits
 }
 
 type answer struct {
@@ -46,11 +47,11 @@ type visit struct {
 }
 
 // read joins the visit under way, or begins one.
-func (p *pin) read(ctx context.Context, path string, maxSize int64) (*source.Snapshot, error) {
+func (p *pin) read(ctx context.Context, f *file) (*source.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	w := &want{path: path, maxSize: maxSize, answer: make(chan answer, 1)}
+	w := &want{path: f.path, maxSize: f.maxSize, onLocked: f.onLocked, answer: make(chan answer, 1)}
 	v := p.join(w)
 	select {
 	case a := <-w.answer:
@@ -168,6 +169,15 @@ func (p *pin) listAgain(ctx context.Context, dir *repository, refusal error) (*t
 
 func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 	list, err := dir.fetchTree(ctx, p.ref)
+	for range 2 {
+		if !says(err, notOurRef) || p.ref.isID {
+			break
+		}
+		// Between the server's list of branches and the fetch, one was
+		// rewritten, or a lock released, and the old commit collected.
+		dir.remove()
+		list, err = dir.fetchTree(ctx, p.ref)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +187,21 @@ func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 	return list, nil
 }
 
-// wanted returns the ids of the files that the batch asks for, each once.
+// wanted returns the ids of the files that the batch asks for, and of their
+// locks, each once.
 func (t *tree) wanted(batch []*want) []string {
 	var ids []string
-	for _, w := range batch {
-		if e, err := t.resolve(w.path, false); err == nil && !slices.Contains(ids, e.id) {
-			ids = append(ids, e.id)
+	add := func(id string) {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
+	}
+	for _, w := range batch {
+		if e, err := t.resolve(w.path, false); err == nil {
+			add(e.id)
+		}
+		id, _ := t.lockOf(w.path)
+		add(id)
 	}
 	return ids
 }

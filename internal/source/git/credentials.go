@@ -21,23 +21,74 @@ func (r *run) accessTo(where remote) (*access, error) {
 	if where.protocol == "file" {
 		return &access{}, nil
 	}
-	block, covered, err := r.settings.Credentials.For(where.url)
+	credentials := r.settings.Credentials
+	if !r.backend.mayFill(where) {
+		credentials.Env = nil
+	}
+	block, covered, err := credentials.For(where.url)
 	switch {
 	case err != nil:
 		return nil, err
 	case where.protocol == "ssh" && covered:
-		return sshAccess(block)
-	case where.protocol == "ssh":
-		return &access{overSSH: true}, r.refuseStray(where, "SSH_PRIVATE_KEY")
+		return blockSSHAccess(block)
 	case covered:
 		return r.httpAccess(where, block)
+	case r.backend.covers(where):
+		return r.backendAccess(where)
+	case where.protocol == "ssh":
+		return &access{overSSH: true}, r.refuseStray(where, "SSH_PRIVATE_KEY")
 	}
 	return r.uncoveredAccess(where)
 }
 
+// backendAccess is for the repository that terraform-backend-git's environment
+// names, and follows its rules: the same variables, in the same order.
+func (r *run) backendAccess(where remote) (*access, error) {
+	env := r.settings.LookupEnv
+	if where.protocol == "ssh" {
+		key, _ := env.Get("SSH_PRIVATE_KEY")
+		checking, _ := env.Get("StrictHostKeyChecking")
+		return sshAccess(key, checking, func(attr, format string, args ...any) error {
+			name := "SSH_PRIVATE_KEY"
+			if attr == hostKeysAttr {
+				name = "StrictHostKeyChecking"
+			}
+			return fmt.Errorf("the environment variable "+name+": "+format, args...)
+		})
+	}
+	username, _ := env.Get("GIT_USERNAME")
+	password, err := r.secret("GIT_PASSWORD", "GIT_PASSWORD_FILE")
+	// A token of GitHub is in the environment of many runs that are about
+	// other servers: only together with a name it is meant for this one.
+	if err == nil && password == "" && (username != "" || r.isGitHub(where)) {
+		if password, err = r.secret("GITHUB_TOKEN", "GITHUB_TOKEN_FILE"); password != "" {
+			username = tokenUser(r.backend.repository, username)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if username == "" && r.backend.repository.url.User != nil {
+		username = r.backend.repository.url.User.Username()
+	}
+	if password != "" && username == "" {
+		return nil, errors.New("a git password is set, and no GIT_USERNAME; for a token, most hosts accept any, such as \"git\"")
+	}
+	repository := strings.TrimSuffix(where.url.EscapedPath(), "/")
+	a := &access{scope: scope(where, repository), username: username, password: password}
+	if !strings.HasSuffix(repository, ".git") {
+		a.alias = scope(where, repository+".git") // GitLab redirects to it
+	}
+	return a, a.check(where, false)
+}
+
 // refuseStray is the error for a secret of the environment that would be
-// dropped in silence otherwise, or sent where a module says.
+// dropped in silence otherwise, or sent where a module says. Secrets that come
+// with the name of their repository have a place.
 func (r *run) refuseStray(where remote, names ...string) error {
+	if r.backend.claims(where) {
+		return nil
+	}
 	for _, name := range names {
 		if _, set := r.settings.LookupEnv.Get(name); set {
 			origin := source.Origin(&url.URL{Scheme: where.url.Scheme, Host: where.url.Host})
@@ -51,12 +102,7 @@ func (r *run) refuseStray(where remote, names ...string) error {
 // its server by itself; where it is not meant, it is no mistake either, because
 // CI systems set it always.
 func (r *run) uncoveredAccess(where remote) (*access, error) {
-	home := "https://github.com/"
-	if server, set := r.settings.LookupEnv.Get("GITHUB_SERVER_URL"); set {
-		home = server
-	}
-	base, err := source.ParseBase(home)
-	if err != nil || base.Scheme != where.protocol || !source.Covers(&url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/"}, where.url) {
+	if !r.isGitHub(where) {
 		return &access{}, r.refuseStray(where, "GIT_PASSWORD", "GIT_PASSWORD_FILE")
 	}
 	token, err := r.secret("GITHUB_TOKEN", "GITHUB_TOKEN_FILE")
@@ -71,16 +117,26 @@ func (r *run) uncoveredAccess(where remote) (*access, error) {
 	return a, a.check(where, false)
 }
 
+// isGitHub reports whether where is on the server that a GitHub token is for.
+func (r *run) isGitHub(where remote) bool {
+	home := "https://github.com/"
+	if server, set := r.settings.LookupEnv.Get("GITHUB_SERVER_URL"); set {
+		home = server
+	}
+	base, err := source.ParseBase(home)
+	return err == nil && base.Scheme == where.protocol && source.Covers(&url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/"}, where.url)
+}
+
 func (r *run) httpAccess(where remote, block config.Values) (*access, error) {
 	base, err := source.ParseBase(block.String("url"))
 	if err != nil {
 		return nil, block.Errorf("url", "%w", err)
 	}
 	a := &access{scope: scope(where, base.Path), username: block.String("username"), password: block.String("password")}
-	if a.caFile, err = readableFile(block, "ca_file"); err != nil {
+	if a.caFile, err = readableFile("ca_file", block.String("ca_file"), block.Errorf); err != nil {
 		return nil, err
 	}
-	if a.password == "" {
+	if a.password == "" && r.backend.mayFill(where) {
 		if a.password, err = r.secret("GIT_PASSWORD_FILE"); err != nil {
 			return nil, err
 		}
@@ -184,50 +240,62 @@ func readSecretFile(path string) (string, error) {
 	return secret, nil
 }
 
-func sshAccess(block config.Values) (*access, error) {
-	a := &access{overSSH: true, hostKeys: block.String("strict_host_key_checking")}
+// complain makes an error about one setting, by the name that it has in a
+// credentials block.
+type complain func(attr, format string, args ...any) error
+
+const (
+	keyFileAttr  = "ssh_private_key_file"
+	hostKeysAttr = "strict_host_key_checking"
+)
+
+func blockSSHAccess(block config.Values) (*access, error) {
+	return sshAccess(block.String(keyFileAttr), block.String(hostKeysAttr), block.Errorf)
+}
+
+func sshAccess(keyFile, hostKeys string, fail complain) (*access, error) {
+	a := &access{overSSH: true, hostKeys: hostKeys}
 	switch a.hostKeys {
 	case "", "yes", "accept-new":
 	case "no":
-		a.warnings = []string{"The ssh server's host key was not verified (strict_host_key_checking is \"no\"), so the state may come from somebody else's server."}
+		a.warnings = []string{"The ssh server's host key was not verified (strict_host_key_checking, or StrictHostKeyChecking in the environment, is \"no\"), so the state may come from somebody else's server."}
 	default:
-		return nil, block.Errorf("strict_host_key_checking", `"yes", "accept-new" or "no" is required`)
+		return nil, fail(hostKeysAttr, `"yes", "accept-new" or "no" is required`)
 	}
 	var err error
-	a.sshKeyFile, err = readableFile(block, "ssh_private_key_file")
+	a.sshKeyFile, err = readableFile(keyFileAttr, keyFile, fail)
 	if err == nil && strings.Contains(a.sshKeyFile, "${") {
-		err = block.Errorf("ssh_private_key_file", `ssh would take the "${" in this path for a variable`)
+		err = fail(keyFileAttr, `ssh would take the "${" in this path for a variable`)
 	}
 	return a, err
 }
 
-// readableFile returns the absolute path of a file, or "" when the attribute is
-// absent. The path may be a key, pasted by mistake: errors do not repeat it.
-func readableFile(block config.Values, attr string) (string, error) {
-	path := block.String(attr)
+// readableFile returns the absolute path of a file, or "" when there is none.
+// The path may be a key, pasted by mistake: errors do not repeat it.
+func readableFile(attr, path string, fail complain) (string, error) {
 	if path == "" {
 		return "", nil
 	}
 	if strings.Contains(path, "-----BEGIN") || strings.ContainsAny(path, "\r\n\x00") {
-		return "", block.Errorf(attr, "the path of a file is required, not its content")
+		return "", fail(attr, "the path of a file is required, not its content")
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", block.Errorf(attr, "%w", err)
+			return "", fail(attr, "%w", err)
 		}
 		path = filepath.Join(home, rest)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", block.Errorf(attr, "%w", err)
+		return "", fail(attr, "%w", err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", block.Errorf(attr, "the file cannot be read: %w", errors.Unwrap(err))
+		return "", fail(attr, "the file cannot be read: %w", errors.Unwrap(err))
 	}
 	if !info.Mode().IsRegular() {
-		return "", block.Errorf(attr, "this is not a regular file")
+		return "", fail(attr, "this is not a regular file")
 	}
 	return path, nil
 }

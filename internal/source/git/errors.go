@@ -21,6 +21,7 @@ var (
 	notOurRef     = regexp.MustCompile(`not our ref`)
 	unadvertised  = regexp.MustCompile(`unadvertised object`)
 	filterIgnored = regexp.MustCompile(`filtering not recognized by server`)
+	lockNotStored = regexp.MustCompile(`(?i)(cannot lock ref|cannot update ref|cannot process|refname conflict|unable to (create|write|update|lock|resolve)|file ?name too long|filename).*` + localLocks)
 )
 
 var (
@@ -71,8 +72,9 @@ var advice = []struct {
 	{regexp.MustCompile(`(?i)could not resolve host|failed to connect|couldn't connect|connection refused|connection timed out|network is unreachable|no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{regexp.MustCompile(`Operation too slow|Operation timed out|Timeout, server`), say("the server stopped sending; try again")},
+	{regexp.MustCompile(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
 	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
-	{regexp.MustCompile(`early EOF|unexpected disconnect|hung up unexpectedly|index-pack failed|invalid index-pack|bad pack|pack (is corrupted|has bad object)|inflate|reset by peer|transfer closed`),
+	{regexp.MustCompile(`early EOF|unexpected disconnect|hung up unexpectedly|index-pack failed|invalid index-pack|bad pack|pack (is corrupted|has bad object)|inflate|reset by peer|transfer closed|Empty reply from server`),
 		say("the connection broke off, or the data was damaged; try again")},
 }
 

@@ -5,9 +5,12 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,17 +29,24 @@ func table() config.Table {
 	return config.Table{
 		Name: "git",
 		Doc: "One file of a git repository, read with the `git` command (2.31 or newer) from `PATH`. Only the wanted files are downloaded, " +
-			"if the server supports partial clones, and nothing stays on disk. All files that a run reads at one `ref` come from the same commit.",
+			"if the server supports partial clones, and nothing stays on disk. All files that a run reads at one `ref` come from the same commit. " +
+			"With terraform-backend-git's variables `TF_BACKEND_GIT_GIT_REPOSITORY`, `TF_BACKEND_GIT_GIT_REF` and `TF_BACKEND_GIT_GIT_STATE` set, the block can be empty.",
 		Attrs: []config.Attr{
-			{Name: "repository", Type: cty.String, Required: true,
+			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
 				Doc: "Where the repository is: `https://git.example.com/acme/infra.git`, `ssh://git@git.example.com/acme/infra.git`, " +
 					"`git@git.example.com:acme/infra.git`, `file:///srv/git/infra.git` or an absolute local path. A password or token in it is refused: " +
-					"set it in the provider's `credentials` block."},
+					"set it in the provider's `credentials` block. The default is `TF_BACKEND_GIT_GIT_REPOSITORY`."},
+			// Its variable is read by hand: it is meant for the repository that
+			// the environment names, not for every one.
 			{Name: "ref", Type: cty.String,
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. A branch wins over a tag of the same name. " +
-					"The default is the remote's `HEAD`, usually its default branch."},
-			{Name: "path", Type: cty.String, Required: true,
-				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`."},
+					"The default is the remote's `HEAD`, usually its default branch. For the repository that `TF_BACKEND_GIT_GIT_REPOSITORY` names, it is " +
+					"`TF_BACKEND_GIT_GIT_REF`, or `master` as in terraform-backend-git; `TF_BACKEND_GIT_GIT_REF` alone is the default for all repositories."},
+			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
+				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`. The default is `TF_BACKEND_GIT_GIT_STATE`."},
+			{Name: "on_locked", Type: cty.String,
+				Doc: "What to do while terraform-backend-git has the state locked, which is when the branch `locks/<path>` exists: `ignore`, `warn` or `error`. " +
+					"A state in git changes in one commit, so that a read never sees half of a change. A `ref` that is a commit id has no lock. Defaults to `ignore`."},
 		},
 	}
 }
@@ -45,7 +55,9 @@ func credentialsTable() config.Table {
 	return config.Table{
 		Name: "git",
 		Doc: "Credentials for git repositories below one URL. Without a block that covers a repository, git's own set-up is used: credential helpers, " +
-			"`.netrc`, ssh keys and the ssh agent. `GITHUB_TOKEN` and `GITHUB_TOKEN_FILE` need no block for `https://github.com` or `GITHUB_SERVER_URL`.",
+			"`.netrc`, ssh keys and the ssh agent. `GITHUB_TOKEN` and `GITHUB_TOKEN_FILE` need no block for `https://github.com` or `GITHUB_SERVER_URL`. " +
+			"The variables of this block need none for the repository that `TF_BACKEND_GIT_GIT_REPOSITORY` names; those that are of use there then " +
+			"fill no block for another scheme, host or port.",
 		Attrs: []config.Attr{
 			{Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block covers: `https://git.example.com/acme/` stands for every repository below `/acme`, on this scheme, host and port only. " +
@@ -72,6 +84,7 @@ func credentialsTable() config.Table {
 // run is what the git sources of one configured provider share.
 type run struct {
 	settings source.Settings
+	backend  backend
 	environ  []string // what this process was started with, before scrubbing
 	tempDir  string   // where throw-away repositories are made; "" is the system's place
 
@@ -89,15 +102,18 @@ type pinKey struct{ repository, ref string }
 func start(settings source.Settings) source.Open { return newRun(settings).open }
 
 func newRun(settings source.Settings) *run {
-	return &run{settings: settings, environ: os.Environ(), pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second}
+	return &run{settings: settings, backend: newBackend(settings.LookupEnv), environ: os.Environ(), pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
 	where, err := parseRepository(req.String("repository"))
 	if err != nil {
+		if text, _ := r.settings.LookupEnv.Get(repositoryVar); text == req.String("repository") {
+			err = fmt.Errorf("%w (the environment variable %s)", err, repositoryVar)
+		}
 		return nil, req.Errorf("repository", "%w", err)
 	}
-	at, err := parseRef(req.String("ref"))
+	at, err := parseRef(cmp.Or(req.String("ref"), r.backend.ref(where)))
 	if err != nil {
 		return nil, req.Errorf("ref", "%w", err)
 	}
@@ -105,7 +121,14 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, req.Errorf("path", "%w", err)
 	}
-	return &file{pin: r.pin(where, at), path: path, maxSize: req.MaxSize}, nil
+	if strings.TrimPrefix(at.name, "refs/heads/") == "locks/"+path {
+		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s; its copy of the state may be an old one: set ref to the branch with the state", printable(path))
+	}
+	onLocked := onLocked(cmp.Or(req.String("on_locked"), string(lockIgnored)))
+	if !slices.Contains([]string{string(lockIgnored), string(lockWarns), string(lockFails)}, string(onLocked)) {
+		return nil, req.Errorf("on_locked", `"ignore", "warn" or "error" is required`)
+	}
+	return &file{pin: r.pin(where, at), path: path, maxSize: req.MaxSize, onLocked: onLocked}, nil
 }
 
 func (r *run) pin(where remote, at ref) *pin {
@@ -123,6 +146,8 @@ type file struct {
 	pin     *pin
 	path    string
 	maxSize int64
+
+	onLocked onLocked
 }
 
 func (f *file) String() string {
@@ -131,5 +156,5 @@ func (f *file) String() string {
 
 // Fetch waits for a visit to the repository that this file shares with others.
 func (f *file) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	return f.pin.read(ctx, f.path, f.maxSize)
+	return f.pin.read(ctx, f)
 }

@@ -79,6 +79,7 @@ func checkNothingLeft(t testing.TB, r *run) {
 // place is what a data source says.
 type place struct {
 	repository, ref, path string
+	onLocked              string
 	maxSize               int64
 }
 
@@ -87,6 +88,9 @@ func (p place) request(t testing.TB) source.Request {
 	values := map[string]cty.Value{"repository": cty.StringVal(p.repository), "path": cty.StringVal(p.path)}
 	if p.ref != "" {
 		values["ref"] = cty.StringVal(p.ref)
+	}
+	if p.onLocked != "" {
+		values["on_locked"] = cty.StringVal(p.onLocked)
 	}
 	v, err := block("data.git", values).Decode(table(), nil)
 	if err != nil {

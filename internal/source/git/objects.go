@@ -44,7 +44,7 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 		if err != nil {
 			return errObjects
 		}
-		id, size, err := parseObjectHeader(string(header))
+		id, kind, size, err := parseObjectHeader(string(header))
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 			return errObjects
 		}
 		b := blob{size: size}
-		if size > limit {
+		if size > limit || kind != "blob" {
 			_, err = io.CopyN(io.Discard, in, size)
 		} else {
 			b.data, err = source.Read(io.LimitReader(in, size), size, limit)
@@ -61,20 +61,22 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 		if end, e := in.ReadByte(); err != nil || e != nil || end != '\n' {
 			return errObjects
 		}
-		blobs[id] = b
+		if kind == "blob" { // what a list calls a file may be something else
+			blobs[id] = b
+		}
 	}
 	return nil
 }
 
-// parseObjectHeader reads "<id> blob <size>\n".
-func parseObjectHeader(line string) (id string, size int64, err error) {
+// parseObjectHeader reads "<id> <type> <size>\n".
+func parseObjectHeader(line string) (id, kind string, size int64, err error) {
 	fields := strings.Split(strings.TrimSuffix(line, "\n"), " ")
-	if len(fields) != 3 || fields[1] != "blob" || !objectID.MatchString(fields[0]) {
-		return "", 0, errObjects
+	if len(fields) != 3 {
+		return "", "", 0, errObjects
 	}
 	size, err = strconv.ParseInt(fields[2], 10, 64)
 	if err != nil || size < 0 {
-		return "", 0, errObjects
+		return "", "", 0, errObjects
 	}
-	return fields[0], size, nil
+	return fields[0], fields[1], size, nil
 }

@@ -27,6 +27,7 @@ type repository struct {
 	dir    string // "" when there is none
 	format string // "sha1" or "sha256"
 
+	withoutLocks  bool // the locks cannot be stored here
 	wholeSnapshot bool // ask for all files, not for those that are wanted
 	refusedBefore bool
 	complete      bool // all files of the commit are here
@@ -122,11 +123,16 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 		d.format = "sha256"
 	}
 	for i, full := range at.candidates {
-		said, err := d.fetchRef(ctx, full)
+		said, err := d.fetchRef(ctx, full, at.isID)
 		if says(err, otherFormat) && !at.isID && d.format == "sha1" {
 			d.remove()
 			d.format = "sha256"
-			said, err = d.fetchRef(ctx, full)
+			said, err = d.fetchRef(ctx, full, at.isID)
+		}
+		if says(err, lockNotStored) {
+			d.remove()
+			d.withoutLocks = true
+			said, err = d.fetchRef(ctx, full, at.isID)
 		}
 		if says(err, noSuchRef) && i+1 < len(at.candidates) {
 			continue
@@ -134,17 +140,28 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		return d.list(ctx, said)
+		list, err := d.list(ctx, said)
+		if err != nil || at.isID {
+			return list, err
+		}
+		return list, d.listLocks(ctx, list)
 	}
 	return nil, errNoSuchRef
 }
 
-func (d *repository) fetchRef(ctx context.Context, full string) (said string, err error) {
+// fetchRef asks for all locks as well: the files that will be wanted are not
+// all known yet, and where there is none, it costs nothing. A commit that was
+// named by its id stays what it is whoever locks the state.
+func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said string, err error) {
 	args := []string{"--depth=1"}
 	if !d.wholeSnapshot {
 		args = append(args, "--filter=blob:none")
 	}
-	return d.fetch(ctx, "", append(args, remoteName, "+"+full+":"+wantedRef)...)
+	args = append(args, remoteName, "+"+full+":"+wantedRef)
+	if !isID && !d.withoutLocks {
+		args = append(args, "+"+remoteLocks+"*:"+localLocks+"*")
+	}
+	return d.fetch(ctx, "", args...)
 }
 
 func (d *repository) list(ctx context.Context, said string) (*tree, error) {

@@ -12,12 +12,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// tree is the list of all files of one commit.
+// tree is the list of all files of one commit, and of the locks of that moment.
 type tree struct {
 	commit   string
 	format   string // of object ids: "sha1" or "sha256"
 	listing  []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
 	warnings []string
+
+	locks    map[string]string // :: path that is locked → id of the lock's description, "" when there is none
+	locksErr error             // why the locks could not be listed
 }
 
 // entry is one line of the listing.
@@ -116,7 +119,7 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 
 func (t *tree) missing(name string, credentialsSent bool) error {
 	detail := fmt.Sprintf("commit %s holds no file %s", t.commit, printable(name))
-	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
+	for parent := path.Dir(name); parent != "." && parent != "/"; parent = path.Dir(parent) {
 		e, ok := t.find(parent)
 		if !ok {
 			continue

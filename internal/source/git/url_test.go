@@ -1,6 +1,8 @@
 package git
 
 import (
+	"bufio"
+	"bytes"
 	"net/url"
 	"os/exec"
 	"strings"
@@ -308,6 +310,30 @@ func FuzzObjects(f *testing.F) {
 		b := blobs[id]
 		if b.size <= limit && int64(len(b.data)) != b.size || b.size > limit && b.data != nil {
 			t.Errorf("%q with limit %d: size %d, %d bytes", output, limit, b.size, len(b.data))
+		}
+	})
+}
+
+func FuzzLock(f *testing.F) {
+	for _, s := range []string{"", lockJSON, "{\"Who\":\"::\\u001b##[::::\"}", "{\"ID\":\"" + strings.Repeat("\u00e9", 300) + "\"}", "100644 a.lock\x00" + strings.Repeat("\x01", 20)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lock, err := parseLock(data)
+		if lock == nil || err != nil && *lock != (source.Lock{}) {
+			t.Fatalf("%v, %v", lock, err)
+		}
+		for _, s := range []string{lock.ID, lock.Who, lock.Operation, lock.Created} {
+			if !utf8.ValidString(s) || len(s) > 8*maxLockText || strings.Contains(s, "::") || strings.Contains(s, "##") ||
+				strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q", s)
+			}
+		}
+		if id := findInFolder(data, "a.lock", 20); id != "" && !objectID.MatchString(id) {
+			t.Errorf("%q", id)
+		}
+		if folder, err := readFolder(bufio.NewReader(bytes.NewReader(data))); err == nil && len(folder) > len(data) {
+			t.Errorf("%d bytes out of %d", len(folder), len(data))
 		}
 	})
 }

@@ -72,6 +72,16 @@ func (r *Repo) Commit(ref string, files ...File) string {
 	return r.Git("rev-parse", ref)
 }
 
+// Unbundle takes over all refs of a bundle, which git bundle wrote.
+func (r *Repo) Unbundle(path string) {
+	r.tb.Helper()
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	r.Git("fetch", "-q", absolute, "+refs/*:refs/*")
+}
+
 func data(s string) string { return fmt.Sprintf("data %d\n%s\n", len(s), s) }
 
 // quotePath writes a path as git-fast-import(1) reads it.

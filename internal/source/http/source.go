@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -59,8 +60,15 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as https://state.example.com/db")
 	}
-	if name := secretInQuery(u.Query()); name != "" {
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil { // what cannot be taken apart cannot be searched for secrets
+		return nil, req.Errorf("address", "the part after the ? is not made of name=value pairs with & between them")
+	}
+	if name := secretInQuery(q); name != "" {
 		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block of credentials, in the provider block", name)
+	}
+	if name := urlWithSecret(q); name != "" {
+		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, because it is stored in the state; give them to the server in its own settings", printable(name))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
@@ -76,6 +84,30 @@ func secretInQuery(q url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if secretNames.MatchString(name) {
 			return name
+		}
+	}
+	return ""
+}
+
+var (
+	urlAuthority = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*):[/\\]{2,}([^/\\?#]*)@`)
+	scpPassword  = regexp.MustCompile(`^[^/@:]+:[^/@]*@[^/@:]+:`) // user:password@host:path
+)
+
+// urlWithSecret names a part of the query that is a URL with a secret in it,
+// as in repository=https://user:password@host/path for terraform-backend-git;
+// "" when none is. The user of ssh is no secret.
+func urlWithSecret(q url.Values) string {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		for _, value := range q[name] {
+			m := urlAuthority.FindStringSubmatch(value)
+			if m != nil && (!strings.EqualFold(m[1], "ssh") || strings.Contains(m[2], ":")) || scpPassword.MatchString(value) {
+				return name
+			}
+			_, query, _ := strings.Cut(value, "?")
+			if inner, _ := url.ParseQuery(query); secretInQuery(inner) != "" {
+				return name
+			}
 		}
 	}
 	return ""

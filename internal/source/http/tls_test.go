@@ -70,13 +70,6 @@ func TestOwnCA(t *testing.T) {
 	s.wantRequests(t, 1)
 }
 
-// A name that the certificate is not for is no reason to try again.
-func TestWrongName(t *testing.T) {
-	s := serveTLS(t, ok)
-	u := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	at(u, block(u, s.trusted())).wantError(t, "certificate is valid for example.com, *.example.com, not localhost")
-}
-
 func TestSkipVerification(t *testing.T) {
 	s := serveTLS(t, ok)
 	snap := at(s.URL, block(s.URL, attrs{"skip_cert_verification": cty.True})).want(t, "state")
@@ -87,12 +80,6 @@ func TestSkipVerification(t *testing.T) {
 	if snap := at(plain.URL, block(plain.URL, attrs{"skip_cert_verification": cty.True})).want(t, "state"); len(snap.Warnings) > 0 {
 		t.Errorf("got the warnings %q without TLS", snap.Warnings)
 	}
-}
-
-func TestNotTLS(t *testing.T) {
-	s := serve(t, ok)
-	at(strings.Replace(s.URL, "http:", "https:", 1)).wantError(t, "does not speak https at this port")
-	s.wantRequests(t, 0)
 }
 
 func TestClientCertificate(t *testing.T) {

@@ -1,0 +1,164 @@
+package git
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+// What git says differs with its version and that of its TLS library; what is
+// here does not.
+const (
+	unreachable = "the server cannot be reached"
+	rejected    = "the server rejected the credentials"
+	notAccepted = "the server's certificate was not accepted"
+	unavailable = "the server is busy or out of order; try again"
+	brokeOff    = "the connection broke off, or the data was damaged; try again"
+	stopped     = "the server stopped sending; try again"
+	noAccess    = "unable to access 'https://127.0.0.1:"
+)
+
+// TestFaultsOfRefs has the answers go wrong that say what there is.
+func TestFaultsOfRefs(t *testing.T) {
+	t.Parallel()
+	h := faultHarness()
+	h.At = func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/info/refs") }
+	maps.Copy(h.Sees, map[string]string{
+		"reset at once":              unreachable + " | " + brokeOff,
+		"Content-Length too large":   brokeOff,
+		"Content-Length too small":   "expected flush after capabilities",
+		"gzip bomb":                  noAccess,
+		"another service":            "there is no branch, tag or ref main in the repository", // what git's protocol without a service comes to
+		"redirect loop":              "redirects followed",
+		"redirect to another origin": rejected,
+		"redirect to plain http":     "the address leads to another kind of transport",
+	})
+	h.Cannot["endless body"] = "git reads the list of refs as a whole, however long it is, until the read is cancelled"
+	sourcetest.Faults(t, h)
+}
+
+// TestFaultsOfPacks has servers die in the middle of a pack, and the like.
+func TestFaultsOfPacks(t *testing.T) {
+	t.Parallel()
+	h := faultHarness()
+	h.At = func(_ *http.Request, body []byte) bool {
+		return bytes.Contains(unpacked(body), []byte("command=fetch"))
+	}
+	const redirects = "the server redirects, and credentials are not sent along"
+	maps.Copy(h.Sees, map[string]string{
+		"reset at once":              "127.0.0.1",
+		"Content-Length too large":   sourcetest.Works, // a pack has an end of its own
+		"Content-Length too small":   brokeOff,
+		"endless body":               brokeOff,
+		"gzip bomb":                  brokeOff,
+		"another service":            brokeOff,
+		"redirect loop":              redirects,
+		"redirect to another origin": redirects,
+		"redirect to plain http":     redirects,
+	})
+	sourcetest.Faults(t, h)
+}
+
+func faultHarness() sourcetest.FaultHarness {
+	kind := Kind()
+	kind.Start = func(s source.Settings) source.Open {
+		r := newRun(s)
+		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME=1") // instead of 30 seconds; the limit is ours
+		return r.open
+	}
+	return sourcetest.FaultHarness{
+		Kind: kind,
+		Server: func(t *testing.T, data []byte) http.Handler {
+			repo := gittest.NewRepo(t, gittest.RepoOptions{})
+			repo.Commit("refs/heads/main", gittest.File{Path: "envs/prod.tfstate", Data: string(data)})
+			to, err := url.Parse(gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "alice", Password: canary}).Origin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return httputil.NewSingleHostReverseProxy(to)
+		},
+		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
+			ca := filepath.Join(t.TempDir(), "ca.pem")
+			if err := os.WriteFile(ca, []byte(f.CA), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var blocks []*config.Entry
+			for _, b := range []map[string]cty.Value{
+				{"url": cty.StringVal(f.URL), "username": cty.StringVal("alice"), "password": cty.StringVal(canary)},
+				{"url": cty.StringVal(f.Other)},
+			} {
+				b["ca_file"] = cty.StringVal(ca)
+				blocks = append(blocks, block("credentials.git", b))
+			}
+			return sourcetest.Place{
+				Attrs:    attrs(f.URL + "/acme/infra.git"),
+				Settings: source.Settings{Credentials: source.Credentials{Entries: blocks}},
+				Secrets:  []string{canary, basicAuth("alice", canary)},
+			}
+		},
+		Reads: func(r faults.Request) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.Path, "/git-upload-pack")
+		},
+		Sees: map[string]string{
+			"nobody listens":           unreachable,
+			"reset in the body":        brokeOff,
+			"reset in the body, once":  brokeOff,
+			"closed without an answer": brokeOff,
+			"short body":               brokeOff,
+			"not HTTP":                 "HTTP/0.9",
+			"malformed status line":    "git failed. git said: ",
+			"malformed header":         "git failed. git said: ",
+
+			"stall":             stopped,
+			"stall in the body": stopped,
+			"slow drip":         stopped,
+
+			"403":                            rejected,
+			"500, once":                      unavailable,
+			"500":                            unavailable,
+			"503 with Retry-After, once":     unavailable,
+			"429 with Retry-After, once":     unavailable,
+			"429 with Retry-After":           unavailable,
+			"429 with Retry-After of a year": unavailable,
+
+			"certificate expired":                 notAccepted,
+			"certificate of another host":         notAccepted,
+			"certificate of an unknown authority": notAccepted,
+			"TLS 1.0":                             noAccess,
+			"no TLS":                              noAccess,
+			"handshake breaks off":                noAccess,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "git does not wait as it is asked to",
+		},
+	}
+}
+
+// unpacked is a request's body: git packs long ones.
+func unpacked(body []byte) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return body
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		return body
+	}
+	return data
+}

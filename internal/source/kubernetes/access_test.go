@@ -1,0 +1,511 @@
+package kubernetes
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"k8s.io/klog/v2"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+)
+
+// kubeconfig writes one with two contexts: "right" leads to the server as
+// user, and "wrong", the current one, to nowhere.
+func kubeconfig(t *testing.T, server string, cluster, user map[string]any) string {
+	t.Helper()
+	cluster["server"] = server
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "wrong",
+		"clusters": []any{
+			map[string]any{"name": "here", "cluster": cluster},
+			map[string]any{"name": "nowhere", "cluster": map[string]any{"server": "https://127.0.0.1:1"}},
+		},
+		"users": []any{
+			map[string]any{"name": "me", "user": user},
+			map[string]any{"name": "nobody", "user": map[string]any{"token": "nobodys-token"}},
+		},
+		"contexts": []any{
+			map[string]any{"name": "right", "context": map[string]any{"cluster": "here", "user": "me"}},
+			map[string]any{"name": "wrong", "context": map[string]any{"cluster": "nowhere", "user": "nobody"}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file(t, filepath.Join(t.TempDir(), "config"), string(data), 0o600)
+}
+
+func file(t *testing.T, path, content string, mode os.FileMode) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func trusting(s *kubetest.Server) map[string]any {
+	return map[string]any{"certificate-authority-data": []byte(s.CA())}
+}
+
+func list1(values ...string) cty.Value {
+	var out []cty.Value
+	for _, v := range values {
+		out = append(out, text(v))
+	}
+	return cty.ListVal(out)
+}
+
+func TestKubeconfig(t *testing.T) {
+	s := prod(t)
+	path := kubeconfig(t, s.URL, trusting(s), map[string]any{"token": s.Token})
+	tokenFile := file(t, filepath.Join(t.TempDir(), "token"), s.Token+"\n", 0o600)
+	byFile := kubeconfig(t, s.URL, trusting(s), map[string]any{"tokenFile": tokenFile})
+	t.Setenv("HOME", filepath.Dir(path))
+	for name, a := range map[string]attrs{
+		"context":          {"config_path": text(path), "config_context": text("right")},
+		"cluster and user": {"config_path": text(path), "config_context_cluster": text("here"), "config_context_auth_info": text("me")},
+		"user by host":     {"config_path": text(path), "config_context_auth_info": text("me"), "host": text(s.URL), "cluster_ca_certificate": text(s.CA())},
+		"token by block":   {"config_path": text(path), "config_context_cluster": text("here"), "token": text(s.Token)},
+		"home":             {"config_path": text("~/config"), "config_context": text("right")},
+		"token file":       {"config_path": text(byFile), "config_context": text("right")},
+		"several":          {"config_paths": list1(path, byFile), "config_context": text("right")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if snap := fetch(t, open(t, settingsOf(a))); string(snap.Data) != stateJSON || snap.Warnings != nil {
+				t.Errorf("got %q, %q", snap.Data, snap.Warnings)
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		attrs attrs
+		want  string
+	}{
+		"current context": {attrs{"config_path": text(path)}, "cannot be reached"},
+		"no such context": {attrs{"config_path": text(path), "config_context": text("none")}, "no such context"},
+		"no such user":    {attrs{"config_path": text(path), "config_context_auth_info": text("none")}, "cannot be used"},
+		"no such file":    {attrs{"config_path": text(path + "x")}, "no such file"},
+		"not one":         {attrs{"config_path": text(tokenFile)}, "is not a kubeconfig"},
+		"auth-provider": {attrs{"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), map[string]any{
+			"auth-provider": map[string]any{"name": "oidc", "config": map[string]any{"id-token": s.Token}}}))}, "auth-provider"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := fails(t, open(t, settingsOf(c.attrs)), c.want); strings.Contains(err.Error(), s.Token) {
+				t.Errorf("the error holds a secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestClientCertificate(t *testing.T) {
+	s := prod(t)
+	certificate, key, pool := clientCertificate(t, "reader")
+	s.TLS.ClientAuth, s.TLS.ClientCAs = tls.VerifyClientCertIfGiven, pool
+	s.Accepts = func(r *http.Request) bool {
+		return len(r.TLS.VerifiedChains) > 0 && r.TLS.PeerCertificates[0].Subject.CommonName == "reader"
+	}
+	dir := t.TempDir()
+	files := map[string]any{
+		"client-certificate": file(t, filepath.Join(dir, "crt"), certificate, 0o600),
+		"client-key":         file(t, filepath.Join(dir, "key"), key, 0o600),
+	}
+	for name, a := range map[string]attrs{
+		"block": {"host": text(s.URL), "cluster_ca_certificate": text(s.CA()), "client_certificate": text(certificate), "client_key": text(key)},
+		"data": {"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s),
+			map[string]any{"client-certificate-data": []byte(certificate), "client-key-data": []byte(key)}))},
+		"files": {"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), files))},
+		"plugin": {"host": text(s.URL), "cluster_ca_certificate": text(s.CA()), "exec": execBlock(attrs{
+			"command": text(credentialPlugin(t, map[string]any{"clientCertificateData": certificate, "clientKeyData": key}, ""))})},
+	} {
+		t.Run(name, func(t *testing.T) { fetch(t, open(t, settingsOf(a))) })
+	}
+	a := access(s)
+	fails(t, open(t, settingsOf(a)), "401")
+	a = attrs{"host": text(s.URL), "client_certificate": text(certificate), "client_key": text("not a key")}
+	if err := fails(t, open(t, settingsOf(a)), "not in PEM format"); strings.Contains(err.Error(), "not a key") {
+		t.Errorf("the error holds the key: %v", err)
+	}
+}
+
+func clientCertificate(t *testing.T, name string) (certificate, private string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, _ := x509.ParseCertificate(der)
+	pool = x509.NewCertPool()
+	pool.AddCert(parsed)
+	raw, _ := x509.MarshalECPrivateKey(key)
+	return kubetest.PEM(parsed), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})), pool
+}
+
+func TestBasicAuthentication(t *testing.T) {
+	s := prod(t)
+	s.Accepts = func(r *http.Request) bool { u, p, _ := r.BasicAuth(); return u == "me" && p == "secret-password" }
+	a := access(s)
+	delete(a, "token")
+	a["username"], a["password"] = text("me"), text("secret-password")
+	fetch(t, open(t, settingsOf(a)))
+}
+
+func TestInCluster(t *testing.T) {
+	s := prod(t)
+	u, _ := url.Parse(s.URL)
+	account := t.TempDir()
+	file(t, filepath.Join(account, "token"), s.Token+"\n", 0o600)
+	file(t, filepath.Join(account, "ca.crt"), s.CA(), 0o600)
+	env := environment{"KUBERNETES_SERVICE_HOST": u.Hostname(), "KUBERNETES_SERVICE_PORT": u.Port()}
+	inPod := func(settings source.Settings) *run {
+		r := newRun(settings)
+		r.serviceAccount = account
+		return r
+	}
+	for name, settings := range map[string]source.Settings{
+		"block": {Credentials: settingsOf(attrs{"in_cluster_config": cty.True}).Credentials, LookupEnv: env.lookup},
+		"found": {LookupEnv: env.lookup},
+		"variable": {LookupEnv: environment{"KUBERNETES_SERVICE_HOST": u.Hostname(), "KUBERNETES_SERVICE_PORT": u.Port(),
+			"KUBE_IN_CLUSTER_CONFIG": "true", "KUBECONFIG": "/nowhere"}.lookup},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := inPod(settings)
+			src, err := r.open(request(t, attrs{"secret_suffix": text("prod")}, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fetch(t, src)
+			// A token that was rotated is read again when the old one is refused.
+			old := s.Token
+			s.Change(func() { s.Token = "rotated-token" })
+			file(t, filepath.Join(account, "token"), s.Token, 0o600)
+			fetch(t, src)
+			s.Change(func() { s.Token = old })
+			file(t, filepath.Join(account, "token"), s.Token, 0o600)
+		})
+	}
+	t.Run("no account", func(t *testing.T) {
+		r := inPod(settingsOf(attrs{"in_cluster_config": cty.True}))
+		r.serviceAccount = t.TempDir()
+		src, err := r.open(request(t, attrs{"secret_suffix": text("prod")}, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails(t, src, "is this a pod with a service account?")
+	})
+}
+
+func execBlock(a attrs) cty.Value {
+	if _, ok := a["api_version"]; !ok {
+		a["api_version"] = text("client.authentication.k8s.io/v1")
+	}
+	return cty.ObjectVal(a)
+}
+
+// credentialPlugin writes a real program that prints status, after more has
+// run. It counts its runs in the file count beside it.
+func credentialPlugin(t *testing.T, status map[string]any, more string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the plugin is a shell script")
+	}
+	answer, err := json.Marshal(map[string]any{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file(t, filepath.Join(dir, "answer"), string(answer), 0o600)
+	return file(t, filepath.Join(dir, "plugin"), fmt.Sprintf("#!/bin/sh\ndir=%s\necho run >>$dir/count\n%s\ncat $dir/answer\n", dir, more), 0o700)
+}
+
+func runs(t *testing.T, plugin string) int {
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(plugin), "count"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(data), "run")
+}
+
+func TestPlugin(t *testing.T) {
+	s := prod(t)
+	for name, value := range map[string]string{"KUBE_TOKEN": "a", "KUBE_PASSWORD": "b", "KUBE_CLIENT_KEY_DATA": "c", "TF_VAR_secret": "d", "MY_PASSPHRASE": "e", "GITHUB_TOKEN": "f", "AWS_PROFILE": "kept"} {
+		t.Setenv(name, value)
+	}
+	status := map[string]any{"token": s.Token}
+	command := credentialPlugin(t, status, "env >$dir/env; echo \"$@\" >$dir/args")
+	inKubeconfig := map[string]any{"exec": map[string]any{
+		"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": []string{"get", "token"}, "interactiveMode": "IfAvailable",
+		"env": []any{map[string]any{"name": "PLUGIN_SETTING", "value": "set"}}, "provideClusterInfo": true,
+	}}
+	block := access(s)
+	delete(block, "token")
+	block["exec"] = execBlock(attrs{"command": text(command), "args": list1("get", "token"), "env": cty.MapVal(map[string]cty.Value{"PLUGIN_SETTING": text("set")})})
+	for name, a := range map[string]attrs{
+		"block":      block,
+		"kubeconfig": {"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), inKubeconfig))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			os.Remove(filepath.Join(filepath.Dir(command), "count"))
+			src := open(t, settingsOf(a))
+			for range 3 {
+				fetch(t, src)
+			}
+			if n := runs(t, command); n != 1 {
+				t.Errorf("it was run %d times", n)
+			}
+			env, _ := os.ReadFile(filepath.Join(filepath.Dir(command), "env"))
+			for _, part := range []string{"KUBE_TOKEN", "KUBE_PASSWORD", "KUBE_CLIENT_KEY_DATA", "TF_VAR_secret", "MY_PASSPHRASE", "GITHUB_TOKEN"} {
+				if strings.Contains(string(env), part) {
+					t.Errorf("it got %s", part)
+				}
+			}
+			want := []string{"AWS_PROFILE=kept", "PLUGIN_SETTING=set", `KUBERNETES_EXEC_INFO={"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{`}
+			if name == "kubeconfig" {
+				want = append(want, `"server":"`+s.URL+`"`)
+			}
+			for _, part := range want {
+				if !strings.Contains(string(env), part) {
+					t.Errorf("it did not get %s in\n%s", part, env)
+				}
+			}
+			if args, _ := os.ReadFile(filepath.Join(filepath.Dir(command), "args")); string(args) != "get token\n" {
+				t.Errorf("it got the arguments %q", args)
+			}
+		})
+	}
+}
+
+// A plugin is asked again when what it answered has expired, or is refused.
+func TestPluginExpires(t *testing.T) {
+	s := prod(t)
+	with := func(command string) source.Source {
+		a := access(s)
+		delete(a, "token")
+		a["exec"] = execBlock(attrs{"command": text(command)})
+		return open(t, settingsOf(a))
+	}
+	t.Run("expired", func(t *testing.T) {
+		command := credentialPlugin(t, map[string]any{"token": s.Token, "expirationTimestamp": time.Now().Add(5 * time.Second).Format(time.RFC3339)}, "")
+		src := with(command)
+		fetch(t, src)
+		fetch(t, src)
+		if n := runs(t, command); n != 2 {
+			t.Errorf("it was run %d times", n)
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		command := credentialPlugin(t, map[string]any{"token": s.Token}, "")
+		src := with(command)
+		fetch(t, src)
+		s.Change(func() { s.Token = "another" })
+		fails(t, src, "401 Unauthorized")
+		if n := runs(t, command); n != 2 {
+			t.Errorf("it was run %d times", n)
+		}
+	})
+}
+
+func TestPluginFails(t *testing.T) {
+	s := prod(t)
+	secret := "plugin-printed-this"
+	for name, c := range map[string]struct {
+		status map[string]any
+		more   string
+		want   string
+	}{
+		"exit":        {nil, "printf 'log in first\\033[2J' >&2; exit 3", `failed: exit status 3; it said: "log in first\x1b[2J"`},
+		"no JSON":     {nil, "echo " + secret + "; exit 0", "did not print an ExecCredential"},
+		"nothing":     {map[string]any{}, "", "neither a token nor a client certificate"},
+		"half a pair": {map[string]any{"clientCertificateData": secret}, "", "together"},
+		"another api": {nil, `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"` + secret + `"}}'; exit 0`, "answered with another"},
+		"flood":       {nil, "yes " + secret + " | head -c 3000000; exit 0", "more than 1048576 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := access(s)
+			delete(a, "token")
+			a["exec"] = execBlock(attrs{"command": text(credentialPlugin(t, c.status, c.more)), "args": list1("--secret-argument")})
+			err := fails(t, open(t, settingsOf(a)), c.want, `the credential plugin "plugin"`)
+			for _, s := range []string{secret, "--secret-argument"} {
+				if strings.Contains(err.Error(), s) {
+					t.Errorf("the error holds a secret: %v", err)
+				}
+			}
+		})
+	}
+	t.Run("not there", func(t *testing.T) {
+		a := access(s)
+		delete(a, "token")
+		a["exec"] = execBlock(attrs{"command": text("/nowhere/plugin")})
+		fails(t, open(t, settingsOf(a)), "is not found")
+	})
+	t.Run("stuck", func(t *testing.T) {
+		p := &plugin{apiVersion: "client.authentication.k8s.io/v1", command: credentialPlugin(t, nil, "sleep 100"), patience: 100 * time.Millisecond}
+		begin := time.Now()
+		if _, err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), "took too long") || time.Since(begin) > 5*time.Second {
+			t.Errorf("got %v after %v", err, time.Since(begin))
+		}
+	})
+	t.Run("terminal", func(t *testing.T) {
+		path := kubeconfig(t, s.URL, trusting(s), map[string]any{"exec": map[string]any{
+			"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true", "interactiveMode": "Always"}})
+		fails(t, open(t, settingsOf(attrs{"config_path": text(path), "config_context": text("right")})), "insists on a terminal")
+	})
+}
+
+func TestInsecureAndPlain(t *testing.T) {
+	s := prod(t)
+	a := attrs{"host": text(s.URL), "token": text(s.Token), "insecure": cty.True}
+	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "was not verified") {
+		t.Errorf("got %q", snap.Warnings)
+	}
+	// A kubeconfig that does not verify is overruled.
+	path := kubeconfig(t, s.URL, map[string]any{"insecure-skip-tls-verify": true}, map[string]any{"token": s.Token})
+	a = attrs{"config_path": text(path), "config_context": text("right")}
+	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 {
+		t.Errorf("got %q", snap.Warnings)
+	}
+	a["insecure"] = cty.False
+	fails(t, open(t, settingsOf(a)), "not trusted")
+	a["cluster_ca_certificate"] = text(s.CA())
+	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 0 {
+		t.Errorf("got %q", snap.Warnings)
+	}
+	a["tls_server_name"] = text("example.org")
+	fails(t, open(t, settingsOf(a)), "example.org")
+	a["tls_server_name"] = text("example.com") // is in the certificate
+	fetch(t, open(t, settingsOf(a)))
+}
+
+// Without TLS, as behind kubectl proxy, the user is told what was sent in the
+// open.
+func TestPlainHTTP(t *testing.T) {
+	s := prod(t)
+	plain := httptest.NewServer(s)
+	defer plain.Close()
+	a := attrs{"host": text(plain.URL), "token": text(s.Token)}
+	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "without encryption") {
+		t.Errorf("got %q", snap.Warnings)
+	}
+	s.Change(func() { s.Token = "" })
+	if snap := fetch(t, open(t, settingsOf(attrs{"host": text(plain.URL)}))); snap.Warnings != nil {
+		t.Errorf("got %q", snap.Warnings)
+	}
+}
+
+func TestProxy(t *testing.T) {
+	env := environment{"HTTPS_PROXY": "http://env.test:1"}
+	path := kubeconfig(t, "https://cluster.example.test", map[string]any{"proxy-url": "http://kubeconfig.test:1"}, map[string]any{})
+	for name, c := range map[string]struct {
+		settings settings
+		want     string
+	}{
+		"environment":     {settings{host: "https://cluster.example.test", lookup: env.lookup}, "http://env.test:1"},
+		"no environment":  {settings{host: "https://cluster.example.test"}, ""},
+		"kubeconfig":      {settings{paths: []string{path}, context: "right", lookup: env.lookup}, "http://kubeconfig.test:1"},
+		"the block's own": {settings{paths: []string{path}, context: "right", proxy: "http://block.test:1", lookup: env.lookup}, "http://block.test:1"},
+	} {
+		t.Setenv("HTTPS_PROXY", "http://process.test:1")
+		conn, err := (&run{}).connect(t.Context(), c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if u, err := conn.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "cluster.example.test"}}); err != nil {
+			t.Error(err)
+		} else if u != nil {
+			got = u.String()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// client-go writes to a log where it can. Secrets leak there.
+func TestNothingIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	defer klog.LogToStderr(true)
+	defer klog.SetOutput(io.Discard)
+	s := prod(t)
+	a := access(s)
+	fetch(t, open(t, settingsOf(a)))
+	for _, change := range []func(){
+		func() { a["token"] = text("wrong") },
+		func() { s.Allows = func(string, string) bool { return false } },
+		func() {
+			s.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("Warning", `299 - "a warning"`)
+				w.Header().Set("Content-Length", "100")
+				w.WriteHeader(500)
+				return true
+			}
+		},
+		nil, // the server ends
+	} {
+		if change == nil {
+			s.Close()
+		} else {
+			s.Change(change)
+		}
+		fails(t, open(t, settingsOf(a)))
+	}
+	klog.Flush()
+	if log.Len() > 0 {
+		t.Errorf("logged %q", log.String())
+	}
+	klog.Error("this test would see it")
+	klog.Flush()
+	if log.Len() == 0 {
+		t.Error("the test sees no log")
+	}
+}
+
+// Whatever client-go may come to send, only reads leave.
+func TestReadOnly(t *testing.T) {
+	s := prod(t)
+	conn, err := (&run{}).connect(t.Context(), settings{host: s.URL, insecure: true, account: account{token: s.Token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newClient(conn, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
+		if err := c.rest.Verb(method).AbsPath("/api/v1/namespaces/default/secrets/x").Do(t.Context()).Error(); err == nil || !strings.Contains(err.Error(), "only GET requests") {
+			t.Errorf("%s: got %v", method, err)
+		}
+	}
+	if got := s.Requests(); len(got) > 0 {
+		t.Errorf("the server got %q", got)
+	}
+}

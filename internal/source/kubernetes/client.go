@@ -1,0 +1,122 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+const (
+	patience    = 2 * time.Minute // for one answer, repetitions included
+	maxRetries  = 2               // where the server asks for it with Retry-After
+	maxResponse = 8 << 20         // bytes; a server takes objects of about 1.5 MiB
+	maxRefusal  = 64 << 10        // bytes of an answer that is an error
+)
+
+// client asks one server.
+type client struct {
+	rest       *rest.RESTClient
+	patience   time.Duration
+	expires    time.Time
+	sends      bool // something that tells who asks
+	unverified bool
+	plain      bool // without TLS
+}
+
+func newClient(conn *connection, patience time.Duration) (*client, error) {
+	c := rest.CopyConfig(conn.Config)
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // Status, the form of refusals
+	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c.QPS = -1
+	c.UserAgent = "terraform-provider-statecrypt"
+	c.WarningHandler = rest.NoWarnings{}
+	c.Wrap(func(next nethttp.RoundTripper) nethttp.RoundTripper { return readOnly{next} })
+	web, err := rest.HTTPClientFor(c)
+	if err != nil {
+		return nil, errors.New("the certificates or keys for the cluster are not in PEM format, do not belong together, or are incomplete")
+	}
+	web.CheckRedirect = func(*nethttp.Request, []*nethttp.Request) error { return errRedirect }
+	asks, err := rest.UnversionedRESTClientForConfigAndClient(c, web)
+	if err != nil {
+		return nil, errors.New("the host of the cluster is not a URL")
+	}
+	return &client{
+		rest: asks, patience: patience, expires: conn.expires, unverified: c.Insecure, plain: strings.HasPrefix(c.Host, "http:"),
+		sends: c.BearerToken != "" || c.Username != "" || c.Password != "" || len(c.CertData) > 0,
+	}, nil
+}
+
+var errRedirect = errors.New("the server redirects to another place, which an API server does not do; nothing was sent there")
+
+// readOnly is the last step before the wire: it lets nothing but reads pass.
+// And it cuts answers that are errors, which client-go reads as a whole.
+type readOnly struct{ next nethttp.RoundTripper }
+
+func (r readOnly) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
+	if req.Method != nethttp.MethodGet || req.Body != nil && req.Body != nethttp.NoBody {
+		return nil, errors.New("only GET requests without a body may be sent")
+	}
+	resp, err := r.next.RoundTrip(req)
+	if err == nil && resp.StatusCode != nethttp.StatusOK {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxRefusal), resp.Body}
+	}
+	return resp, err
+}
+
+// expired reports whether the plugin has to be asked again.
+func (c *client) expired(now time.Time) bool {
+	return !c.expires.IsZero() && now.After(c.expires.Add(-10*time.Second))
+}
+
+// warnings says what is wrong with the connection although it works.
+func (c *client) warnings() []string {
+	switch {
+	case c.unverified && !c.plain:
+		return []string{"The server's certificate was not verified, because insecure is set. Anybody on the way can read the secrets and replace the state."}
+	case c.plain && c.sends:
+		return []string{"The credentials and the state were sent without encryption, because the host begins with http. Anybody on the way can read them and replace the state."}
+	}
+	return nil
+}
+
+// get reads one object, or another document, of the server.
+func (c *client) get(ctx context.Context, what thing) ([]byte, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, c.patience, errPatience)
+	defer cancel()
+	// client-go takes its logger from the context. This one writes nothing: a
+	// log is where secrets leak.
+	limited = klog.NewContext(limited, klog.Logger{})
+	body, err := c.rest.Get().AbsPath(what.path()...).MaxRetries(maxRetries).Stream(limited)
+	if err != nil {
+		return nil, c.explain(limited, what, err)
+	}
+	defer body.Close()
+	answer := &flagged{Reader: body}
+	data, err := source.Read(answer, -1, maxResponse)
+	switch {
+	case limited.Err() != nil: // net/http may take what comes while it hangs up for an answer
+		return nil, context.Cause(limited)
+	case answer.err != nil:
+		return nil, c.explain(limited, what, answer.err)
+	case err != nil:
+		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, which no object is", what, maxResponse)
+	}
+	return data, nil
+}

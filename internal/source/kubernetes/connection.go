@@ -1,0 +1,225 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	nethttp "net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	api "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// serviceAccount is where a pod finds its own token and the cluster's
+// certificate.
+const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// connection is what settings come to once files are read and plugins are run.
+type connection struct {
+	*rest.Config
+	expires time.Time // of what a plugin answered; zero when nobody knows
+}
+
+// connect makes a connection of settings. It reads kubeconfigs and runs a
+// plugin, and sends nothing.
+func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
+	c, err := r.place(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.overlay(c); err != nil {
+		return nil, err
+	}
+	if err := loadFiles(c); err != nil {
+		return nil, err
+	}
+	conn := &connection{Config: c}
+	p, err := pluginOf(c)
+	if err != nil || p == nil {
+		return conn, err
+	}
+	answer, err := p.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.BearerToken, c.CertData, c.KeyData = answer.token, answer.certificate, answer.key
+	conn.expires = answer.expires
+	return conn, nil
+}
+
+// place finds the cluster: where the settings say, or else where kubectl and
+// programs in a pod look.
+func (r *run) place(s settings) (*rest.Config, error) {
+	switch {
+	case s.inCluster:
+		return r.inCluster(s)
+	case len(s.paths) > 0:
+		return s.kubeconfig(s.paths, true)
+	case s.host != "":
+		return &rest.Config{}, nil
+	case !s.ambient || s.lookup == nil:
+		return nil, errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of credentials, in the provider block")
+	}
+	if list := s.get("KUBECONFIG"); list != "" {
+		return s.kubeconfig(filepath.SplitList(list), false)
+	}
+	if home, ok := s.lookup.Get("HOME", "USERPROFILE"); ok {
+		path := filepath.Join(home, ".kube", "config")
+		if _, err := os.Stat(path); err == nil {
+			return s.kubeconfig([]string{path}, true)
+		}
+	}
+	if s.get("KUBERNETES_SERVICE_HOST") != "" {
+		return r.inCluster(s)
+	}
+	return nil, errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, none of " +
+		strings.Join([]string{hostVar, pathVar, pathsVar, inClusterVar, "KUBECONFIG"}, ", ") + " is set, ~/.kube/config does not exist, and this is not a pod")
+}
+
+// kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that
+// are not there.
+func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{}
+	for _, p := range paths {
+		path, err := config.ExpandHome(p)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(path); err != nil && (all || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, fmt.Errorf("the kubeconfig %q: %w", path, reason(err))
+		}
+		rules.Precedence = append(rules.Precedence, path)
+	}
+	merged, err := rules.Load()
+	if err != nil { // may quote the file
+		return nil, fmt.Errorf("%s is not a kubeconfig", quoted(rules.Precedence))
+	}
+	if _, ok := merged.Contexts[s.context]; !ok && s.context != "" {
+		return nil, fmt.Errorf("%s has no such context; check config_context", quoted(rules.Precedence))
+	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.context, Context: api.Context{AuthInfo: s.user, Cluster: s.cluster}}
+	if s.host != "" {
+		overrides.ClusterInfo.Server = s.host
+	}
+	c, err := clientcmd.NewNonInteractiveClientConfig(*merged, s.context, overrides, nil).ClientConfig()
+	switch {
+	case err == nil:
+		return c, nil
+	case clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("%s names no cluster", quoted(rules.Precedence))
+	}
+	return nil, fmt.Errorf("%s cannot be used: check that its context, user and cluster are there and complete, and the files that it names", quoted(rules.Precedence))
+}
+
+func quoted(paths []string) string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = fmt.Sprintf("%q", p)
+	}
+	return "the kubeconfig " + strings.Join(out, " with ")
+}
+
+// reason is what happened to a file, without the name of the call.
+func reason(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+func (r *run) inCluster(s settings) (*rest.Config, error) {
+	host, port := s.get("KUBERNETES_SERVICE_HOST"), s.get("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" { // or the environment is not to be used
+		host, port = "kubernetes.default.svc", "443"
+	}
+	token := filepath.Join(r.serviceAccount, "token")
+	if _, err := os.Stat(token); err != nil {
+		return nil, fmt.Errorf("in_cluster_config: %q: %w; is this a pod with a service account?", token, reason(err))
+	}
+	return &rest.Config{
+		Host: "https://" + net.JoinHostPort(host, port), BearerTokenFile: token,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(r.serviceAccount, "ca.crt")},
+	}, nil
+}
+
+// overlay puts the settings over what a kubeconfig says, as the backend does.
+func (s settings) overlay(c *rest.Config) error {
+	if s.host != "" {
+		c.Host = s.host
+	}
+	if s.account.isSet() || s.plugin != nil {
+		forget(c)
+		a := s.account
+		c.BearerToken, c.Username, c.Password = a.token, a.username, a.password
+		c.CertData, c.KeyData = []byte(a.certificate), []byte(a.key)
+		c.ExecProvider = s.plugin.provider()
+	}
+	if s.ca != "" {
+		c.CAFile, c.CAData, c.Insecure = "", []byte(s.ca), false
+	}
+	if s.saysVerify || s.insecure {
+		c.Insecure = s.insecure
+	}
+	if c.Insecure {
+		c.CAFile, c.CAData = "", nil
+	}
+	if s.serverName != "" {
+		c.ServerName = s.serverName
+	}
+	u, err := parseHost(c.Host)
+	if err != nil {
+		return fmt.Errorf("the kubeconfig: %w", err)
+	}
+	c.Host = u.String()
+	if c.AuthProvider != nil {
+		return errors.New("the kubeconfig uses an auth-provider, which Kubernetes has given up; use a credential plugin (exec), or set token")
+	}
+	s.setProxy(c)
+	return nil
+}
+
+// forget drops who asks.
+func forget(c *rest.Config) {
+	c.BearerToken, c.BearerTokenFile, c.Username, c.Password = "", "", "", ""
+	c.CertFile, c.CertData, c.KeyFile, c.KeyData = "", nil, "", nil
+	c.ExecProvider, c.AuthProvider, c.Impersonate = nil, nil, rest.ImpersonationConfig{}
+}
+
+func (s settings) setProxy(c *rest.Config) {
+	if s.proxy != "" {
+		u, _ := url.Parse(s.proxy) // check has looked at it
+		c.Proxy = nethttp.ProxyURL(u)
+	}
+	if c.Proxy == nil {
+		find := s.proxies().ProxyFunc()
+		c.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
+	}
+}
+
+// loadFiles reads the files that the configuration names, once. client-go
+// would watch them, and log what it finds.
+func loadFiles(c *rest.Config) error {
+	if err := rest.LoadTLSFiles(c); err != nil {
+		return fmt.Errorf("reading a certificate or key that the kubeconfig names: %w", reason(err))
+	}
+	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
+	if c.BearerTokenFile == "" {
+		return nil
+	}
+	token, err := os.ReadFile(c.BearerTokenFile)
+	if err != nil {
+		return fmt.Errorf("reading the token %q: %w", c.BearerTokenFile, reason(err))
+	}
+	c.BearerToken, c.BearerTokenFile = strings.TrimSpace(string(token)), ""
+	return nil
+}

@@ -1,0 +1,85 @@
+package kubernetes
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+func TestFaults(t *testing.T) {
+	const (
+		token      = "token-ssssssssssssssssssss"
+		lost       = "the connection to the server was lost"
+		notASecret = "the server's answer for the secret default/tfstate-default-prod is not a secret"
+		tooLarge   = "is larger than 8388608 bytes, which no object is"
+		redirects  = "the server redirects to another place, which an API server does not do; nothing was sent there"
+		late       = "the server did not answer in time"
+	)
+	kind := Kind()
+	kind.Start = func(s source.Settings) source.Open {
+		r := newRun(s)
+		r.patience = 2 * time.Second // instead of two minutes
+		return r.open
+	}
+	sourcetest.Faults(t, sourcetest.FaultHarness{
+		Kind: kind,
+		Server: func(t *testing.T, data []byte) http.Handler {
+			s := kubetest.New(t)
+			s.Token = token
+			s.PutSecret(t, "default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, data)})
+			return s
+		},
+		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+			return sourcetest.Place{
+				Attrs:    attrs{"secret_suffix": text("prod")},
+				Settings: settingsOf(attrs{"host": text(f.URL), "cluster_ca_certificate": text(f.CA), "token": text(token)}),
+				Secrets:  []string{token},
+			}
+		},
+		Sees: map[string]string{
+			"nobody listens":           "the server cannot be reached: connect: connection refused",
+			"reset at once":            "the server cannot be reached: ",
+			"reset in the body":        "the server cannot be reached: read: connection reset by peer",
+			"reset in the body, once":  "the server cannot be reached: read: connection reset by peer",
+			"closed without an answer": lost,
+			"short body":               lost,
+			"Content-Length too large": lost,
+			"Content-Length too small": notASecret,
+			"endless body":             tooLarge,
+			"gzip bomb":                tooLarge,
+			"not HTTP":                 lost,
+			"malformed status line":    lost,
+			"malformed header":         lost,
+			"another service":          notASecret,
+
+			"stall":             late,
+			"stall in the body": late,
+			"slow drip":         late,
+
+			"429 with Retry-After of a year": late,
+
+			"403":                        `what it takes is the verb "get" for the resource "secrets"`,
+			"500, once":                  "the server answered 500 Internal Server Error",
+			"500":                        "the server answered 500 Internal Server Error",
+			"503 with Retry-After, once": sourcetest.Works,
+			"429 with Retry-After, once": sourcetest.Works,
+			"429 with Retry-After":       "the server answered 429 Too Many Requests",
+
+			"redirect loop":              redirects,
+			"redirect to another origin": redirects,
+			"redirect to plain http":     redirects,
+
+			"certificate expired":                 "the certificate of the server is not trusted: x509: certificate has expired",
+			"certificate of another host":         "the certificate of the server is not trusted: x509: certificate is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "the certificate of the server is not trusted: x509: certificate signed by unknown authority",
+			"TLS 1.0":                             "tls: protocol version not supported",
+			"no TLS":                              "the server does not speak TLS; is the port right?",
+			"handshake breaks off":                lost,
+		},
+	})
+}

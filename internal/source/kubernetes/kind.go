@@ -1,0 +1,152 @@
+// Package kubernetes reads a state from a Kubernetes cluster: from the secrets
+// that Terraform's kubernetes backend writes, or from the objects of Kubeform
+// and Crossplane.
+//
+// Which server is asked, and as whom, is said by the provider block or the
+// environment alone. A data source, which any module can write, names what is
+// read there, and at most which of the clusters it is in. Every request is a
+// GET; none lists or watches.
+//
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/kubernetes
+// https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/kubernetes
+package kubernetes
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the kubernetes source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "kubernetes",
+		Doc: "Reads the state from a secret of Terraform's `kubernetes` backend, which is called `tfstate-<workspace>-<secret_suffix>`, and from the further secrets that Terraform makes for large states. " +
+			"With an `object` block it reads that object instead, and the secrets that it names. Only `GET` requests are sent. " +
+			"How to reach the cluster is set in `credentials`, in the provider block, with the arguments of the backend.",
+		Attrs: []config.Attr{
+			{
+				Name: "secret_suffix", Type: cty.String,
+				Doc: "The last part of the secret's name. It is required where there is no `object` block.",
+			},
+			{
+				Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
+				Doc: "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own.",
+			},
+			{
+				Name: "cluster", Type: cty.String,
+				Doc: "The `name` of the `kubernetes` block of `credentials` that says how to reach the cluster. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+			},
+		},
+	}
+}
+
+// credentials declares the variables for the documentation. They are not
+// filled in by [config.Entry.Decode], but by [settings.fill], which knows where
+// they belong.
+func credentials() config.Table {
+	return config.Table{
+		Name: "kubernetes",
+		Doc: "How to reach a Kubernetes cluster, with the arguments of Terraform's `kubernetes` backend. " +
+			"Where neither a block nor a `KUBE_*` variable says which cluster it is, the file that `KUBECONFIG` names, `~/.kube/config`, and the service account of the pod are tried in this order. " +
+			"The variables `KUBE_*` fill only the block without a name; those that say which cluster it is do so only where the block does not.",
+		Attrs: []config.Attr{
+			{
+				Name: "name", Type: cty.String,
+				Doc: "What `cluster` in a data source calls this block. One block may go without a name; it is for data sources without `cluster`.",
+			},
+			{
+				Name: "host", Type: cty.String, Env: []string{hostVar},
+				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig.",
+			},
+			{
+				Name: "config_path", Type: cty.String, Env: []string{pathVar},
+				Doc: "The kubeconfig to use. `~/` is your home directory.",
+			},
+			{
+				Name: "config_paths", Type: cty.List(cty.String), Env: []string{pathsVar},
+				Doc: "Several kubeconfigs, which are merged. In the variable they are separated as in `PATH`.",
+			},
+			{
+				Name: "config_context", Type: cty.String, Env: []string{contextVar},
+				Doc: "The context of the kubeconfig to use, in place of its current one.",
+			},
+			{
+				Name: "config_context_auth_info", Type: cty.String, Env: []string{userVar},
+				Doc: "The user of the kubeconfig to use, in place of the context's.",
+			},
+			{
+				Name: "config_context_cluster", Type: cty.String, Env: []string{clusterVar},
+				Doc: "The cluster of the kubeconfig to use, in place of the context's.",
+			},
+			{
+				Name: "in_cluster_config", Type: cty.Bool, Env: []string{inClusterVar},
+				Doc: "Use the service account of the pod that this runs in. Defaults to `false`.",
+			},
+			{
+				Name: "token", Type: cty.String, Sensitive: true, Env: []string{tokenVar},
+				Doc: "A bearer token, such as that of a service account.",
+			},
+			{
+				Name: "username", Type: cty.String, Env: []string{usernameVar},
+				Doc: "The user name for basic authentication.",
+			},
+			{
+				Name: "password", Type: cty.String, Sensitive: true, Env: []string{passwordVar},
+				Doc: "The password for basic authentication.",
+			},
+			{
+				Name: "client_certificate", Type: cty.String, Env: []string{certificateVar},
+				Doc: "The client's certificate in PEM format. It needs `client_key`.",
+			},
+			{
+				Name: "client_key", Type: cty.String, Sensitive: true, Env: []string{keyVar},
+				Doc: "The private key of `client_certificate` in PEM format.",
+			},
+			{
+				Name: "cluster_ca_certificate", Type: cty.String, Env: []string{caVar},
+				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the system.",
+			},
+			{
+				Name: "insecure", Type: cty.Bool, Env: []string{insecureVar},
+				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. Defaults to `false`.",
+			},
+			{
+				Name: "tls_server_name", Type: cty.String, Env: []string{serverNameVar},
+				Doc: "The name that the server's certificate must be for, in place of the host's.",
+			},
+			{
+				Name: "proxy_url", Type: cty.String, Sensitive: true, Env: []string{proxyVar},
+				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.",
+			},
+			{
+				Name: "exec",
+				Doc: "A credential plugin: a program that prints a token or a client certificate. It is run without a shell, without a terminal and for a minute at most. " +
+					"It gets the environment without the secrets that are meant for this provider.",
+				Attrs: []config.Attr{
+					{
+						Name: "api_version", Type: cty.String, Required: true,
+						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`.",
+					},
+					{
+						Name: "command", Type: cty.String, Required: true,
+						Doc: "The program. A name without a slash is looked up in `PATH`.",
+					},
+					{
+						Name: "args", Type: cty.List(cty.String), Sensitive: true,
+						Doc: "Its arguments.",
+					},
+					{
+						Name: "env", Type: cty.Map(cty.String), Sensitive: true,
+						Doc: "Further environment variables for it.",
+					},
+				},
+			},
+		},
+	}
+}

@@ -1,0 +1,280 @@
+package kubernetes
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+)
+
+const vectors = "../../kube/testdata"
+
+func vector(t *testing.T, parts ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(append([]string{vectors}, parts...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// The objects of the vectors, as a user names them.
+var (
+	project = attrs{
+		"api_version": text("mongodbatlas.jet.crossplane.io/v1alpha1"), "kind": text("Project"), "name": text("my-public"),
+		"resource_type": text("mongodbatlas_project"), "provider_source": text("mongodb/mongodbatlas"), "terraform_version": text("1.1.6"),
+		"identifier_attribute": text("name"),
+	}
+	user = attrs{
+		"api_version": text("digitalocean.kubeform.com/v1alpha1"), "kind": text("DatabaseUser"), "name": text("app"), "namespace": text("demo"),
+	}
+)
+
+const (
+	projects   = "/apis/mongodbatlas.jet.crossplane.io/v1alpha1"
+	kubeSystem = "/api/v1/namespaces/crossplane-system/secrets"
+	users      = "/apis/digitalocean.kubeform.com/v1alpha1"
+)
+
+// cluster is a server with the objects of two vectors.
+func cluster(t *testing.T) *kubetest.Server {
+	s := kubetest.New(t)
+	s.AddKind("mongodbatlas.jet.crossplane.io", "v1alpha1", "projects", "Project", false)
+	s.Put(t, projects+"/projects", vector(t, "terrajet_project", "cr.json"))
+	s.Put(t, kubeSystem, vector(t, "terrajet_project", "secret_in-secret.json"))
+	s.Put(t, kubeSystem, vector(t, "terrajet_project", "secret_conn.json"))
+	s.AddKind("digitalocean.kubeform.com", "v1alpha1", "databaseusers", "DatabaseUser", true)
+	s.Put(t, users+"/namespaces/demo/databaseusers", vector(t, "kubeform_resource_user", "cr.json"))
+	s.Put(t, "/api/v1/namespaces/demo/secrets", vector(t, "kubeform_resource_user", "secret.json"))
+	return s
+}
+
+func objectOf(t *testing.T, a attrs, more attrs) *kube.Object {
+	t.Helper()
+	all := attrs{}
+	for _, m := range []attrs{a, more} {
+		for k, v := range m {
+			all[k] = v
+		}
+	}
+	o, err := kube.New(decoded(t, all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func openObject(t *testing.T, s *kubetest.Server, o *kube.Object) source.Source {
+	t.Helper()
+	r := request(t, attrs{}, nil)
+	r.Object = o
+	src, err := start(settingsOf(access(s)))(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// sameState compares with what a controller wrote, which does not say what is
+// sensitive.
+func sameState(t *testing.T, got, want []byte) {
+	t.Helper()
+	var a, b struct {
+		Version, Serial int
+		Lineage         string
+		Resources       []struct {
+			Type, Provider string
+			Instances      []struct {
+				Attributes map[string]any
+				Private    string
+			}
+		}
+	}
+	if json.Unmarshal(got, &a) != nil || json.Unmarshal(want, &b) != nil || !reflect.DeepEqual(a, b) || len(a.Resources) != 1 {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The server refuses whatever is not a GET of what the state needs, and the
+// state comes out all the same.
+func TestObject(t *testing.T) {
+	for name, c := range map[string]struct {
+		attrs, more attrs
+		want        []string
+		expected    string
+	}{
+		"Crossplane":    {project, nil, []string{projects, projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
+		"with resource": {project, attrs{"resource": text("projects")}, []string{projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
+		"Kubeform":      {user, nil, []string{users, users + "/namespaces/demo/databaseusers/app", "/api/v1/namespaces/demo/secrets/sens"}, "kubeform_resource_user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := cluster(t)
+			s.Allows = func(method, path string) bool { return method == "GET" && slices.Contains(c.want, path) }
+			o := objectOf(t, c.attrs, c.more)
+			snap := fetch(t, openObject(t, s, o))
+			state, err := o.File(snap.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameState(t, state, vector(t, c.expected, "expected_tfstate.json"))
+			var want []string
+			for _, path := range c.want {
+				want = append(want, "GET "+path)
+			}
+			if got := s.Requests(); !slices.Equal(got, want) {
+				t.Errorf("asked for %q, want %q", got, want)
+			}
+			if snap.Revision == "" {
+				t.Error("there is no revision")
+			}
+		})
+	}
+}
+
+func TestModule(t *testing.T) {
+	s := kubetest.New(t)
+	cr := vector(t, "kubeform_module_zoo", "cr.json")
+	var meta struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name, Namespace string }
+	}
+	if err := json.Unmarshal(cr, &meta); err != nil {
+		t.Fatal(err)
+	}
+	s.AddKind("modules.kubeform.com", strings.TrimPrefix(meta.APIVersion, "modules.kubeform.com/"), "things", meta.Kind, true)
+	collection := "/apis/" + meta.APIVersion + "/namespaces/" + meta.Metadata.Namespace + "/things"
+	s.Put(t, collection, cr)
+	o := objectOf(t, attrs{"api_version": text(meta.APIVersion), "kind": text(meta.Kind), "name": text(meta.Metadata.Name), "namespace": text(meta.Metadata.Namespace)}, nil)
+	src := openObject(t, s, o)
+	got, err := o.File(fetch(t, src).Data)
+	if err != nil || !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+
+	// A module that was never applied has no state.
+	var fresh map[string]any
+	if err := json.Unmarshal(cr, &fresh); err != nil {
+		t.Fatal(err)
+	}
+	delete(fresh, "status")
+	data, _ := json.Marshal(fresh)
+	s.Put(t, collection, data)
+	if m, ok := source.IsMissing(fails(t, src)); !ok || !strings.Contains(m.Detail, "has not stored a state yet") {
+		t.Error("want a MissingError")
+	}
+}
+
+// Crossplane goes on without a secret, and Kubeform does not.
+func TestMissingSecrets(t *testing.T) {
+	s := kubetest.New(t)
+	s.AddKind("mongodbatlas.jet.crossplane.io", "v1alpha1", "projects", "Project", false)
+	s.Put(t, projects+"/projects", vector(t, "terrajet_project", "cr.json"))
+	o := objectOf(t, project, nil)
+	state, err := o.File(fetch(t, openObject(t, s, o)).Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"admin_password":""`, `"org_id":"o1-observed"`} {
+		if !strings.Contains(string(state), part) {
+			t.Errorf("%s is not in %s", part, state)
+		}
+	}
+	if strings.Contains(string(state), "private_key") {
+		t.Errorf("there is no connection secret, but %s", state)
+	}
+
+	s.AddKind("digitalocean.kubeform.com", "v1alpha1", "databaseusers", "DatabaseUser", true)
+	s.Put(t, users+"/namespaces/demo/databaseusers", vector(t, "kubeform_resource_user", "cr.json"))
+	err = fails(t, openObject(t, s, objectOf(t, user, nil)), "the secret demo/sens does not exist")
+	if _, ok := source.IsMissing(err); ok {
+		t.Error("a secret that is not there does not show that there is no state")
+	}
+}
+
+func TestObjectErrors(t *testing.T) {
+	missing := func(name string) attrs { return attrs{"name": text(name)} }
+	for name, c := range map[string]struct {
+		attrs, more attrs
+		change      func(*kubetest.Server)
+		missing     bool
+		want        string
+	}{
+		"missing":               {user, missing("other"), nil, true, "databaseusers.digitalocean.kubeform.com demo/other does not exist"},
+		"missing, by resource":  {project, attrs{"name": text("other"), "resource": text("projects")}, nil, true, "does not exist"},
+		"no such API":           {user, attrs{"api_version": text("none.kubeform.com/v1")}, nil, false, "has no API for the kinds of none.kubeform.com/v1"},
+		"no such kind":          {user, attrs{"kind": text("Other")}, nil, false, "has no kind Other"},
+		"no such resource":      {user, attrs{"resource": text("others")}, nil, false, "has no API for others.digitalocean.kubeform.com demo/app"},
+		"namespace is missing":  {user, attrs{"namespace": cty.NullVal(cty.String)}, nil, false, "set namespace"},
+		"namespace is too much": {project, attrs{"namespace": text("demo")}, nil, false, "leave namespace out"},
+		"discovery forbidden": {user, nil, func(s *kubetest.Server) {
+			s.Allows = func(_, path string) bool { return path != users }
+		}, false, "set resource to the plural name"},
+		"object forbidden": {user, nil, func(s *kubetest.Server) {
+			s.Allows = func(_, path string) bool { return path == users }
+		}, false, `"get" for the resource "databaseusers" of the API group "digitalocean.kubeform.com" with the name "app", in a Role in the namespace "demo"`},
+		"cluster object forbidden": {project, attrs{"resource": text("projects")}, func(s *kubetest.Server) {
+			s.Allows = func(string, string) bool { return false }
+		}, false, "in a ClusterRole"},
+		"secret forbidden": {project, nil, func(s *kubetest.Server) {
+			s.Allows = func(_, path string) bool { return path != kubeSystem+"/conn" }
+		}, false, `"get" for the resource "secrets" with the name "conn", in a Role in the namespace "crossplane-system"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := cluster(t)
+			if c.change != nil {
+				c.change(s)
+			}
+			err := fails(t, openObject(t, s, objectOf(t, c.attrs, c.more)), c.want)
+			if _, ok := source.IsMissing(err); ok != c.missing {
+				t.Errorf("missing is %v: %v", ok, err)
+			}
+		})
+	}
+}
+
+// An object that any tenant can write cannot make the reader fetch secrets of
+// another namespace.
+func TestForeignSecret(t *testing.T) {
+	s := kubetest.New(t)
+	s.AddKind("aws.m.upbound.io", "v1beta1", "instances", "Instance", true)
+	s.PutSecret(t, "kube-system", "root", map[string][]byte{"password": []byte("taken")})
+	s.Put(t, "/apis/aws.m.upbound.io/v1beta1/namespaces/tenant/instances", []byte(`{"apiVersion": "aws.m.upbound.io/v1beta1", "kind": "Instance",
+		"metadata": {"name": "db", "namespace": "tenant", "annotations": {"crossplane.io/external-name": "db"}},
+		"spec": {"forProvider": {"passwordSecretRef": {"name": "root", "namespace": "kube-system", "key": "password"}}}}`))
+	o := objectOf(t, attrs{"api_version": text("aws.m.upbound.io/v1beta1"), "kind": text("Instance"), "name": text("db"), "namespace": text("tenant"),
+		"resource_type": text("aws_db_instance")}, nil)
+	fails(t, openObject(t, s, o), "can only name those of its own")
+	for _, r := range s.Requests() {
+		if strings.Contains(r, "kube-system") {
+			t.Errorf("asked for %s", r)
+		}
+	}
+}
+
+func TestObjectTooLarge(t *testing.T) {
+	s := cluster(t)
+	r := request(t, attrs{}, nil)
+	r.Object, r.MaxSize = objectOf(t, project, nil), 1000
+	src, err := start(settingsOf(access(s)))(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails(t, src, source.TooLarge(1000).Error())
+}
+
+func TestStringOfObject(t *testing.T) {
+	s := cluster(t)
+	if got := openObject(t, s, objectOf(t, user, nil)).String(); got != "DatabaseUser demo/app (digitalocean.kubeform.com/v1alpha1) in Kubernetes" {
+		t.Errorf("got %s", got)
+	}
+}

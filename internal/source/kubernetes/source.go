@@ -1,0 +1,254 @@
+package kubernetes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// run is what the sources of one configured provider share: who they are to
+// each cluster.
+type run struct {
+	settings       source.Settings
+	serviceAccount string
+	patience       time.Duration
+
+	clients    memo.Memo[clientKey, *client]
+	generation atomic.Int64 // of credentials; a plugin's expire
+}
+
+type clientKey struct {
+	cluster    string
+	generation int64
+}
+
+func start(s source.Settings) source.Open {
+	return newRun(s).open
+}
+
+func newRun(s source.Settings) *run {
+	s.Credentials.Table = credentials()
+	return &run{settings: s, serviceAccount: serviceAccount, patience: patience}
+}
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	l := &location{run: r, cluster: req.String("cluster"), object: req.Object, limit: req.MaxSize}
+	var err error
+	if l.settings, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.cluster); err != nil {
+		return nil, err
+	}
+	suffix := req.String("secret_suffix")
+	if req.Object != nil {
+		if suffix != "" {
+			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block exclude each other")
+		}
+		return l, l.checkWorkspace(req)
+	}
+	if suffix == "" {
+		return nil, req.Errorf("secret_suffix", "secret_suffix is required where there is no object block")
+	}
+	workspace := req.Workspace
+	if workspace == "" {
+		workspace = "default"
+	}
+	l.namespace, l.name = req.String("namespace"), "tfstate-"+workspace+"-"+suffix
+	switch {
+	case len(validation.IsDNS1123Subdomain(l.name)) > 0:
+		return nil, req.Errorf("secret_suffix", "with the workspace it makes %q, which cannot be the name of a secret: small letters, digits, dashes and dots are allowed", l.name)
+	case len(validation.IsDNS1123Label(l.namespace)) > 0:
+		return nil, req.Errorf("namespace", "this cannot be the name of a namespace")
+	}
+	return l, nil
+}
+
+func (l *location) checkWorkspace(req source.Request) error {
+	if req.Workspace != "" && req.Workspace != "default" {
+		return errors.New("an object has no workspaces; leave workspace out")
+	}
+	return nil
+}
+
+// location is a state in a cluster.
+type location struct {
+	*run
+	settings        settings
+	cluster         string       // as the data source names it; may be empty
+	namespace, name string       // of the secret
+	object          *kube.Object // nil for a secret of the backend
+	limit           int64
+}
+
+func (l *location) String() string {
+	in := "Kubernetes"
+	if l.cluster != "" {
+		in = fmt.Sprintf("the Kubernetes cluster %q", l.cluster)
+	}
+	if l.object != nil {
+		return fmt.Sprintf("%s in %s", l.object, in)
+	}
+	return fmt.Sprintf("secret %s/%s in %s", l.namespace, l.name, in)
+}
+
+// Fetch reads the state. Where the server refuses credentials that were used
+// before, they may have expired: it is asked once more with new ones.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	generation := l.generation.Load()
+	c, fresh, err := l.client(ctx, generation)
+	if err == nil && c.expired(time.Now()) && !fresh {
+		l.generation.CompareAndSwap(generation, generation+1)
+		generation = l.generation.Load()
+		c, fresh, err = l.client(ctx, generation)
+	}
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := l.fetch(ctx, c)
+	if errors.Is(err, errUnauthorized) && !fresh {
+		l.generation.CompareAndSwap(generation, generation+1)
+		if c, _, err = l.client(ctx, l.generation.Load()); err != nil {
+			return nil, err
+		}
+		snapshot, err = l.fetch(ctx, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	snapshot.Warnings = c.warnings()
+	return snapshot, nil
+}
+
+// client returns what asks the cluster, and whether it was made just now.
+func (l *location) client(ctx context.Context, generation int64) (*client, bool, error) {
+	fresh := false
+	c, err := l.clients.Do(ctx, clientKey{l.cluster, generation}, func(ctx context.Context) (*client, error) {
+		fresh = true
+		conn, err := l.connect(ctx, l.settings)
+		if err != nil {
+			return nil, err
+		}
+		return newClient(conn, l.patience)
+	})
+	if ctx.Err() != nil {
+		return nil, false, context.Cause(ctx) // fresh may be written to still
+	}
+	return c, fresh, err
+}
+
+func (l *location) fetch(ctx context.Context, c *client) (*source.Snapshot, error) {
+	if l.object != nil {
+		return l.fetchObject(ctx, c)
+	}
+	return l.fetchSecret(ctx, c)
+}
+
+// chunk is how much Terraform puts into one secret. Where a secret holds as
+// much, the state may go on in the next.
+const chunk = 1 << 20
+
+// fetchSecret reads the state of the backend: the bytes of one secret or of
+// several, which are one gzip stream.
+func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot, error) {
+	var packed []byte
+	var revision string
+	for part := 0; ; part++ {
+		what := secret(l.namespace, l.name)
+		if part > 0 {
+			what.name = fmt.Sprintf("%s-part-%d", l.name, part)
+		}
+		data, version, err := c.state(ctx, what)
+		missing := errors.Is(err, errNotThere)
+		switch {
+		case missing && part == 0:
+			return nil, &source.MissingError{Detail: fmt.Sprintf("%s does not exist, or has no tfstate in it", what), CredentialsSent: c.sends}
+		case err != nil && !missing:
+			return nil, err
+		}
+		packed = append(packed, data...)
+		if part == 0 {
+			revision = version
+		} else if !missing {
+			revision += "," + version
+		}
+		// What is packed is at most a little larger than what is in it.
+		if int64(len(packed))-chunk > l.limit {
+			return nil, source.TooLarge(l.limit)
+		}
+		if len(data) < chunk {
+			break
+		}
+	}
+	data, err := unpack(packed, l.limit)
+	if err != nil {
+		return nil, err
+	}
+	return &source.Snapshot{Data: data, Revision: revision}, nil
+}
+
+// state reads what one secret holds. No tfstate in it is the same to the
+// backend as no secret.
+func (c *client) state(ctx context.Context, what thing) ([]byte, string, error) {
+	text, err := c.get(ctx, what)
+	if err != nil {
+		return nil, "", err
+	}
+	var s struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+		Data map[string]json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, "", fmt.Errorf("the server's answer for %s is not a secret", what)
+	}
+	raw, ok := s.Data["tfstate"]
+	if !ok {
+		return nil, "", errNotThere
+	}
+	var data []byte
+	if err := json.Unmarshal(raw, &data); err != nil {
+		return nil, "", fmt.Errorf("%s: tfstate is not base64", what)
+	}
+	return data, s.Metadata.ResourceVersion, nil
+}
+
+func unpack(packed []byte, limit int64) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, errors.New("the secret does not hold a state of the kubernetes backend: it is not compressed with gzip")
+	}
+	broken := &flagged{Reader: z}
+	data, err := source.Read(broken, -1, limit)
+	if broken.err != nil {
+		return nil, errors.New("the state in the secret is damaged or incomplete: gzip cannot open it; if it was written just now, try again")
+	}
+	return data, err
+}
+
+// flagged remembers whether reading failed, as opposed to reading too much.
+type flagged struct {
+	io.Reader
+	err error
+}
+
+func (f *flagged) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,164 @@
+package kubernetes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+)
+
+func with(env environment, blocks ...attrs) source.Settings {
+	s := settingsOf(blocks...)
+	s.LookupEnv = env.lookup
+	return s
+}
+
+func connectionOf(t *testing.T, s source.Settings, cluster string) (*connection, error) {
+	t.Helper()
+	r := newRun(s)
+	chosen, err := choose(r.settings.Credentials, r.settings.LookupEnv, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return r.connect(t.Context(), chosen)
+}
+
+// Which token goes to which host, and what the environment has a say in.
+func TestWhoIsAsked(t *testing.T) {
+	path := kubeconfig(t, "https://config.example.test", map[string]any{}, map[string]any{"token": "config-token"})
+	ambient := environment{"KUBE_HOST": "https://env.example.test", "KUBE_TOKEN": "env-token"}
+	for name, c := range map[string]struct {
+		env         environment
+		blocks      []attrs
+		cluster     string
+		host, token string
+	}{
+		"environment":             {ambient, nil, "", "https://env.example.test", "env-token"},
+		"block wins":              {ambient, []attrs{{"host": text("https://a.test"), "token": text("a")}}, "", "https://a.test", "a"},
+		"token elsewhere":         {ambient, []attrs{{"host": text("https://a.test")}}, "", "https://a.test", ""},
+		"token for the same host": {ambient, []attrs{{"host": text("https://env.example.test:443/")}}, "", "https://env.example.test:443/", "env-token"},
+		"token for any host":      {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"host": text("a.test")}}, "", "https://a.test", "env-token"},
+		"named block":             {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"name": text("a"), "host": text("a.test")}}, "a", "https://a.test", ""},
+		"kubeconfig of a block":   {ambient, []attrs{{"config_path": text(path), "config_context": text("right")}}, "", "https://config.example.test", "config-token"},
+		"kubeconfig with a token": {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"config_path": text(path), "config_context": text("right")}}, "", "https://config.example.test", "env-token"},
+		"two clusters, first":     {nil, []attrs{{"host": text("a.test"), "token": text("a")}, {"name": text("b"), "host": text("b.test"), "token": text("b")}}, "", "https://a.test", "a"},
+		"two clusters, second":    {nil, []attrs{{"host": text("a.test"), "token": text("a")}, {"name": text("b"), "host": text("b.test"), "token": text("b")}}, "b", "https://b.test", "b"},
+		"KUBE_CONFIG_PATH":        {environment{"KUBE_CONFIG_PATH": path, "KUBE_CTX": "right"}, nil, "", "https://config.example.test", "config-token"},
+		"KUBE_CONFIG_PATHS":       {environment{"KUBE_CONFIG_PATHS": path, "KUBE_CTX_CLUSTER": "here", "KUBE_CTX_AUTH_INFO": "me"}, nil, "", "https://config.example.test", "config-token"},
+		"KUBECONFIG":              {environment{"KUBECONFIG": "/nowhere" + string(os.PathListSeparator) + path}, nil, "", "https://127.0.0.1:1", "nobodys-token"},
+		"settings only":           {environment{"KUBE_HOST": "env.test"}, []attrs{{"token": text("a")}}, "", "https://env.test", "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := connectionOf(t, with(c.env, c.blocks...), c.cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Host != c.host || got.BearerToken != c.token || got.BearerTokenFile != "" || got.ExecProvider != nil {
+				t.Errorf("got %s with %q, want %s with %q", got.Host, got.BearerToken, c.host, c.token)
+			}
+		})
+	}
+}
+
+func TestNoOneIsAsked(t *testing.T) {
+	path := kubeconfig(t, "https://config.example.test", map[string]any{}, map[string]any{"token": "config-token"})
+	ambient := environment{"KUBE_HOST": "https://env.example.test", "KUBE_TOKEN": "env-token", "KUBECONFIG": path, "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+	off := func(blocks ...attrs) source.Settings { return settingsOf(blocks...) }
+	for name, c := range map[string]struct {
+		settings source.Settings
+		cluster  string
+		want     string
+	}{
+		"environment switched off": {off(), "", "nothing says which cluster"},
+		"empty environment":        {with(environment{}), "", "nothing says which cluster is meant: there is no kubernetes block"},
+		"block without a place":    {off(attrs{"token": text("secret-a")}), "", "nothing says which cluster"},
+		"named, without a place":   {with(ambient, attrs{"name": text("a"), "token": text("secret-a")}), "a", "nothing says which cluster"},
+		"every block has a name":   {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), "", `set cluster to one of "a"`},
+		"no such name":             {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), "b", `has the name "b"`},
+		"twice the same name":      {off(attrs{"host": text("a.test")}, attrs{"host": text("b.test")}), "", "has the same name"},
+		"user in the host":         {off(attrs{"host": text("https://me:secret-a@a.test")}), "", "without user name, password or query"},
+		"token in the host":        {off(attrs{"host": text("https://a.test/?token=secret-a")}), "", "without user name, password or query"},
+		"another scheme":           {off(attrs{"host": text("file://a.test/secret-a")}), "", "must be the URL"},
+		"half a certificate":       {off(attrs{"host": text("a.test"), "client_key": text("secret-a")}), "", "needed together"},
+		"two ways to be someone":   {off(attrs{"host": text("a.test"), "token": text("secret-a"), "password": text("secret-a")}), "", "excludes"},
+		"plugin and token":         {off(attrs{"host": text("a.test"), "token": text("secret-a"), "exec": execBlock(attrs{"command": text("x")})}), "", "exec excludes"},
+		"old plugin":               {off(attrs{"host": text("a.test"), "exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), "", "api_version must be"},
+		"path and paths":           {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "", "exclude each other"},
+		"context without a file":   {off(attrs{"host": text("a.test"), "config_context": text("a")}), "", "need a config_path"},
+		"unknown name":             {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), "", "name"},
+		"half of the environment":  {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), "", "the environment variables KUBE_*: client_certificate"},
+		"proxy":                    {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), "", "proxy_url must be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := connectionOf(t, c.settings, c.cluster)
+			if err == nil {
+				t.Fatalf("got %s", got.Host)
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret-a") {
+				t.Errorf("got %q, want it to contain %q, and no secret", err, c.want)
+			}
+		})
+	}
+}
+
+// What is wrong with a block that nobody uses harms nobody.
+func TestBrokenBlock(t *testing.T) {
+	blocks := []attrs{{"name": text("a"), "host": text("a.test")}, {"name": text("b"), "insecure": text("maybe")}}
+	if c, err := connectionOf(t, settingsOf(blocks...), "a"); err != nil || c.Host != "https://a.test" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := connectionOf(t, settingsOf(blocks...), "b"); err == nil {
+		t.Error("a broken block is used")
+	}
+}
+
+// ~/.kube/config is the user's own, and is left alone when the environment is
+// switched off.
+func TestDefaultKubeconfig(t *testing.T) {
+	s := prod(t)
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(kubeconfig(t, s.URL, trusting(s), map[string]any{"token": s.Token}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file(t, filepath.Join(home, ".kube", "config"), strings.Replace(string(data), `"current-context":"wrong"`, `"current-context":"right"`, 1), 0o600)
+	t.Setenv("HOME", home)
+	t.Setenv("KUBECONFIG", filepath.Join(home, ".kube", "config"))
+	t.Setenv("KUBERNETES_MASTER", s.URL)
+	fetch(t, open(t, with(environment{"HOME": home})))
+	s.Requests()
+	fails(t, open(t, settingsOf()), "nothing says which cluster")
+	if got := s.Requests(); len(got) > 0 {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// Two clusters of one run never get each other's token.
+func TestTwoClusters(t *testing.T) {
+	a, b := prod(t), prod(t)
+	a.Token, b.Token = "token-of-a", "token-of-b"
+	blockA, blockB := access(a), access(b)
+	blockA["name"], blockB["name"] = text("a"), text("b")
+	openIn := start(settingsOf(blockA, blockB))
+	for name, s := range map[string]*kubetest.Server{"a": a, "b": b} {
+		src, err := openIn(request(t, attrs{"secret_suffix": text("prod"), "cluster": text(name)}, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fetch(t, src)
+		if got := s.Requests(); len(got) != 1 {
+			t.Errorf("asked for %q", got)
+		}
+		if want := `secret default/tfstate-default-prod in the Kubernetes cluster "` + name + `"`; src.String() != want {
+			t.Errorf("got %s", src)
+		}
+	}
+}
