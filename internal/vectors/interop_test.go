@@ -3,9 +3,14 @@ package vectors_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,26 +24,84 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
+// TestMain lets this program be one that opens or seals standard input. Proxies
+// and authorities are read from the environment once in a process, so only a
+// process of its own has the same ones as OpenTofu.
+func TestMain(m *testing.M) {
+	verb, target, isWorker := strings.Cut(os.Getenv("STATECRYPT_INTEROP"), " ")
+	if !isWorker {
+		m.Run()
+		return
+	}
+	if err := work(verb, target); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// work does what TF_ENCRYPTION says.
+func work(verb, target string) error {
+	registry := builtin.Registry()
+	cfg, err := config.Parse(os.Getenv("TF_ENCRYPTION"), "TF_ENCRYPTION", registry.Options(cty.NilVal))
+	if err != nil {
+		return err
+	}
+	cfg.LookupEnv = os.LookupEnv
+	enc, err := encryption.New(registry, cfg)
+	if err != nil {
+		return err
+	}
+	in, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	chosen := map[string]encryption.Target{"state": enc.State(), "plan": enc.Plan()}[target]
+	var out []byte
+	if verb == "encrypt" {
+		out, err = chosen.Encrypt(context.Background(), in)
+	} else {
+		out, err = openSealed(chosen, in)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(out)
+	return err
+}
+
+func openSealed(target encryption.Target, file []byte) ([]byte, error) {
+	opened, err := target.Decrypt(context.Background(), file)
+	if err != nil {
+		return nil, err
+	}
+	if !opened.Encrypted || opened.UsedFallback {
+		return nil, fmt.Errorf("encrypted: %t, by a fallback: %t", opened.Encrypted, opened.UsedFallback)
+	}
+	return opened.Data, nil
+}
+
 // interop is a configuration text that OpenTofu and we put to work. The method
 // is called m.
 type interop struct {
 	text   string
-	method string            // kind of m; aes_gcm when empty
-	env    map[string]string // beside the text
+	method string // kind of m; aes_gcm when empty
+	env    []string
+	cloud  *cloudtest.Internet // where the service is asked at its own name
 }
 
-// interops are all kinds that OpenTofu ships and whose service can be stood in
-// for: those of Google and Microsoft are asked at names of their own. OpenTofu's
-// binary knows neither static nor xor, nor yet encryption_context of aws_kms
-// and associated_data of openbao.
+// interops are all kinds that OpenTofu ships. OpenTofu's binary knows neither
+// static nor xor, nor yet encryption_context of aws_kms, associated_data of
+// openbao and additional_authenticated_data of gcp_kms.
 func interops(t *testing.T) map[string]interop {
 	t.Helper()
 	const passphrase, quick = "passphrase = \"a passphrase for one test\"\n", "iterations = 200000\n"
@@ -48,15 +111,12 @@ func interops(t *testing.T) map[string]interop {
 	}
 	kms := awskmstest.New(t, awskmstest.Key{ID: "alias/tofu", Master: bytes.Repeat([]byte{1}, 32)})
 	kms.Allow("GenerateDataKey")
-	for name, value := range map[string]string{ // the SDK reads the environment itself
-		"AWS_ENDPOINT_URL_KMS": kms.URL, "AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "secret",
-		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
-	} {
-		t.Setenv(name, value)
-	}
+	awsEnv := []string{"AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY=secret"}
+	aws := "key_provider \"aws_kms\" \"k\" {\nkms_key_id = \"alias/tofu\"\nkey_spec = \"AES_256\"\nregion = \"eu-west-1\"\n" +
+		"skip_credentials_validation = true\nskip_requesting_account_id = true\n}\n" + aesGCM("aws_kms.k", "")
 	bao := openbaotest.New(t, bytes.Repeat([]byte{2}, 32))
 	bao.MakesKeys, bao.Token = true, "s.token"
-	baoEnv := map[string]string{"BAO_ADDR": bao.URL, "BAO_TOKEN": bao.Token}
+	baoEnv := []string{"BAO_ADDR=" + bao.URL, "BAO_TOKEN=" + bao.Token}
 
 	all := map[string]interop{
 		"pbkdf2":          {text: pbkdf2("k", passphrase) + aesGCM("pbkdf2.k", "")},
@@ -67,8 +127,26 @@ func interops(t *testing.T) map[string]interop {
 		"openbao":         {text: "key_provider \"openbao\" \"k\" { key_name = \"tofu\" }\n" + aesGCM("openbao.k", ""), env: baoEnv},
 		"openbao, chained": {text: "key_provider \"openbao\" \"k\" {\nkey_name = \"tofu\"\nkey_length = 64\n}\n" +
 			pbkdf2("b", "chain = key_provider.openbao.k\n"+quick) + aesGCM("pbkdf2.b", ""), env: baoEnv},
-		"aws_kms": {text: "key_provider \"aws_kms\" \"k\" {\nkms_key_id = \"alias/tofu\"\nkey_spec = \"AES_256\"\nregion = \"eu-west-1\"\n" +
-			"skip_credentials_validation = true\nskip_requesting_account_id = true\n}\n" + aesGCM("aws_kms.k", "")},
+		"aws_kms": {text: aws, env: append([]string{"AWS_ENDPOINT_URL_KMS=" + kms.URL}, awsEnv...)},
+	}
+	if cloudtest.Supported() {
+		cloud, account := clouds(t, kms)
+		google := func(more string) string {
+			return "key_provider \"gcp_kms\" \"k\" {\nkms_encryption_key = \"" + googleKey + "\"\nkey_length = 32\n" + more + "}\n" + aesGCM("gcp_kms.k", "")
+		}
+		azure := func(key, more string) string {
+			return fmt.Sprintf("key_provider \"azure_vault\" \"k\" {\nvault_uri = \"https://interop.vault.azure.net\"\nvault_key_name = %q\nkey_length = 32\n%s}\n", key, more) + aesGCM("azure_vault.k", "")
+		}
+		all["aws_kms, own host"] = interop{text: aws, env: awsEnv, cloud: cloud}
+		all["gcp_kms"] = interop{text: google(""), env: []string{"GOOGLE_CREDENTIALS=" + account.JSON}, cloud: cloud}
+		all["gcp_kms, access token"] = interop{text: google("access_token = \"" + gcpkmstest.Token + "\"\n"), cloud: cloud}
+		all["azure_vault"] = interop{text: azure("rsa", ""), cloud: cloud, env: []string{
+			"ARM_TENANT_ID=" + azurevaulttest.Tenant, "ARM_CLIENT_ID=" + azurevaulttest.ClientID, "ARM_CLIENT_SECRET=" + azurevaulttest.Secret,
+		}}
+		for _, bits := range []int{128, 192, 256} {
+			all[fmt.Sprint("azure_vault, symmetric ", bits)] = interop{text: azure(fmt.Sprint("aes", bits), fmt.Sprintf("symmetric = true\nsymmetric_key_size = %d\ntenant_id = %q\nclient_id = %q\nclient_secret = %q\n",
+				bits, azurevaulttest.Tenant, azurevaulttest.ClientID, azurevaulttest.Secret)), cloud: cloud}
+		}
 	}
 	if runtime.GOOS == "windows" {
 		return all // the programs are scripts for sh
@@ -89,6 +167,27 @@ func interops(t *testing.T) map[string]interop {
 	all["external method"] = interop{method: "external", text: external("", "sh", absolute(t, "../../encryption/method/external/testdata/external_method_no_keys/method.sh"))}
 	all["external method with keys"] = interop{method: "external", text: key + external("keys = key_provider.external.k", exampleMethod(t))}
 	return all
+}
+
+const googleKey = "projects/p/locations/global/keyRings/r/cryptoKeys/interop"
+
+// clouds are the services that are asked at their own names. They seal, too.
+func clouds(t *testing.T, kms http.Handler) (*cloudtest.Internet, *cloudtest.ServiceAccount) {
+	t.Helper()
+	account := cloudtest.NewServiceAccount(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aes := bytes.Repeat([]byte{5}, 32)
+	google := &gcpkmstest.Service{Keys: map[string][]byte{googleKey: bytes.Repeat([]byte{4}, 32)}, AllowEncrypt: true}
+	azure := &azurevaulttest.Service{
+		RSA: map[string]*rsa.PrivateKey{"rsa": key}, AES: map[string][]byte{"aes128": aes[:16], "aes192": aes[:24], "aes256": aes}, AllowEncrypt: true,
+	}
+	return cloudtest.New(t, map[string]http.Handler{
+		"kms.eu-west-1.amazonaws.com": kms, "cloudkms.googleapis.com": cloudtest.CloudKMS(t, google, account),
+		"interop.vault.azure.net": azure, "login.microsoftonline.com": azure,
+	}), account
 }
 
 func absolute(t *testing.T, path string) string {
@@ -180,21 +279,23 @@ func TestInterop(t *testing.T) {
 			for _, target := range []string{"state", "plan"} {
 				c.text += fmt.Sprintf("%s {\nmethod = method.%s.m\nenforced = true\n}\n", target, c.method)
 			}
-			env := append(gittest.Environ(t.TempDir()), "TF_ENCRYPTION="+c.text, "CHECKPOINT_DISABLE=1", "TF_INPUT=0")
-			for k, v := range c.env {
-				env = append(env, k+"="+v)
+			env := cloudtest.Isolated(gittest.Environ(t.TempDir()))
+			if c.cloud != nil {
+				env = c.cloud.Environ(env)
 			}
+			env = slices.Concat(env, c.env, []string{"TF_ENCRYPTION=" + c.text, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
 			run := func(dir string, args ...string) []byte {
 				t.Helper()
 				cmd := exec.Command(tofu, args...)
 				cmd.Dir, cmd.Env = dir, env
-				var stderr bytes.Buffer
-				cmd.Stderr = &stderr
-				out, err := cmd.Output()
-				if err != nil {
-					t.Fatalf("tofu %s: %v\n%s%s", args[0], err, out, stderr.Bytes())
-				}
-				return out
+				return output(t, cmd)
+			}
+			// ours opens or seals a file, in a process that gets what OpenTofu gets.
+			ours := func(job string, in []byte) []byte {
+				t.Helper()
+				cmd := exec.Command(os.Args[0])
+				cmd.Stdin, cmd.Env = bytes.NewReader(in), append(env, "STATECRYPT_INTEROP="+job)
+				return output(t, cmd)
 			}
 			var want map[string]vectors.Output
 			if err := json.Unmarshal([]byte(interopOutputs), &want); err != nil {
@@ -205,29 +306,30 @@ func TestInterop(t *testing.T) {
 			write(t, filepath.Join(theirs, "main.tf"), []byte(interopModule))
 			run(theirs, "plan", "-out=plan")
 			run(theirs, "apply", "plan")
-			state := decrypt(t, c.encryption(t).State(), filepath.Join(theirs, "terraform.tfstate"))
-			parsed, err := tfstate.Parse(state)
+			parsed, err := tfstate.Parse(ours("decrypt state", sealedFile(t, theirs, "terraform.tfstate")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			compare(t, parsed, want)
-			plan := decrypt(t, c.encryption(t).Plan(), filepath.Join(theirs, "plan"))
+			plan := ours("decrypt plan", sealedFile(t, theirs, "plan"))
 			archive, err := zip.NewReader(bytes.NewReader(plan), int64(len(plan)))
 			if err != nil || !slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == "tfplan" }) {
 				t.Errorf("this is not a plan: %v", err)
 			}
 
-			ours := t.TempDir()
-			write(t, filepath.Join(ours, "main.tf"), []byte(interopModule))
-			encrypt(t, c.encryption(t).State(), filepath.Join(ours, "terraform.tfstate"), []byte(interopState))
-			compareJSON(t, run(ours, "output", "-json"), want)
-			encrypt(t, c.encryption(t).Plan(), filepath.Join(ours, "plan"), plan)
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "main.tf"), []byte(interopModule))
+			write(t, filepath.Join(dir, "terraform.tfstate"), ours("encrypt state", []byte(interopState)))
+			write(t, filepath.Join(dir, "plan"), ours("encrypt plan", plan))
+			sealedFile(t, dir, "terraform.tfstate")
+			sealedFile(t, dir, "plan")
+			compareJSON(t, run(dir, "output", "-json"), want)
 			var shown struct {
 				Planned struct {
 					Outputs json.RawMessage `json:"outputs"`
 				} `json:"planned_values"`
 			}
-			if err := json.Unmarshal(run(ours, "show", "-json", "plan"), &shown); err != nil {
+			if err := json.Unmarshal(run(dir, "show", "-json", "plan"), &shown); err != nil {
 				t.Fatal(err)
 			}
 			compareJSON(t, shown.Planned.Outputs, want)
@@ -235,52 +337,26 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// encryption is the configuration at work, with nothing remembered.
-func (c interop) encryption(t *testing.T) *encryption.Encryption {
+// output is what a command prints. It must not fail.
+func output(t *testing.T, cmd *exec.Cmd) []byte {
 	t.Helper()
-	registry := builtin.Registry()
-	registry.KeyProviders = append(registry.KeyProviders, awskms.Block())
-	cfg, err := config.Parse(c.text, "TF_ENCRYPTION", registry.Options(cty.NilVal))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v\n%s%s", cmd.Args, err, out, stderr.Bytes())
 	}
-	cfg.LookupEnv = func(name string) (string, bool) {
-		v, ok := c.env[name]
-		return v, ok
-	}
-	enc, err := encryption.New(registry, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return enc
+	return out
 }
 
-func decrypt(t *testing.T, target encryption.Target, path string) []byte {
+// sealedFile reads a file, which must not be in clear.
+func sealedFile(t *testing.T, dir, name string) []byte {
 	t.Helper()
-	file := readFile(t, path)
-	if bytes.Contains(file, []byte("canary")) {
-		t.Fatalf("%s is not encrypted", filepath.Base(path))
+	file := readFile(t, filepath.Join(dir, name))
+	if bytes.Contains(file, []byte("canary")) || bytes.HasPrefix(file, []byte("PK")) { // as a plan in clear does
+		t.Fatalf("%s is not encrypted", name)
 	}
-	opened, err := target.Decrypt(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !opened.Encrypted || opened.UsedFallback {
-		t.Errorf("%s: encrypted: %t, by a fallback: %t", filepath.Base(path), opened.Encrypted, opened.UsedFallback)
-	}
-	return opened.Data
-}
-
-func encrypt(t *testing.T, target encryption.Target, path string, plain []byte) {
-	t.Helper()
-	sealed, err := target.Encrypt(t.Context(), plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(sealed, []byte("canary")) {
-		t.Fatalf("%s is not encrypted", filepath.Base(path))
-	}
-	write(t, path, sealed)
+	return file
 }
 
 // compareJSON compares outputs as OpenTofu shows them.

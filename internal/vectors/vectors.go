@@ -1,11 +1,12 @@
-// Package vectors holds files that real OpenTofu and Terraform wrote, with the
-// outputs that a reader must find in them, or the fact that it must fail. The
+// Package vectors holds files that OpenTofu, Terraform and other tools wrote, with
+// the outputs that a reader must find in them, or the fact that it must fail. The
 // files of the tools are the judge: our own would agree with themselves.
 //
 // Only tests import it.
 package vectors
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"path"
@@ -18,7 +19,7 @@ var files embed.FS
 // Vector is one file with what must come of it.
 type Vector struct {
 	Name        string      `json:"name"`
-	Kind        string      `json:"kind"` // "opentofu_state" or "plain_state"
+	Kind        string      `json:"kind"` // "opentofu_state", "plain_state", "terraform_backend_git" or "kubeform_module"
 	Description string      `json:"description"`
 	Expect      string      `json:"expect"`    // "ok" or "error": what the real tool did
 	Target      string      `json:"target"`    // "state" or "remote_state_data_sources"
@@ -28,6 +29,17 @@ type Vector struct {
 	CodeConfigFile string `json:"code_config"` // the body of the encryption block that it is merged over
 	StateFile      string `json:"state_file"`
 	OutputsFile    string `json:"expected_outputs"`
+
+	// Of terraform-backend-git: the file as it is in git, what the real backend
+	// served for it, and the environment that it ran with.
+	RawBlob       string            `json:"raw_blob"`
+	DecryptedFile string            `json:"decrypted"`
+	BackendEnv    map[string]string `json:"backend_env"`
+
+	// Of Kubeform: status.state of a module, and what is in it.
+	StatusState string `json:"status_state"`
+	PlainFile   string `json:"plain_state_file"`
+	SecretKey   string `json:"secret_key_base64"`
 }
 
 // Selection is the name of a remote state data source, and what became of it.
@@ -68,7 +80,16 @@ func Get(tb testing.TB, name string) Vector {
 }
 
 // State returns the file to read.
-func (v Vector) State(tb testing.TB) []byte { return read(tb, v.Name, v.StateFile) }
+func (v Vector) State(tb testing.TB) []byte {
+	tb.Helper()
+	return read(tb, v.Name, cmp.Or(v.StateFile, v.RawBlob, v.StatusState))
+}
+
+// Plain returns what the real tool decrypted the file to, where it is kept.
+func (v Vector) Plain(tb testing.TB) []byte {
+	tb.Helper()
+	return read(tb, v.Name, cmp.Or(v.DecryptedFile, v.PlainFile))
+}
 
 // Config returns the configuration text, "" when there is none.
 func (v Vector) Config(tb testing.TB) string { return v.text(tb, v.ConfigFile) }

@@ -57,30 +57,73 @@ func check(t *testing.T, v vectors.Vector, remoteState string, expectOK bool) {
 // decryption, outputs.
 func open(t *testing.T, v vectors.Vector, remoteState string) (*tfstate.State, error) {
 	t.Helper()
-	registry := builtin.Registry()
+	target, err := targetOf(t, v, remoteState)
+	if err != nil {
+		return nil, err
+	}
+	return read(target, v.State(t))
+}
+
+func targetOf(t *testing.T, v vectors.Vector, remoteState string) (encryption.Target, error) {
+	t.Helper()
+	return targetWith(t, patient(), v, remoteState)
+}
+
+func targetWith(t *testing.T, registry encryption.Registry, v vectors.Vector, remoteState string) (encryption.Target, error) {
+	t.Helper()
+	own, method := methodOf(v)
 	var layers []*config.Config
-	for _, text := range []string{v.CodeConfig(t), v.Config(t)} {
+	for _, text := range []string{v.CodeConfig(t), v.Config(t), own} {
 		layer, err := config.Parse(text, v.Name, registry.Options(cty.NilVal))
 		if err != nil {
-			return nil, err
+			return encryption.Target{}, err
 		}
 		layers = append(layers, layer)
 	}
 	merged := config.Merge(layers...)
+	if merged != nil {
+		merged.LookupEnv = func(name string) (string, bool) {
+			value, ok := v.BackendEnv[name]
+			return value, ok
+		}
+	}
 	enc, err := encryption.New(registry, merged)
 	if err != nil {
-		return nil, err
+		return encryption.Target{}, err
 	}
-	target := enc.State()
 	switch {
 	case remoteState != "":
-		target = enc.RemoteState(remoteState)
+		return enc.RemoteState(remoteState), nil
+	case method != "":
+		return enc.Use(method), nil
 	case merged == nil && v.Expect == "ok":
-		// Without a configuration, OpenTofu reads plaintext. Here it has to be
-		// asked for by name.
-		target = enc.Use(config.Unencrypted)
+		// Without a configuration, OpenTofu and terraform-backend-git read
+		// plaintext. Here it has to be asked for by name.
+		return enc.Use(config.Unencrypted), nil
 	}
-	opened, err := target.Decrypt(context.Background(), v.State(t))
+	return enc.State(), nil
+}
+
+// methodOf is the method for a file that is not OpenTofu's, with its text. Where
+// there is a configuration as well, the file was encrypted twice.
+func methodOf(v vectors.Vector) (text, address string) {
+	kind, attrs := "", ""
+	switch {
+	case v.Kind == "kubeform_module":
+		kind, attrs = "kubeform", fmt.Sprintf("key = %q\n", v.SecretKey)
+	case v.Kind == "terraform_backend_git" && len(v.BackendEnv) > 0:
+		kind = "terraform_backend_git"
+	default:
+		return "", ""
+	}
+	if v.ConfigFile != "" {
+		attrs += "then = method.aes_gcm.m\n"
+	}
+	return fmt.Sprintf("method %q \"m\" {\n%s}\n", kind, attrs), "method." + kind + ".m"
+}
+
+func read(target encryption.Target, file []byte) (*tfstate.State, error) {
+	opened, err := target.Decrypt(context.Background(), file)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,113 @@
+// Package vaulttest runs a real HashiCorp Vault for tests: the one that
+// tools/vault builds, in memory, with the transit engine and the AppRole login.
+package vaulttest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Vault is a server that runs until the test ends.
+type Vault struct{ Address, Token string } // Token is root's
+
+// Start starts the server whose binary STATECRYPT_VAULT names, with a transit
+// engine that has these keys. Without that variable, the test is skipped.
+func Start(tb testing.TB, keys ...string) Vault {
+	tb.Helper()
+	path := os.Getenv("STATECRYPT_VAULT")
+	if path == "" {
+		tb.Skip("STATECRYPT_VAULT is not set; make test-services builds a Vault and sets it")
+	}
+	cmd := exec.CommandContext(tb.Context(), path) //nolint:gosec // the server under test
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	var v Vault
+	for lines := bufio.NewScanner(stdout); v.Token == "" && lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), "=")
+		switch name {
+		case "VAULT_ADDR":
+			v.Address = value
+		case "VAULT_TOKEN":
+			v.Token = value
+		}
+	}
+	if v.Token == "" {
+		tb.Fatal("Vault did not say where it is")
+	}
+	v.Do(tb, http.MethodPost, "sys/mounts/transit", map[string]any{"type": "transit"})
+	for _, key := range keys {
+		v.Do(tb, http.MethodPost, "transit/keys/"+key, nil)
+	}
+	return v
+}
+
+// Do administers the server, and returns the answer.
+func (v Vault) Do(tb testing.TB, method, path string, body map[string]any) map[string]any {
+	tb.Helper()
+	b, err := json.Marshal(body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(tb.Context(), method, v.Address+"/v1/"+path, bytes.NewReader(b))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req.Header.Set("X-Vault-Token", v.Token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		tb.Fatalf("%s %s: %s", method, path, resp.Status)
+	}
+	var out map[string]any
+	_ = json.NewDecoder(resp.Body).Decode(&out) // some answers are empty
+	return out
+}
+
+// Policy writes the least that a reader of this key needs, and returns the
+// policy's name.
+func (v Vault) Policy(tb testing.TB, key string) string {
+	tb.Helper()
+	name := "read-" + key
+	v.Do(tb, http.MethodPut, "sys/policies/acl/"+name, map[string]any{"policy": `path "transit/decrypt/` + key + `" { capabilities = ["update"] }`})
+	return name
+}
+
+// Reader returns a token that may do what [Vault.Policy] allows, and nothing
+// else.
+func (v Vault) Reader(tb testing.TB, key string) string {
+	tb.Helper()
+	body := map[string]any{"policies": []string{v.Policy(tb, key)}, "no_default_policy": true}
+	auth, _ := v.Do(tb, http.MethodPost, "auth/token/create", body)["auth"].(map[string]any)
+	token, _ := auth["client_token"].(string)
+	return token
+}
+
+// AppRole returns the RoleID and the SecretID of a role that may do the same.
+func (v Vault) AppRole(tb testing.TB, key string) (roleID, secretID string) {
+	tb.Helper()
+	v.Do(tb, http.MethodPost, "sys/auth/approle", map[string]any{"type": "approle"})
+	v.Do(tb, http.MethodPost, "auth/approle/role/ci", map[string]any{"token_policies": []string{v.Policy(tb, key)}})
+	role, _ := v.Do(tb, http.MethodGet, "auth/approle/role/ci/role-id", nil)["data"].(map[string]any)
+	secret, _ := v.Do(tb, http.MethodPost, "auth/approle/role/ci/secret-id", nil)["data"].(map[string]any)
+	roleID, _ = role["role_id"].(string)
+	secretID, _ = secret["secret_id"].(string)
+	return roleID, secretID
+}
