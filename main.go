@@ -3,11 +3,17 @@
 package main
 
 import (
-	"context"
 	"flag"
+	"fmt"
+	"io"
 	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/provider"
 )
@@ -18,11 +24,33 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform to this process")
 	flag.Parse()
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
-		Address: "registry.terraform.io/statecrypt/statecrypt",
-		Debug:   *debug,
-	})
+	// net/http logs what a server sends without being asked, which may be part
+	// of a state or of a key. CLIs write what they get so to their own log.
+	log.SetOutput(io.Discard)
+	var options []tf6server.ServeOpt
+	if *debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
+	server := provider.NewServer(version)
+	go stopOnSignals(server)
+	err := tf6server.Serve("registry.terraform.io/statecrypt/statecrypt", func() tfprotov6.ProviderServer { return server }, options...)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// stopOnSignals ends all reads when the user presses Ctrl-C, which a terminal
+// tells this process as well as the CLI: "terraform apply" does not pass it on
+// while it plans. The CLI then ends this process. Told to end by itself, it
+// first lets the reads clean up.
+func stopOnSignals(server *provider.Server) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	for s := range signals {
+		server.Stop()
+		if s == syscall.SIGTERM {
+			time.AfterFunc(1700*time.Millisecond, func() { os.Exit(1) })
+		}
 	}
 }

@@ -276,7 +276,7 @@ func TestAccWarnings(t *testing.T) {
 	for _, words := range [][]string{
 		{"Warning: Unencrypted state", filepath.Join(dir, "plain") + " is not encrypted"},
 		{"Warning: Fallback used", "was opened by the fallback method.aes_gcm.m", "method.aes_gcm.n"},
-		{"Warning: Insecure or slow source", "was not verified, because skip_cert_verification is set"},
+		{"Warning: Insecure, slow or locked source", "was not verified, because skip_cert_verification is set"},
 		{"Warning: Defaults in place of a state", "404 Not Found", "credentials were sent"},
 		{"Warning: Deprecated outputs", `"old": "use open`},
 	} {

@@ -24,6 +24,8 @@ type configured struct {
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
 	unknown    error                           // what of the provider block is not known yet
+
+	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
 
 // problem is a mistake in a block, with its place.
@@ -51,6 +53,8 @@ func (c catalog) configure(raw tftypes.Value, env config.LookupEnv) (*configured
 		env:     env,
 		sources: d.openSources(block),
 		unknown: d.unknown,
+
+		resourceReads: block.GetAttr("allow_resource_reads"),
 	}
 	enforced := block.GetAttr("enforced")
 	out.enforced = isTrue(block, "enforced", !enforced.IsKnown()) || cfg != nil && cfg.State != nil && cfg.State.Enforced

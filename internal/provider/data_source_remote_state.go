@@ -40,7 +40,7 @@ func (d *remoteStateData) Configure(_ context.Context, req datasource.ConfigureR
 }
 
 func (d *remoteStateData) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
-	resp.Diagnostics.Append(d.catalog.validate(req.Config.Raw)...)
+	resp.Diagnostics.Append(d.catalog.validateRemoteState(req.Config.Raw)...)
 }
 
 func (d *remoteStateData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {

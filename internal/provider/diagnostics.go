@@ -27,6 +27,7 @@ const (
 	stepDecrypt       = step(encryption.StepDecrypt)
 	stepParse         = step("parse")
 	stepCheck         = step("check")
+	stepResource      = step("resource")
 )
 
 // summary is the headline of the step's errors.
@@ -41,7 +42,9 @@ func (s step) summary() string {
 	case stepDecrypt:
 		return "Cannot decrypt the state"
 	case stepParse:
-		return "Cannot read the outputs of the state"
+		return "Cannot use what the state holds"
+	case stepResource:
+		return "Cannot read the resource"
 	case stepCheck:
 		return "The state is not what it should be"
 	}

@@ -40,7 +40,7 @@ func (e *remoteStateEphemeral) Configure(_ context.Context, req ephemeral.Config
 }
 
 func (e *remoteStateEphemeral) ValidateConfig(_ context.Context, req ephemeral.ValidateConfigRequest, resp *ephemeral.ValidateConfigResponse) {
-	resp.Diagnostics.Append(e.catalog.validate(req.Config.Raw)...)
+	resp.Diagnostics.Append(e.catalog.validateRemoteState(req.Config.Raw)...)
 }
 
 func (e *remoteStateEphemeral) Open(ctx context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {

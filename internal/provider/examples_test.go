@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	exampleHost = "https://gitlab.example.com"
+	exampleHost   = "https://gitlab.example.com"
+	exampleDaemon = "http://127.0.0.1:6061" // terraform-backend-git's own address
 
-	networkState  = `{"version":4,"terraform_version":"1.12.6","serial":12,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","resources":[],"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`
-	databaseState = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[],"outputs":{"password":{"value":"canary-password","type":"string","sensitive":true}}}`
+	networkState  = `{"version":4,"terraform_version":"1.12.6","serial":12,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","resources":[{"module":"module.net[\"eu\"]","mode":"managed","type":"aws_subnet","name":"private","provider":"provider[\"registry.opentofu.org/hashicorp/aws\"]","instances":[{"index_key":"eu-west-1a","schema_version":1,"attributes":{"id":"subnet-1"},"sensitive_attributes":[]},{"index_key":"eu-west-1b","schema_version":1,"attributes":{"id":"subnet-2"},"sensitive_attributes":[]}]}],"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`
+	databaseState = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[{"mode":"managed","type":"aws_db_instance","name":"main","provider":"provider[\"registry.opentofu.org/hashicorp/aws\"]","instances":[{"index_key":0,"schema_version":2,"attributes":{"password":"canary-password"},"sensitive_attributes":[[{"type":"get_attr","value":"password"}]]}]}],"outputs":{"password":{"value":"canary-password","type":"string","sensitive":true}}}`
 	stagingState  = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[],"outputs":{}}`
 )
 
-// Every example runs as it is printed, but for the name of the server.
+// Every example runs as it is printed, but for the names of the servers.
 func TestAccExamples(t *testing.T) {
 	if os.Getenv("TF_ACC") == "" {
 		t.Skip("TF_ACC is not set")
@@ -44,9 +45,13 @@ func TestAccExamples(t *testing.T) {
 		want []string
 	}{
 		"demo":                    {[]string{filepath.Join(examples, "demo")}, []string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"eu-west-1a" = "subnet-11aa"`, `decrypted_with = "method.aes_gcm.main"`, `"db_password"`}},
+		"sops":                    {[]string{filepath.Join(examples, "sops")}, []string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"db_password"`}},
 		"data source":             {[]string{shared, filepath.Join(examples, "data-sources", "statecrypt_remote_state")}, []string{`vpc_id = "vpc-1"`, "Unencrypted state", "Defaults in place of a state"}},
+		"resource":                {[]string{filepath.Join(examples, "data-sources", "statecrypt_resource")}, []string{`"eu-west-1b" = "subnet-2"`, `database_user = "app-user"`, "Unencrypted state"}},
+		"ephemeral resource":      {[]string{filepath.Join(examples, "ephemeral-resources", "statecrypt_resource")}, []string{"Apply complete"}},
 		"ephemeral remote state":  {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")}, []string{"Apply complete"}},
 		"ephemeral derived key":   {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_derived_key")}, []string{"Apply complete"}},
+		"terraform-backend-git":   {[]string{shared, filepath.Join(examples, "guides", "leaving-terraform-backend-git")}, []string{`locked_by = "alice@example.com"`, "The state is locked", "Apply complete"}},
 		"provider settings alone": {[]string{shared}, []string{"Apply complete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,10 +78,17 @@ func exampleServer(t *testing.T) *gittest.HTTPServer {
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main",
 		gittest.File{Path: "network/terraform.tfstate", Data: sealExample(t, networkState)},
-		gittest.File{Path: "database/terraform.tfstate", Data: sealExample(t, databaseState)})
+		gittest.File{Path: "database/terraform.tfstate", Data: sealExample(t, databaseState)},
+		gittest.File{Path: "legacy/terraform.tfstate", Data: stagingState})
+	repo.Commit("refs/heads/locks/legacy/terraform.tfstate",
+		gittest.File{Path: "legacy/terraform.tfstate.lock", Data: `{"ID":"1","Who":"alice@example.com"}`})
 	return gittest.HTTP(t, repo, gittest.HTTPOptions{
 		Username: "ci", Password: "example-token",
 		Before: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Get("type") == "git" { // terraform-backend-git
+				_, _ = w.Write([]byte(stagingState))
+				return true
+			}
 			if !strings.HasPrefix(r.URL.Path, "/api/v4/") {
 				return false
 			}
@@ -137,7 +149,7 @@ func layOut(t *testing.T, dirs []string, server *gittest.HTTPServer) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := strings.ReplaceAll(string(content), exampleHost, server.Origin)
+			text := strings.NewReplacer(exampleHost, server.Origin, exampleDaemon, server.Origin).Replace(string(content))
 			write("run/"+f.Name(), text)
 		}
 	}

@@ -41,7 +41,7 @@ func (p *statecrypt) Metadata(_ context.Context, _ provider.MetadataRequest, res
 func (p *statecrypt) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	attrs, blocks := schemaOf[schema.Attribute, schema.Block](p.catalog.providerFields())
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reads the outputs of remote state that is encrypted, and derives keys.",
+		MarkdownDescription: "Reads the outputs and the resources of remote state that is encrypted, and derives keys.",
 		Attributes:          attrs,
 		Blocks:              blocks,
 	}
@@ -64,12 +64,14 @@ func (p *statecrypt) Configure(_ context.Context, req provider.ConfigureRequest,
 func (p *statecrypt) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		func() datasource.DataSource { return &remoteStateData{catalog: p.catalog} },
+		func() datasource.DataSource { return &resourceData{catalog: p.catalog} },
 	}
 }
 
 func (p *statecrypt) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
 	return []func() ephemeral.EphemeralResource{
 		func() ephemeral.EphemeralResource { return &remoteStateEphemeral{catalog: p.catalog} },
+		func() ephemeral.EphemeralResource { return &resourceEphemeral{catalog: p.catalog} },
 		func() ephemeral.EphemeralResource { return &derivedKeyEphemeral{} },
 	}
 }

@@ -62,7 +62,7 @@ func newCatalog(m *memory) catalog {
 
 // object makes the value that Terraform sends for a block: what is not set is
 // null, or no block at all.
-func object(t *testing.T, typ tftypes.Type, set map[string]cty.Value) tftypes.Value {
+func object(t testing.TB, typ tftypes.Type, set map[string]cty.Value) tftypes.Value {
 	t.Helper()
 	attrs := map[string]tftypes.Value{}
 	for name, at := range typ.(tftypes.Object).AttributeTypes {
@@ -106,11 +106,11 @@ func configureWith(t *testing.T, c catalog, env config.LookupEnv, set map[string
 	return out
 }
 
-func requestFor(t *testing.T, c catalog, set map[string]cty.Value) (stateRequest, error) {
+func requestFor(t *testing.T, c catalog, set map[string]cty.Value) (remoteStateRequest, error) {
 	t.Helper()
 	var s datasource.SchemaResponse
 	(&remoteStateData{catalog: c}).Schema(t.Context(), datasource.SchemaRequest{}, &s)
-	r, problems := c.request(object(t, s.Schema.Type().TerraformType(t.Context()), set), nil)
+	r, problems := c.remoteStateRequest(object(t, s.Schema.Type().TerraformType(t.Context()), set), nil)
 	if len(problems) > 0 {
 		return r, problems[0].err
 	}
@@ -235,13 +235,13 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*remoteState, error) {
+func read(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*result, error) {
 	t.Helper()
 	r, err := requestFor(t, cat, set)
 	if err != nil {
 		return nil, err
 	}
-	return c.read(t.Context(), r)
+	return c.readOutputs(t.Context(), r)
 }
 
 func TestReadsShareOneFetch(t *testing.T) {
@@ -347,10 +347,10 @@ func TestOutputsTooLargeForTheProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (stateRequest{keepSensitive: true}).checkSize(state.Outputs, []string{"open", "hidden"}, 20); err == nil || !strings.Contains(err.Error(), "only") {
+	if err := (remoteStateRequest{keepSensitive: true}).checkSize(state.Outputs, []string{"open", "hidden"}, 20); err == nil || !strings.Contains(err.Error(), "only") {
 		t.Errorf("got %v", err)
 	}
-	if err := (stateRequest{}).checkSize(state.Outputs, []string{"open", "hidden"}, 20); err != nil {
+	if err := (remoteStateRequest{}).checkSize(state.Outputs, []string{"open", "hidden"}, 20); err != nil {
 		t.Error(err)
 	}
 }

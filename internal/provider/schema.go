@@ -47,8 +47,18 @@ func (f field) blockValidators() []validator.List {
 	return []validator.List{listvalidator.SizeAtMost(1)}
 }
 
-func elementType(t cty.Type) attr.Type {
-	switch t.ElementType() {
+func elementType(t cty.Type) attr.Type { return primitiveType(t.ElementType()) }
+
+func attributeTypes(t cty.Type) map[string]attr.Type {
+	out := map[string]attr.Type{}
+	for name, at := range t.AttributeTypes() {
+		out[name] = primitiveType(at)
+	}
+	return out
+}
+
+func primitiveType(t cty.Type) attr.Type {
+	switch t {
 	case cty.Number:
 		return types.NumberType
 	case cty.Bool:
@@ -91,6 +101,8 @@ func attributeOf(f field) schema.Attribute {
 		return schema.BoolAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
 	case f.Type.IsListType():
 		return schema.ListAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
+	case f.Type.IsObjectType():
+		return schema.ObjectAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, AttributeTypes: attributeTypes(f.Type)}
 	case f.Type.IsMapType():
 		return schema.MapAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
 	}

@@ -1,0 +1,69 @@
+package provider
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+)
+
+// Repositories that terraform-backend-git wrote in its encryption modes, with
+// its environment and an empty git block.
+func TestAccTerraformBackendGitModes(t *testing.T) {
+	t.Parallel()
+	const (
+		inner = "key_provider {\npbkdf2 {\nname = \"k\"\npassphrase = \"correct-horse-battery-staple\"\n}\n}\n"
+		tofu  = "aes_gcm {\nname = \"m\"\nkeys = \"key_provider.pbkdf2.k\"\n}\n"
+		then  = "then = \"method.aes_gcm.m\"\n"
+	)
+	simple := cty.ObjectVal(map[string]cty.Value{"n": cty.NumberIntVal(42), "who": cty.StringVal("public")})
+	for name, c := range map[string]struct {
+		ref, path string // "" for terraform-backend-git's own default
+		blocks    string // in the provider block
+		method    string
+		env       []string
+	}{
+		"aes":                      {"", "my/state.json", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git", nil},
+		"aes_amend":                {"", "amended.json", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git", nil},
+		"aes_implicit_locked":      {"main", "deep/path/to/prod.tfstate", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git", nil},
+		"aes_over_tofu_encryption": {"", "my/state.json", inner + "method {\n" + tofu + "terraform_backend_git {\nname = \"m\"\n" + then + "}\n}\n", "terraform_backend_git", nil},
+		"sops_age_over_tofu_encryption": {"", "my/state.json", inner + "method {\n" + tofu + "sops {\nname = \"m\"\n" + then + "}\n}\n", "sops",
+			[]string{"SOPS_AGE_KEY=AGE-SECRET-KEY-1WP9VPNFJJY0F4PL8M6NFV7S3X2U4ALJCLJM0PE2WD78WA8MHKNKS6GTX78"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := gittest.NewRepo(t, gittest.RepoOptions{})
+			repo.Unbundle(filepath.Join("..", "source", "git", "testdata", "terraform-backend-git", name+".bundle"))
+			server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
+			const address = "data.statecrypt_remote_state.it"
+			p := newProject(t, map[string]string{"main.tf": configuration(
+				"provider \"statecrypt\" {\n"+c.blocks+"default {\nmethod = \"method."+c.method+".m\"\n}\n}\n",
+				reads("it", "git {}"),
+				output("outputs", address+".outputs"), output("locked_by", "try("+address+".lock.who, \"nobody\")"),
+			)})
+			p.setenv("TF_BACKEND_GIT_GIT_REPOSITORY="+server.URL, "TF_BACKEND_GIT_GIT_REF="+c.ref, "TF_BACKEND_GIT_GIT_STATE="+c.path,
+				"GIT_USERNAME=ci", "GIT_PASSWORD=git-password")
+			p.setenv(c.env...)
+			want := map[string]cty.Value{"outputs": simple, "locked_by": cty.StringVal("nobody")}
+			for _, v := range vectors.All(t) {
+				if v.Name != "tbg_"+name {
+					continue
+				}
+				for variable, value := range v.BackendEnv {
+					p.setenv(variable + "=" + value)
+				}
+				want["outputs"], _ = expected(t, v)
+			}
+			if name == "aes_implicit_locked" {
+				want["locked_by"] = cty.StringVal("tester@example.test")
+			}
+			p.wantOutputs(want)
+			if out := p.mustRun("plan"); c.method == "terraform_backend_git" && !says("Warning: Weak encryption").MatchString(out) {
+				t.Errorf("there is no warning of the AES mode:\n%s", out)
+			}
+		})
+	}
+}

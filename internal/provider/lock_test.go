@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"context"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// lockable is a source of one state, or none, that somebody may have locked.
+type lockable struct {
+	data string
+	lock *source.Lock
+}
+
+func (l lockable) String() string { return "lockable" }
+
+func (l lockable) Fetch(context.Context) (*source.Snapshot, error) {
+	if l.data == "" {
+		return nil, &source.MissingError{Detail: "nothing is here", Lock: l.lock}
+	}
+	return &source.Snapshot{Data: []byte(l.data), Lock: l.lock}, nil
+}
+
+func (l lockable) catalog() catalog {
+	return catalog{registry: builtin.Registry(), sources: []source.Kind{{
+		Table: config.Table{Name: "lockable", Doc: "A source.", Attrs: []config.Attr{{Name: "path", Type: cty.String, Doc: "A path."}}},
+		Start: func(source.Settings) source.Open {
+			return func(source.Request) (source.Source, error) { return l, nil }
+		},
+	}}}
+}
+
+func TestLockAttribute(t *testing.T) {
+	t.Parallel()
+	lock := func(id, who, operation, created cty.Value) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"id": id, "who": who, "operation": operation, "created": created})
+	}
+	unknown := cty.NullVal(cty.String)
+	for name, tt := range map[string]struct {
+		source lockable
+		want   cty.Value
+	}{
+		"free":        {lockable{plainState, nil}, cty.NullVal(lockType)},
+		"locked":      {lockable{plainState, &source.Lock{ID: "i", Who: "w", Operation: "o", Created: "c"}}, lock(text1("i"), text1("w"), text1("o"), text1("c"))},
+		"not told":    {lockable{plainState, &source.Lock{}}, lock(unknown, unknown, unknown, unknown)},
+		"no state":    {lockable{"", nil}, cty.NullVal(lockType)},
+		"first state": {lockable{"", &source.Lock{ID: "i"}}, lock(text1("i"), unknown, unknown, unknown)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := tt.source.catalog()
+			req, err := requestFor(t, c, map[string]cty.Value{
+				"lockable": one(map[string]cty.Value{}), "method": text1("unencrypted"), "on_missing": text1("defaults"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := configureWith(t, c, nil, nil).readOutputs(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lock := got.attributes["lock"]; !lock.RawEquals(tt.want) {
+				t.Errorf("got %#v, want %#v", lock, tt.want)
+			}
+			if sent := fromCty(got.attributes["lock"]); !sent.Type().Equal(fromCtyType(lockType)) {
+				t.Errorf("sent as %s", sent.Type())
+			}
+		})
+	}
+}

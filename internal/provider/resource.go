@@ -1,0 +1,153 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+)
+
+// resourceRequest is statecrypt_resource as the user wrote it.
+type resourceRequest struct {
+	stateRequest
+
+	address       tfstate.Address // empty for the only resource of an object
+	keepSensitive bool            // whether sensitive_attributes are filled
+}
+
+// resourceFields are the arguments and attributes that the data source and the
+// ephemeral resource share.
+func (c catalog) resourceFields() []field {
+	return slices.Concat(c.stateFields(), []field{
+		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; without the last index, all its instances. It may be left out where `object` is set and the state has exactly one resource."),
+
+		computed("attributes", cty.DynamicPseudoType, "An object of the attributes, with null in place of what the state marks as sensitive. All instances of a resource with `count` are a tuple of such objects, with null for an index that the state does not have; those of a resource with `for_each` are an object of them, by key."),
+		computed("provider_address", cty.String, "The address of the resource's provider, such as `registry.terraform.io/hashicorp/aws`."),
+		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null where the instances follow several."),
+		computed("type", cty.String, "The type of the resource."),
+		computed("mode", cty.String, "`managed` for a resource, `data` for a data source."),
+	}, headerFields())
+}
+
+// validateResource checks the arguments as far as they are known.
+func (c catalog) validateResource(raw tftypes.Value) diag.Diagnostics {
+	_, problems := c.resourceRequest(raw, os.LookupEnv)
+	return diagnostics(problems)
+}
+
+func (c catalog) resourceRequest(raw tftypes.Value, env config.LookupEnv) (resourceRequest, []problem) {
+	d, err := c.requestDecoder(raw, env)
+	if err != nil {
+		return resourceRequest{}, []problem{{err: err}}
+	}
+	r := resourceRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
+	r.resources = true
+	d.address(&r)
+	return r, d.problems
+}
+
+func (d *requestDecoder) address(r *resourceRequest) {
+	address := d.block.GetAttr("address")
+	objects, known := blocks(d.block, "object")
+	switch {
+	case !address.IsKnown():
+	case !address.IsNull():
+		var err error
+		if r.address, err = tfstate.ParseAddress(address.AsString()); err != nil {
+			d.fail(path.Root("address"), "%w", err)
+		}
+	case known && len(objects) == 0:
+		d.fail(path.Empty(), "address is required; it may be left out only where object is set")
+	}
+}
+
+// readResource gives the data source and the ephemeral resource their result:
+// the arguments, with the read-only attributes filled.
+func (c catalog) readResource(ctx context.Context, provider *configured, raw tftypes.Value) (tftypes.Value, diag.Diagnostics) {
+	request, problems := c.resourceRequest(raw, provider.env)
+	if len(problems) > 0 {
+		return tftypes.Value{}, diagnostics(problems)
+	}
+	got, err := provider.readResource(ctx, request)
+	if err != nil {
+		return tftypes.Value{}, readDiagnostics(err)
+	}
+	return got.fill(raw)
+}
+
+func (c *configured) readResource(ctx context.Context, req resourceRequest) (*result, error) {
+	if err := c.allowsResource(req); err != nil {
+		return nil, &stepError{step: stepConfiguration, err: err}
+	}
+	state, err := c.open(ctx, req.stateRequest)
+	if err != nil {
+		return nil, err
+	}
+	if state.missing != nil {
+		return nil, &stepError{step: stepFetch, source: state.source, err: fmt.Errorf("%w%s", state.missing, req.sent(state.missing))}
+	}
+	got, err := req.resource(state)
+	if err != nil {
+		return nil, &stepError{step: stepResource, source: state.source, err: err}
+	}
+	got.warnings = state.warnings
+	return got, nil
+}
+
+// allowsResource guards the root module, whose keys these are, against modules
+// that read whatever is in its states.
+func (c *configured) allowsResource(req resourceRequest) error {
+	switch {
+	case c.unknown != nil:
+		return c.unknown
+	case req.source.Object != nil:
+		return nil
+	case !c.resourceReads.IsKnown():
+		return unknownError("allow_resource_reads")
+	case c.resourceReads.IsNull() || c.resourceReads.False():
+		return errors.New("reading resources is off: with the keys of this provider, any module of the configuration could read the secrets in any resource. If all modules are trusted, set allow_resource_reads = true in the provider block")
+	}
+	return nil
+}
+
+// resource finds the resource and splits its attributes by their sensitivity.
+func (r resourceRequest) resource(s *openedState) (*result, error) {
+	found, err := s.Resources.Find(r.address)
+	if err != nil {
+		return nil, err
+	}
+	if size := found.Size(); size > maxMessage {
+		return nil, fmt.Errorf("the attributes are %d bytes long, and the plugin protocol of Terraform carries at most %d; name one instance", size, maxMessage)
+	}
+	attributes, sensitive, err := found.Values()
+	if err != nil {
+		return nil, err
+	}
+	if r.source.Object != nil && !found.Marked() {
+		// Secrets of the cluster are among them, and nothing says which.
+		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
+	}
+	if !r.keepSensitive {
+		sensitive = cty.NullVal(cty.DynamicPseudoType)
+	}
+	got := &result{attributes: s.header()}
+	got.attributes["attributes"] = attributes
+	got.attributes["sensitive_attributes"] = sensitive
+	got.attributes["provider_address"] = orNull(found.Provider)
+	got.attributes["schema_version"] = cty.NullVal(cty.Number)
+	if found.SchemaVersion != nil {
+		got.attributes["schema_version"] = cty.NumberUIntVal(*found.SchemaVersion)
+	}
+	got.attributes["type"] = cty.StringVal(found.Type)
+	got.attributes["mode"] = cty.StringVal(found.Mode)
+	return got, nil
+}

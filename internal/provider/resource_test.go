@@ -1,0 +1,271 @@
+package provider
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+)
+
+const resourceState = `{"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"l-1","outputs":{"o":{"value":"o","type":"string"}},"resources":[
+	{"mode":"managed","type":"aws_db","name":"main","provider":"provider[\"registry.terraform.io/hashicorp/aws\"].west","instances":[
+		{"schema_version":2,"attributes":{"endpoint":"db:5432","port":5432,"tags":{"a":"b"},"replica":null,"password":"s3cret","users":[{"name":"n","password":"s3cret"}]},
+		 "sensitive_attributes":[[{"type":"get_attr","value":"password"}],[{"type":"get_attr","value":"users"},{"type":"index","value":{"value":0,"type":"number"}},{"type":"get_attr","value":"password"}]],"private":"cHJpdmF0ZQ=="}]},
+	{"mode":"data","type":"aws_ami","name":"all","module":"module.m[\"k\"]","provider":"provider.aws","instances":[
+		{"index_key":"x","schema_version":0,"attributes":{"id":"1"}},{"index_key":"y","schema_version":1,"attributes":{"id":"2"}}]}]}`
+
+func readOneResource(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*result, error) {
+	t.Helper()
+	var s datasource.SchemaResponse
+	(&resourceData{catalog: cat}).Schema(t.Context(), datasource.SchemaRequest{}, &s)
+	return readOneAs(t, c, cat, s.Schema.Type().TerraformType(t.Context()), set)
+}
+
+func readOneAs(t *testing.T, c *configured, cat catalog, typ tftypes.Type, set map[string]cty.Value) (*result, error) {
+	t.Helper()
+	r, problems := cat.resourceRequest(object(t, typ, set), nil)
+	if len(problems) > 0 {
+		return nil, problems[0].err
+	}
+	return c.readResource(t.Context(), r)
+}
+
+func resourceMemory(t *testing.T) *memory {
+	t.Helper()
+	m := plainMemory()
+	m.files["resources"] = []byte(resourceState)
+	m.files["v3"] = []byte(`{"version":3,"serial":1,"lineage":"l","modules":[]}`)
+	m.files["broken"] = []byte(`{"version":4,"resources":[{}]}`)
+	for _, name := range []string{"kubeform_resource_user", "kubeform_module"} {
+		manifest := ""
+		for _, file := range []string{"cr.json", "secret.json"} {
+			if data, err := os.ReadFile(filepath.Join("..", "kube", "testdata", name, file)); err == nil {
+				manifest += string(data) + "\n---\n"
+			}
+		}
+		if manifest == "" {
+			t.Fatalf("there is no vector %s", name)
+		}
+		m.files[name] = []byte(manifest)
+	}
+	return m
+}
+
+var allowed = map[string]cty.Value{"allow_resource_reads": cty.True}
+
+func TestReadResource(t *testing.T) {
+	t.Parallel()
+	null := cty.NullVal(cty.DynamicPseudoType)
+	main := map[string]cty.Value{"address": text1("aws_db.main")}
+	with := func(set map[string]cty.Value, name string, v cty.Value) map[string]cty.Value {
+		set = maps.Clone(set)
+		set[name] = v
+		return set
+	}
+	for name, c := range map[string]struct {
+		provider, set map[string]cty.Value
+		want          map[string]cty.Value // read-only attributes, or a part of the error under "error"
+	}{
+		"one": {allowed, main, map[string]cty.Value{
+			"attributes": cty.ObjectVal(map[string]cty.Value{
+				"endpoint": text1("db:5432"), "port": cty.NumberIntVal(5432), "replica": null, "password": null,
+				"tags":  cty.ObjectVal(map[string]cty.Value{"a": text1("b")}),
+				"users": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"name": text1("n"), "password": null})}),
+			}),
+			"sensitive_attributes": null,
+			"provider_address":     text1("registry.terraform.io/hashicorp/aws"), "schema_version": cty.NumberIntVal(2), "type": text1("aws_db"), "mode": text1("managed"),
+			"serial": cty.NumberIntVal(7), "lineage": text1("l-1"), "terraform_version": text1("1.9.0"), "encrypted": cty.False, "revision": text1("r1"),
+		}},
+		"stored": {allowed, with(main, "store_sensitive", cty.True), map[string]cty.Value{
+			"sensitive_attributes": cty.ObjectVal(map[string]cty.Value{
+				"password": text1("s3cret"),
+				"users":    cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"password": text1("s3cret")})}),
+			}),
+		}},
+		"all instances": {allowed, with(main, "address", text1(`module.m["k"].data.aws_ami.all`)), map[string]cty.Value{
+			"attributes": cty.ObjectVal(map[string]cty.Value{
+				"x": cty.ObjectVal(map[string]cty.Value{"id": text1("1")}),
+				"y": cty.ObjectVal(map[string]cty.Value{"id": text1("2")}),
+			}),
+			"provider_address": text1("provider.aws"), "schema_version": cty.NullVal(cty.Number), "mode": text1("data"),
+		}},
+		"one instance": {allowed, with(main, "address", text1(`module.m["k"].data.aws_ami.all["y"]`)), map[string]cty.Value{
+			"attributes": cty.ObjectVal(map[string]cty.Value{"id": text1("2")}), "schema_version": cty.NumberIntVal(1),
+		}},
+		"not allowed":          {nil, main, map[string]cty.Value{"error": text1("set allow_resource_reads = true in the provider block")}},
+		"refused":              {map[string]cty.Value{"allow_resource_reads": cty.False}, main, map[string]cty.Value{"error": text1("set allow_resource_reads = true in the provider block")}},
+		"not known":            {map[string]cty.Value{"allow_resource_reads": cty.UnknownVal(cty.Bool)}, main, map[string]cty.Value{"error": text1("allow_resource_reads of the provider configuration is not known yet")}},
+		"no address":           {allowed, nil, map[string]cty.Value{"error": text1("address is required")}},
+		"empty address":        {allowed, with(main, "address", text1("")), map[string]cty.Value{"error": text1("this is not an address")}},
+		"broken address":       {allowed, with(main, "address", text1("a.b.c")), map[string]cty.Value{"error": text1("has a type and a name")}},
+		"not there":            {allowed, with(main, "address", text1("aws_db.mian")), map[string]cty.Value{"error": text1(`resource: the state has no resource aws_db.mian. Did you mean "aws_db.main"?`)}},
+		"old format":           {allowed, with(main, "memory", at("v3")), map[string]cty.Value{"error": text1("format version 3")}},
+		"broken":               {allowed, with(main, "memory", at("broken")), map[string]cty.Value{"error": text1("parse: the state's \"resources\" are not in the form")}},
+		"missing":              {allowed, with(main, "memory", at("gone")), map[string]cty.Value{"error": text1("fetch: there is no state")}},
+		"another lineage":      {allowed, with(main, "expected_lineage", text1("l-2")), map[string]cty.Value{"error": text1("another state")}},
+		"old copy":             {allowed, with(main, "minimum_serial", cty.NumberIntVal(8)), map[string]cty.Value{"error": text1("old copy")}},
+		"plaintext by default": {allowed, with(main, "method", cty.NullVal(cty.String)), map[string]cty.Value{"error": text1("plaintext is read only where")}},
+		"plaintext forbidden":  {map[string]cty.Value{"allow_resource_reads": cty.True, "enforced": cty.True}, main, map[string]cty.Value{"error": text1("enforced = true forbids")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted")}
+			maps.Copy(set, c.set)
+			cat := newCatalog(resourceMemory(t))
+			got, err := readOneResource(t, configureWith(t, cat, nil, c.provider), cat, set)
+			wantResult(t, got, err, c.want)
+		})
+	}
+}
+
+func wantResult(t *testing.T, got *result, err error, wanted map[string]cty.Value) {
+	t.Helper()
+	if want, ok := wanted["error"]; ok {
+		if err == nil || !strings.Contains(err.Error(), want.AsString()) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("got %v, want %s", err, want.AsString())
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for attr, want := range wanted {
+		if v := got.attributes[attr]; !v.RawEquals(want) {
+			t.Errorf("%s: got %#v, want %#v", attr, v, want)
+		}
+	}
+}
+
+// The ephemeral resource stores nothing, so it gives everything.
+func TestEphemeralResourceKeepsSensitive(t *testing.T) {
+	t.Parallel()
+	cat := newCatalog(resourceMemory(t))
+	var s ephemeral.SchemaResponse
+	(&resourceEphemeral{catalog: cat}).Schema(t.Context(), ephemeral.SchemaRequest{}, &s)
+	got, err := readOneAs(t, configureWith(t, cat, nil, allowed), cat, s.Schema.Type().TerraformType(t.Context()),
+		map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted"), "address": text1("aws_db.main")})
+	if err != nil || !got.attributes["sensitive_attributes"].GetAttr("password").RawEquals(text1("s3cret")) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestResourceReadsShareOneFetch(t *testing.T) {
+	t.Parallel()
+	m := resourceMemory(t)
+	cat := newCatalog(m)
+	c := configureWith(t, cat, nil, allowed)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			address := [...]string{"aws_db.main", `module.m["k"].data.aws_ami.all`, `module.m["k"].data.aws_ami.all["x"]`}[i%3]
+			if _, err := readOneResource(t, c, cat, map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted"), "address": text1(address)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := m.fetches.Load(); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+	// Who reads outputs alone keeps no resources in memory.
+	state, err := c.open(t.Context(), mustRequest(t, cat, map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted")}))
+	if err != nil || state.Resources != nil {
+		t.Errorf("got %v, %v", state, err)
+	}
+}
+
+func mustRequest(t *testing.T, cat catalog, set map[string]cty.Value) stateRequest {
+	t.Helper()
+	r, err := requestFor(t, cat, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.stateRequest
+}
+
+func kubernetesObject(apiVersion, kind, name, namespace string) cty.Value {
+	return one(map[string]cty.Value{"api_version": text1(apiVersion), "kind": text1(kind), "name": text1(name), "namespace": text1(namespace)})
+}
+
+var (
+	databaseUser = kubernetesObject("digitalocean.kubeform.com/v1alpha1", "DatabaseUser", "app", "demo")
+	module       = kubernetesObject("modules.kubeform.com/v1alpha1", "Net", "net", "demo")
+)
+
+// moduleManifest is a Kubeform module whose state is this text.
+func moduleManifest(state string) []byte {
+	return []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: Net\nmetadata: {name: net, namespace: demo}\nstatus: {state: '" + state + "'}\n")
+}
+
+// The resource of an object needs no permission and no address: it is the only
+// one. What comes from the cluster's secrets is sensitive.
+func TestReadResourceOfObject(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ set, want map[string]cty.Value }{
+		"the only one": {nil, map[string]cty.Value{
+			"attributes": cty.ObjectVal(map[string]cty.Value{
+				"id": text1("u-1"), "cluster_id": text1("c-1"), "name": text1("app"), "role": text1("normal"), "password": cty.NullVal(cty.DynamicPseudoType),
+			}),
+			"sensitive_attributes": cty.ObjectVal(map[string]cty.Value{"password": text1("throwaway-db-pw")}),
+			"provider_address":     text1("provider.digitalocean"), "type": text1("digitalocean_database_user"), "mode": text1("managed"), "encrypted": cty.False, "serial": cty.NumberIntVal(3),
+		}},
+		"by address":       {map[string]cty.Value{"address": text1("digitalocean_database_user.app")}, map[string]cty.Value{"type": text1("digitalocean_database_user")}},
+		"another address":  {map[string]cty.Value{"address": text1("digitalocean_database_user.ap")}, map[string]cty.Value{"error": text1("Did you mean")}},
+		"plaintext":        {map[string]cty.Value{"method": cty.NullVal(cty.String)}, map[string]cty.Value{"error": text1("plaintext is read only where")}},
+		"not an object":    {map[string]cty.Value{"memory": at("resources")}, map[string]cty.Value{"error": text1("fetch")}},
+		"module":           {map[string]cty.Value{"memory": at("module"), "object": module, "address": text1("aws_db.main")}, map[string]cty.Value{"type": text1("aws_db")}},
+		"which one":        {map[string]cty.Value{"memory": at("module"), "object": module}, map[string]cty.Value{"error": text1("the state has 2 resources; say which one with address")}},
+		"no state yet":     {map[string]cty.Value{"memory": at("empty module"), "object": module}, map[string]cty.Value{"error": text1("there is no state: ")}},
+		"a wrong setting":  {map[string]cty.Value{"object": kubernetesObject("v1", "Secret", "s", "demo")}, map[string]cty.Value{"error": text1("api_version")}},
+		"unmarked as well": {map[string]cty.Value{"memory": at("unmarked"), "object": module}, map[string]cty.Value{"attributes": cty.NullVal(cty.DynamicPseudoType), "sensitive_attributes": cty.ObjectVal(map[string]cty.Value{"p": text1("s3cret")})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := resourceMemory(t)
+			m.files["module"] = moduleManifest(resourceState)
+			m.files["empty module"] = []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: Net\nmetadata: {name: net, namespace: demo}\n")
+			m.files["unmarked"] = moduleManifest(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"p":"s3cret"}}]}]}`)
+			set := map[string]cty.Value{"memory": at("kubeform_resource_user"), "object": databaseUser, "method": text1("unencrypted"), "store_sensitive": cty.True}
+			maps.Copy(set, c.set)
+			cat := newCatalog(m)
+			got, err := readOneResource(t, configureWith(t, cat, nil, nil), cat, set)
+			wantResult(t, got, err, c.want)
+		})
+	}
+}
+
+// The outputs of a module that Kubeform keeps, from a manifest.
+func TestReadOutputsOfObject(t *testing.T) {
+	t.Parallel()
+	m := plainMemory()
+	m.files["module"] = moduleManifest(strings.ReplaceAll(plainState, "\n", " "))
+	m.files["empty"] = []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: Net\nmetadata: {name: net, namespace: demo}\n")
+	cat := newCatalog(m)
+	c := configureWith(t, cat, nil, nil)
+	set := map[string]cty.Value{"memory": at("module"), "method": text1("unencrypted")}
+	// The manifest itself is no state; that it was refused must not stick.
+	if _, err := read(t, c, cat, set); err == nil {
+		t.Error("a manifest was read as a state")
+	}
+	set["object"] = module
+	got, err := read(t, c, cat, set)
+	if err != nil || !got.attributes["outputs"].GetAttr("open").RawEquals(text1("o")) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	set["object"] = kubernetesObject("modules.kubeform.com/v1alpha1", "Net", "other", "demo")
+	if _, err := read(t, c, cat, set); err == nil {
+		t.Error("another object was found in the memory")
+	}
+	set["memory"], set["object"] = at("empty"), module
+	set["on_missing"], set["defaults"] = text1("defaults"), cty.EmptyObjectVal
+	if got, err := read(t, c, cat, set); err != nil || !got.attributes["exists"].RawEquals(cty.False) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
