@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|terraform-1.5.7|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev
+#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -30,6 +30,9 @@ goreleaser) module=tools/release package=github.com/goreleaser/goreleaser/v2 ;;
 # The last Terraform under the MPL, and the last one whose go.mod has no
 # replace directives, which "go install" refuses.
 terraform-1.5.7) package=github.com/hashicorp/terraform@v1.5.7 ;;
+# Not by our own go.mod: the program needs modules that its library does not.
+age) package=filippo.io/age/cmd/age@v1.3.2 ;;
+sops) package=github.com/getsops/sops/v3/cmd/sops@v3.13.3 ;;
 actionlint) package=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;
 *)
   echo "tool.sh: no tool is called $name" >&2

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/pbkdf2"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/go-git/go-billy/v5/memfs"
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+)
+
+// A bench process may also be one of the things that are measured.
+var roles = map[string]func(args []string) error{
+	"nothing":    func([]string) error { return nil },
+	"primitives": func(args []string) error { return primitives(args[0]) },
+	"library":    func(args []string) error { return library(args[0], args[1]) },
+	"clone":      func(args []string) error { return clone(args[0], args[1]) },
+}
+
+// library opens a file to its outputs, as the provider does.
+func library(settings, path string) error {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	enc, err := newEncryption(settings)
+	if err != nil {
+		return err
+	}
+	opened, err := enc.State().Decrypt(context.Background(), file)
+	if err != nil {
+		return err
+	}
+	state, err := tfstate.Parse(opened.Data)
+	if err != nil {
+		return err
+	}
+	for _, output := range state.Outputs {
+		if _, err := output.Value(); err != nil {
+			return err
+		}
+	}
+	if len(state.Outputs) == 0 {
+		return errors.New("no outputs")
+	}
+	return nil
+}
+
+// primitives is what cannot be left out of it: reading the file, base64 and
+// AES-GCM in place, one key, and looking for the end of the outputs.
+func primitives(path string) error {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	const member = `"encrypted_data":"`
+	start := bytes.Index(file, []byte(member))
+	var header struct {
+		Meta map[string][]byte `json:"meta"`
+	}
+	if err := json.Unmarshal(append(bytes.Clone(file[:start]), `"x":0}`...), &header); err != nil {
+		return err
+	}
+	var kdf struct {
+		Salt       []byte `json:"salt"`
+		Iterations int    `json:"iterations"`
+		KeyLength  int    `json:"key_length"`
+	}
+	if err := json.Unmarshal(header.Meta["key_provider.pbkdf2.p"], &kdf); err != nil {
+		return err
+	}
+	key, err := pbkdf2.Key(sha512.New, passphrase, kdf.Salt, kdf.Iterations, kdf.KeyLength)
+	if err != nil {
+		return err
+	}
+	text := file[start+len(member):]
+	text = text[:bytes.IndexByte(text, '"')]
+	n, err := base64.StdEncoding.Decode(text, text)
+	if err != nil {
+		return err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return err
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return err
+	}
+	plain, err := gcm.Open(text[12:12], text[:12], text[12:n], nil)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(plain, []byte(`"resources"`)) {
+		return errors.New("no outputs")
+	}
+	return nil
+}
+
+// clone reads a file as terraform-backend-git does: a clone of depth 1 into
+// memory.
+func clone(url, path string) error {
+	tree := memfs.New()
+	if _, err := git.Clone(memory.NewStorage(), tree, &git.CloneOptions{URL: url, Depth: 1, SingleBranch: true}); err != nil {
+		return err
+	}
+	f, err := tree.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(f)
+	if err == nil && len(content) == 0 {
+		err = errors.New("the file is empty")
+	}
+	return err
+}
+
+// notesVariable names the file in which provider processes note what they took.
+const notesVariable = "STATECRYPT_BENCH_NOTES"
+
+// wrapped is how the executable of a provider that is measured is called. This
+// program takes its place.
+const wrapped = ".measured"
+
+// wrap runs the provider next to this executable, if it is in one's place, and
+// notes what it took.
+func wrap() (code int, ok bool) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, false
+	}
+	provider := filepath.Join(filepath.Dir(self), filepath.Base(self)+wrapped)
+	if _, err := os.Stat(provider); err != nil {
+		return 0, false
+	}
+	cmd := exec.Command(provider, os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	go func() {
+		for s := range signals {
+			_ = cmd.Process.Signal(s)
+		}
+	}()
+	_ = cmd.Wait()
+	note(cmd.ProcessState)
+	return cmd.ProcessState.ExitCode(), true
+}
+
+// note adds to the notes: a CLI starts a provider several times.
+func note(state *os.ProcessState) {
+	path := os.Getenv(notesVariable)
+	rusage, ok := state.SysUsage().(*syscall.Rusage)
+	if path == "" || !ok {
+		return
+	}
+	peak, cpu := readNotes(path)
+	peak = max(peak, rusage.Maxrss*1024) // Linux counts in kilobytes
+	cpu += state.UserTime() + state.SystemTime()
+	_ = os.WriteFile(path, fmt.Appendf(nil, "%d %d", peak, cpu), 0o600)
+}
+
+func readNotes(path string) (peak int64, cpu time.Duration) {
+	if text, err := os.ReadFile(path); err == nil {
+		_, _ = fmt.Sscan(string(text), &peak, &cpu)
+	}
+	return peak, cpu
+}

@@ -1,0 +1,393 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+)
+
+// row is one kind of work, measured here and elsewhere.
+type row struct {
+	name    string
+	measure func() ([]line, error)
+}
+
+const megabyte = 1 << 20
+
+func (b *bench) rows() []row {
+	return []row{
+		{"start", b.startRow},
+		{"library", b.libraryRow},
+		{"plan", b.planRow},
+		{"many states", b.manyStatesRow},
+		{"one source", b.oneSourceRow},
+		{"many outputs", b.outputsRow("10,000 outputs", manyOutputs(10_000), "many = 10000")},
+		{"large output", b.outputsRow("one output of 50 MB", largeOutput(50_000_000), "large = 50000000")},
+		{"only", b.onlyRow},
+		{"git", b.gitRow},
+		{"sops", b.sopsRow},
+		{"growth", b.growthRow},
+	}
+}
+
+// cpu is a line on processor time, each side less what it takes without the work.
+func cpu(name string, here, hereBase, peer, peerBase cost, most float64) line {
+	h, p := here.cpu-hereBase.cpu, peer.cpu-peerBase.cpu
+	return line{name: name + ", CPU", here: seconds(h), peer: seconds(p), ratio: h.Seconds() / p.Seconds(), most: most}
+}
+
+func (b *bench) role(name string, args ...string) command {
+	return command{name: name, args: append([]string{b.self, name}, args...), dir: b.dir}
+}
+
+// startRow asks the benchmark of the main package for the time from the start of
+// the process to its schema, and a plan that reads nothing for the memory.
+func (b *bench) startRow() ([]line, error) {
+	cmd := exec.Command("go", "test", "-run", "^$", "-bench", "^BenchmarkStart$", "-count", fmt.Sprint(b.runs), ".")
+	cmd.Dir = b.root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go test: %w\n%s", err, out)
+	}
+	var runs []cost
+	for _, m := range regexp.MustCompile(`(?m)^BenchmarkStart\S*\s+\d+\s+(\d+) ns/op`).FindAllStringSubmatch(string(out), -1) {
+		ns, _ := strconv.ParseInt(m[1], 10, 64)
+		runs = append(runs, cost{wall: time.Duration(ns)})
+	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("go test measured nothing:\n%s", out)
+	}
+	took := median(runs, func(c cost) time.Duration { return c.wall })
+	plan, err := b.terraformPlan("idle", configuredProvider+idle)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.compare(plan)
+	if err != nil {
+		return nil, err
+	}
+	const most, mostMemory = 30 * time.Millisecond, 60_000_000
+	return []line{
+		{name: "start, handshake and schema: beside 30 ms", here: fmt.Sprintf("%.1f ms", took.Seconds()*1000), peer: "30 ms", ratio: took.Seconds() / most.Seconds(), most: 1},
+		{name: "memory of a provider process that reads nothing: beside 60 MB", here: megabytes(m[0].provider), peer: megabytes(mostMemory), ratio: float64(m[0].provider) / mostMemory, most: 1},
+	}, nil
+}
+
+// libraryRow opens a large file: the library beside the bare primitives.
+func (b *bench) libraryRow() ([]line, error) {
+	path, err := b.seal("large.tfstate", state(oneOutput, 100*megabyte))
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.compare(b.role("nothing"), b.role("primitives", path), b.role("library", encrypted, path))
+	if err != nil {
+		return nil, err
+	}
+	return []line{cpu("open a state of 100 MiB: the library beside the bare primitives", m[2], m[0], m[1], m[0], 1.3)}, nil
+}
+
+// terraformPlan is a plan with our provider.
+func (b *bench) terraformPlan(name, body string) (command, error) {
+	return b.planOf(name, b.terraform, `terraform {
+  required_providers {
+    statecrypt = { source = "statecrypt/statecrypt" }
+    stub       = { source = "statecrypt/stub" }
+  }
+}
+`+body)
+}
+
+const configuredProvider = `provider "statecrypt" {
+  key_provider {
+    pbkdf2 {
+      name       = "p"
+      passphrase = "` + passphrase + `"
+    }
+  }
+  method {
+    aes_gcm {
+      name = "m"
+      keys = "key_provider.pbkdf2.p"
+    }
+  }
+  default { method = "method.aes_gcm.m" }
+}
+`
+
+func (b *bench) planOf(name, cli, body string, env ...string) (command, error) {
+	dir := b.path(strings.ReplaceAll(name, " ", "_"))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return command{}, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(body), 0o600); err != nil {
+		return command{}, err
+	}
+	return command{
+		name: name, dir: dir, args: []string{cli, "plan", "-refresh=false", "-lock=false", "-out=" + os.DevNull},
+		env: append(env, "TF_CLI_CONFIG_FILE="+b.path("cli.tfrc")),
+	}, nil
+}
+
+func reads(paths ...string) string {
+	var s strings.Builder
+	for i, p := range paths {
+		fmt.Fprintf(&s, "data \"statecrypt_remote_state\" \"s%d\" {\n  file { path = %q }\n}\n", i, p)
+	}
+	return s.String()
+}
+
+// tofuReads is OpenTofu's own way.
+func (b *bench) tofuReads(name string, paths ...string) (command, error) {
+	var s strings.Builder
+	for i, p := range paths {
+		fmt.Fprintf(&s, "data \"terraform_remote_state\" \"s%d\" {\n  backend = \"local\"\n  config  = { path = %q }\n}\n", i, p)
+	}
+	return b.planOf(name, b.tofu, s.String()+"output \"x\" { value = 1 }\n", "TF_ENCRYPTION="+encrypted)
+}
+
+// plans makes four plans: nothing and the work, with us and with OpenTofu.
+func (b *bench) plans(name string, paths ...string) ([]cost, error) {
+	var commands []command
+	for _, make := range []func() (command, error){
+		func() (command, error) { return b.terraformPlan(name+" here", configuredProvider+reads(paths...)) },
+		func() (command, error) { return b.terraformPlan("base here", configuredProvider+idle) },
+		func() (command, error) { return b.tofuReads(name+" tofu", paths...) },
+		func() (command, error) { return b.tofuReads("base tofu") },
+	} {
+		c, err := make()
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, c)
+	}
+	return b.compare(commands...)
+}
+
+// idle configures the provider and reads nothing.
+const idle = `data "statecrypt_remote_state" "none" {
+  count = 0
+  file { path = "none" }
+}
+`
+
+func (b *bench) planRow() ([]line, error) {
+	path, err := b.seal("large.tfstate", state(oneOutput, 100*megabyte))
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.plans("plan with a state of 100 MiB", path)
+	if err != nil {
+		return nil, err
+	}
+	allowed := info.Size()*5/4 + 60_000_000
+	return []line{
+		cpu("plan with a state of 100 MiB over one without: beside tofu", m[0], m[1], m[2], m[3], 1.0/6),
+		{name: "its provider process, peak memory: beside 1.25 × file + 60 MB", here: megabytes(m[0].provider), peer: megabytes(allowed), ratio: float64(m[0].provider) / float64(allowed), most: 1},
+	}, nil
+}
+
+func (b *bench) manyStatesRow() ([]line, error) {
+	var paths []string
+	for i := range 20 {
+		path, err := b.seal(fmt.Sprintf("small%d.tfstate", i), state(oneOutput, megabyte))
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	m, err := b.plans("twenty states", paths...)
+	if err != nil {
+		return nil, err
+	}
+	var none cost
+	return []line{
+		cpu("plan with 20 encrypted states of 1 MiB: beside tofu", m[0], none, m[2], none, 0.55),
+		{name: "its time: beside its CPU", here: seconds(m[0].wall), peer: seconds(m[0].cpu), ratio: m[0].wall.Seconds() / m[0].cpu.Seconds(), most: 0.65},
+	}, nil
+}
+
+// oneSourceRow reads one state again and again. What a CLI and the plugin
+// framework do for each data source stands beside what the provider does.
+func (b *bench) oneSourceRow() ([]line, error) {
+	path, err := b.seal("one.tfstate", state(oneOutput, 100*megabyte))
+	if err != nil {
+		return nil, err
+	}
+	fifty, err := b.terraformPlan("fifty data sources", configuredProvider+reads(repeat(path, 50)...))
+	if err != nil {
+		return nil, err
+	}
+	one, err := b.terraformPlan("one data source", configuredProvider+reads(path))
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.compare(fifty, one)
+	if err != nil {
+		return nil, err
+	}
+	here, peer := m[0].providerCPU, m[1].providerCPU
+	return []line{
+		{name: "50 data sources on one state of 100 MiB: beside one, CPU of the provider", here: seconds(here), peer: seconds(peer), ratio: here.Seconds() / peer.Seconds(), most: 1.1},
+		cpu("the same, with Terraform", m[0], cost{}, m[1], cost{}, 0),
+	}, nil
+}
+
+func repeat(s string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = s
+	}
+	return all
+}
+
+// outputsRow hands large outputs to the CLI: beside a provider that has them
+// ready.
+func (b *bench) outputsRow(name, outputs, arguments string) func() ([]line, error) {
+	return func() ([]line, error) {
+		path := b.path("outputs.tfstate")
+		if err := os.WriteFile(path, state(outputs, 0), 0o600); err != nil {
+			return nil, err
+		}
+		here, err := b.terraformPlan(name+" here", plaintext+reads(path))
+		if err != nil {
+			return nil, err
+		}
+		peer, err := b.terraformPlan(name+" stub", "data \"stub_remote_state\" \"s\" {\n"+arguments+"\n}\n")
+		if err != nil {
+			return nil, err
+		}
+		m, err := b.compare(here, peer)
+		if err != nil {
+			return nil, err
+		}
+		return []line{cpu(name+": beside a provider that need not read", m[0], cost{}, m[1], cost{}, 1.2)}, nil
+	}
+}
+
+const plaintext = `provider "statecrypt" {
+  default { method = "unencrypted" }
+}
+`
+
+// onlyRow asks for one output of many: beside a state that has no others.
+func (b *bench) onlyRow() ([]line, error) {
+	many, one := b.path("many.tfstate"), b.path("single.tfstate")
+	if err := os.WriteFile(many, state(manyOutputs(10_000), 0), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(one, state(manyOutputs(1), 0), 0o600); err != nil {
+		return nil, err
+	}
+	read := func(name, path string) (command, error) {
+		return b.terraformPlan(name, plaintext+fmt.Sprintf("data \"statecrypt_remote_state\" \"s\" {\n  file { path = %q }\n  only = [\"o0\"]\n}\n", path))
+	}
+	here, err := read("one of many", many)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := read("one of one", one)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.compare(here, peer)
+	if err != nil {
+		return nil, err
+	}
+	return []line{cpu("one output of 10,000, with only: beside a state with that one", m[0], cost{}, m[1], cost{}, 1.2)}, nil
+}
+
+// sopsRow opens a file of sops: beside sops itself.
+func (b *bench) sopsRow() ([]line, error) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	plain, sealed := b.path("plain.json"), b.path("sops.json")
+	if err := os.WriteFile(plain, state(oneOutput, megabyte), 0o600); err != nil {
+		return nil, err
+	}
+	if _, err := b.run(command{name: "sops encrypt", args: []string{b.sops, "encrypt", "--age", identity.Recipient().String(), "--output", sealed, plain}, dir: b.dir}); err != nil {
+		return nil, err
+	}
+	settings := `method "sops" "s" { age_identities = ["` + identity.String() + `"] }
+state { method = method.sops.s }
+`
+	peer := command{name: "sops decrypt", args: []string{b.sops, "decrypt", sealed}, dir: b.dir, env: []string{"SOPS_AGE_KEY=" + identity.String()}}
+	m, err := b.compare(b.role("library", settings, sealed), peer)
+	if err != nil {
+		return nil, err
+	}
+	return []line{cpu("open a sops state of 1 MiB: the library beside sops decrypt", m[0], cost{}, m[1], cost{}, 0)}, nil
+}
+
+// growthRow opens files of growing size, and files of one size with growing
+// numbers of resources.
+func (b *bench) growthRow() ([]line, error) {
+	tiny, err := b.seal("tiny.tfstate", state(oneOutput, 0))
+	if err != nil {
+		return nil, err
+	}
+	over := func(plain []byte) (library, primitives float64, err error) {
+		path, err := b.seal("growth.tfstate", plain)
+		if err != nil {
+			return 0, 0, err
+		}
+		m, err := b.compare(b.role("library", encrypted, path), b.role("primitives", path), b.role("library", encrypted, tiny), b.role("primitives", tiny))
+		if err != nil {
+			return 0, 0, err
+		}
+		return (m[0].cpu - m[2].cpu).Seconds(), (m[1].cpu - m[3].cpu).Seconds(), nil
+	}
+
+	sizes := []int{25, 50, 75, 100}
+	bySize := make([][]float64, 2)
+	for _, size := range sizes {
+		library, primitives, err := over(state(oneOutput, size*megabyte))
+		if err != nil {
+			return nil, err
+		}
+		bySize[0], bySize[1] = append(bySize[0], library), append(bySize[1], primitives)
+	}
+	numbers := []int{100, 1_000, 10_000, 40_000}
+	byNumber := make([][]float64, 1)
+	for _, n := range numbers {
+		library, _, err := over(stateOf(oneOutput, 25*megabyte, 25*megabyte/n-600))
+		if err != nil {
+			return nil, err
+		}
+		byNumber[0] = append(byNumber[0], library)
+	}
+	b.charts = append(b.charts,
+		chart("CPU seconds to open a state, by its size in MiB: the library above, the bare primitives below", sizes, bySize),
+		chart("CPU seconds to open a state of 25 MiB, by its number of resources", numbers, byNumber))
+	four, one, many, few := bySize[0][3], bySize[0][0], byNumber[0][3], byNumber[0][0]
+	return []line{
+		{name: "open 100 MiB: beside four times 25 MiB, CPU over an empty state", here: fmt.Sprintf("%.3f s", four), peer: fmt.Sprintf("%.3f s", 4*one), ratio: four / (4 * one), most: 1.2},
+		{name: "open 25 MiB of 40,000 resources: beside 100 resources, CPU over an empty state", here: fmt.Sprintf("%.3f s", many), peer: fmt.Sprintf("%.3f s", few), ratio: many / few},
+	}, nil
+}
+
+// chart is a chart in the language of Mermaid, which GitHub draws.
+func chart(title string, x []int, series [][]float64) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "```mermaid\nxychart-beta\n  title %q\n  x-axis [%s]\n", title, strings.Trim(strings.ReplaceAll(fmt.Sprint(x), " ", ", "), "[]"))
+	for _, values := range series {
+		texts := make([]string, len(values))
+		for i, v := range values {
+			texts[i] = fmt.Sprintf("%.3f", v)
+		}
+		fmt.Fprintf(&s, "  line [%s]\n", strings.Join(texts, ", "))
+	}
+	return s.String() + "```\n"
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
+)
+
+const (
+	passphrase = "correct horse battery staple"
+
+	// What OpenTofu takes when nothing else is set: 600,000 iterations, SHA-512.
+	encrypted = `key_provider "pbkdf2" "p" { passphrase = "` + passphrase + `" }
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.p }
+state { method = method.aes_gcm.m }
+remote_state_data_sources {
+  default { method = method.aes_gcm.m }
+}
+`
+)
+
+func newEncryption(settings string) (*encryption.Encryption, error) {
+	registry := encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{pbkdf2.Block()},
+		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block(), sops.Block(), unencrypted.Block()},
+	}
+	cfg, err := config.Parse(settings, "bench", registry.Options(cty.NilVal))
+	if err != nil {
+		return nil, err
+	}
+	return encryption.New(registry, cfg)
+}
+
+// state is a state with these outputs and so many bytes of resources, as a
+// cloud's are.
+func state(outputs string, resources int) []byte { return stateOf(outputs, resources, 0) }
+
+// stateOf makes each resource larger by extra bytes, and so fewer of them.
+func stateOf(outputs string, resources, extra int) []byte {
+	data := strings.Repeat("x", extra)
+	var b bytes.Buffer
+	b.WriteString(`{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","outputs":{` + outputs + `},"resources":[`)
+	for i, start := 0, b.Len(); b.Len()-start < resources; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"mode":"managed","type":"aws_instance","name":"web%[1]d","provider":"provider[\"registry.terraform.io/hashicorp/aws\"]","instances":[{"schema_version":1,"attributes":{"ami":"ami-0abcdef1234567890","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017[1]d","ebs_optimized":false,"cpu_core_count":4,"tags":{"Name":"web-%[1]d","Env":"prod"},"vpc_security_group_ids":["sg-0123456789abcdef0","sg-0123456789abcdef1"],"user_data":%[2]q},"sensitive_attributes":[],"private":"eyJzY2hlbWFfdmVyc2lvbiI6IjEifQ=="}]}`, i, data)
+	}
+	b.WriteString(`],"check_results":null}`)
+	return b.Bytes()
+}
+
+const oneOutput = `"vpc_id":{"value":"vpc-1","type":"string"}`
+
+// manyOutputs are objects of one type, as modules give them.
+func manyOutputs(n int) string {
+	var b bytes.Buffer
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"o%[1]d":{"value":{"id":"i-%[1]d","ports":[80,443],"tags":{"a":"b"}},"type":["object",{"id":"string","ports":["list","number"],"tags":["map","string"]}]}`, i)
+	}
+	return b.String()
+}
+
+// largeOutput is one list of objects, of about size bytes.
+func largeOutput(size int) string {
+	var b bytes.Buffer
+	b.WriteString(`"large":{"value":[`)
+	for i := 0; b.Len() < size; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"i-%017[1]d","name":"web-%[1]d","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017[1]d","zone":"eu-west-1a","weight":%[1]d}`, i)
+	}
+	b.WriteString(`],"type":["list",["object",{"arn":"string","id":"string","name":"string","weight":"number","zone":"string"}]]}`)
+	return b.String()
+}
+
+// seal writes a state encrypted, with a salt of its own.
+func (b *bench) seal(name string, plain []byte) (path string, err error) {
+	enc, err := newEncryption(encrypted)
+	if err != nil {
+		return "", err
+	}
+	file, err := enc.State().Encrypt(context.Background(), plain)
+	if err != nil {
+		return "", err
+	}
+	path = b.path(name)
+	return path, os.WriteFile(path, file, 0o600)
+}
