@@ -1,0 +1,16 @@
+# A state that terraform-backend-git wrote without encryption. Plaintext has to
+# be asked for by name.
+data "statecrypt_remote_state" "legacy" {
+  git {
+    repository = "https://gitlab.example.com/acme/tf-state.git"
+    ref        = "main"
+    path       = "legacy/terraform.tfstate"
+    on_locked  = "warn"
+  }
+
+  method = "unencrypted"
+}
+
+output "locked_by" {
+  value = try(data.statecrypt_remote_state.legacy.lock.who, null)
+}

@@ -1,0 +1,3 @@
+path "transit/decrypt/tofu-state" {
+  capabilities = ["update"]
+}
