@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -46,6 +47,66 @@ func (c Credentials) For(target *url.URL) (config.Values, bool, error) {
 	}
 	v, err := best.Decode(c.Table, c.Env)
 	return v, err == nil, err
+}
+
+// Named returns the block whose name is name; "" stands for the block without
+// one. It serves kinds whose blocks say themselves which server is asked. attr
+// is what the data source calls such a block in, for errors.
+//
+// The environment fills the block without a name alone: the others may be for
+// another server than the one that the variables are meant for. Where there are
+// no blocks at all, what is returned comes from the environment, and found is
+// false.
+func (c Credentials) Named(attr, name string) (v config.Values, found bool, err error) {
+	var others []string
+	var chosen *config.Entry
+	for _, e := range c.Entries {
+		own, err := c.nameOf(e)
+		switch {
+		case err != nil:
+			return config.Values{}, false, err
+		case own != name:
+			others = append(others, strconv.Quote(own))
+		case chosen != nil:
+			return config.Values{}, false, &config.Error{Address: e.Address, Attr: "name", Err: fmt.Errorf("%s has the same name; one block is enough", chosen.Address)}
+		default:
+			chosen = e
+		}
+	}
+	env := c.Env
+	if name != "" {
+		env = nil
+	}
+	switch {
+	case chosen != nil:
+		v, err = chosen.Decode(c.Table, env)
+		return v, err == nil, err
+	case name != "":
+		return config.Values{}, false, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q", c.Table.Name, name)
+	case len(others) > 0:
+		return config.Values{}, false, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, attr, strings.Join(others, ", "))
+	}
+	v, err = config.NewEntry("the environment variables", c.Table, nil).Decode(c.Table, env)
+	return v, false, err
+}
+
+// nameOf reads the name alone: what else is wrong with a block harms only those
+// who use it.
+func (c Credentials) nameOf(e *config.Entry) (string, error) {
+	s, set := e.Settings["name"]
+	switch v := s.Value; {
+	case !set, v != cty.NilVal && v.IsKnown() && v.IsNull():
+		return "", nil
+	case v == cty.NilVal || v.Type() != cty.String || !v.IsKnown():
+		// Without its name, nobody can tell whether this block was meant.
+		decoded, err := e.Decode(c.Table, nil)
+		if err != nil {
+			return "", err
+		}
+		return decoded.String("name"), nil
+	default:
+		return v.AsString(), nil
+	}
 }
 
 func (c Credentials) base(e *config.Entry) (*url.URL, error) {

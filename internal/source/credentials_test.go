@@ -204,3 +204,42 @@ func TestCredentialsForUndecided(t *testing.T) {
 		}
 	}
 }
+
+func TestCredentialsNamed(t *testing.T) {
+	table := config.Table{Name: "s3", Attrs: []config.Attr{
+		{Name: "name", Type: cty.String},
+		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
+	}}
+	block := func(address string, name cty.Value) *config.Entry {
+		return config.NewEntry(address, table, map[string]cty.Value{"name": name})
+	}
+	env := func(name string) (string, bool) { return "from " + name, true }
+	unnamed, a, b := block("unnamed", cty.NullVal(cty.String)), block("first", cty.StringVal("a")), block("second", cty.StringVal("b"))
+	for name, tt := range map[string]struct {
+		entries      []*config.Entry
+		asks         string
+		block, token string
+		err          string
+	}{
+		"no blocks":           {nil, "", "the environment variables", "from TOKEN", ""},
+		"no block of a name":  {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
+		"the one without":     {[]*config.Entry{a, unnamed}, "", "unnamed", "from TOKEN", ""},
+		"by name":             {[]*config.Entry{unnamed, a, b}, "b", "second", "", ""},
+		"only names":          {[]*config.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of "a", "b"`},
+		"another name":        {[]*config.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
+		"the same name":       {[]*config.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "first has the same name"},
+		"twice without":       {[]*config.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "unnamed has the same name"},
+		"an unknown name":     {[]*config.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
+		"a name of no string": {[]*config.Entry{block("third", cty.True), a}, "true", "third", "", ""},
+	} {
+		v, found, err := Credentials{Table: table, Entries: tt.entries, Env: env}.Named("credentials_name", tt.asks)
+		switch {
+		case tt.err != "":
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want an error with %q", name, err, tt.err)
+			}
+		case err != nil || found != (len(tt.entries) > 0) || v.Address != tt.block || v.String("token") != tt.token:
+			t.Errorf("%s: got %q, %q, %t, %v", name, v.Address, v.String("token"), found, err)
+		}
+	}
+}

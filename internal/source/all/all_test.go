@@ -22,11 +22,10 @@ func TestTables(t *testing.T) {
 		if c := k.Credentials; len(c.Attrs) > 0 {
 			checkTable(t, "credentials."+k.Name, c)
 			first := c.Attrs[0]
-			// A kubernetes block says which server is asked, so that there is
-			// no url to be covered.
-			byName := k.Name == "kubernetes" && first.Name == "name"
-			if c.Name != k.Name || (first.Name != "url" || !first.Required) && !byName {
-				t.Errorf("the credentials of %s must be called the same and begin with a required url", k.Name)
+			// A block with a name says itself which server is asked, so that
+			// there is no url to be covered.
+			if c.Name != k.Name || (first.Name != "url" || !first.Required) && (first.Name != "name" || first.Required) {
+				t.Errorf("the credentials of %s must be called the same and begin with a required url, or a name", k.Name)
 			}
 		}
 		for _, a := range k.Attrs {

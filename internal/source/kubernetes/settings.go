@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
@@ -61,32 +60,13 @@ func (a account) isSet() bool { return a != account{} }
 
 // choose returns the settings for the cluster that a data source calls name.
 func choose(credentials source.Credentials, lookup config.LookupEnv, name string) (settings, error) {
-	var names []string
-	var found *config.Entry
-	for _, e := range credentials.Entries {
-		own, err := nameOf(e, credentials.Table)
-		switch {
-		case err != nil:
-			return settings{}, err
-		case own != name:
-			names = append(names, strconv.Quote(own))
-		case found != nil:
-			return settings{}, &config.Error{Address: e.Address, Attr: "name", Err: fmt.Errorf("%s has the same name; a name can stand for one cluster only", found.Address)}
-		default:
-			found = e
-		}
+	credentials.Env = nil // settings.fill knows which variables belong together
+	v, found, err := credentials.Named("cluster", name)
+	if err != nil {
+		return settings{}, err
 	}
-	switch {
-	case found != nil:
-		v, err := found.Decode(credentials.Table, nil)
-		if err != nil {
-			return settings{}, err
-		}
+	if found {
 		return fromBlock(v, lookup)
-	case name != "":
-		return settings{}, fmt.Errorf("no kubernetes block of credentials, in the provider block, has the name %q", name)
-	case len(names) > 0:
-		return settings{}, fmt.Errorf("every kubernetes block of credentials has a name; set cluster to one of %s", strings.Join(names, ", "))
 	}
 	s := settings{lookup: lookup}
 	s.fill()
@@ -94,27 +74,6 @@ func choose(credentials source.Credentials, lookup config.LookupEnv, name string
 		return settings{}, fmt.Errorf("the environment variables KUBE_*: %w", err)
 	}
 	return s, nil
-}
-
-// nameOf reads the name alone: what else is wrong with a block harms only those
-// who use it.
-func nameOf(e *config.Entry, table config.Table) (string, error) {
-	v := e.Settings["name"].Value
-	switch {
-	case v == cty.NilVal || v.Type() != cty.String || !v.IsKnown():
-		if _, set := e.Settings["name"]; !set {
-			return "", nil
-		}
-		// Without its name, nobody can tell whether this block was meant.
-		decoded, err := e.Decode(table, nil)
-		if err != nil {
-			return "", err
-		}
-		return decoded.String("name"), nil
-	case v.IsNull():
-		return "", nil
-	}
-	return v.AsString(), nil
 }
 
 func fromBlock(v config.Values, lookup config.LookupEnv) (settings, error) {
