@@ -1,0 +1,8 @@
+data "terraform_remote_state" "network" {
+  backend = "http"
+  config = {
+    address  = "https://state.example.com/network"
+    username = "ci"
+    password = var.token
+  }
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# Runs the tests against real servers that take minutes to build. Says at the
+# end which servers there were.
+#
+#   [RACE=-race] [SERVICES_TIME=600] scripts/services.sh
+#
+# With SERVICES_TIME, building ends after so many seconds, and a server that
+# could not be built by then, or cannot be built on this machine, is left out.
+# Without it, that is an error. A server that was built before takes no time.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
+export CHECKPOINT_DISABLE=1
+
+start=$(date +%s)
+ran='' missing=''
+build() { # build TOOL VARIABLE: makes the tool, and tells the tests where it is
+  tool=$1 variable=$2
+  if [ -n "${SERVICES_TIME:-}" ]; then
+    left=$((SERVICES_TIME - ($(date +%s) - start)))
+    if [ "$left" -lt 1 ]; then left=1; fi
+    if ! timeout "$left" make -s ".tools/bin/$tool"; then
+      missing="$missing  not run  $tool (could not be built here in the time given)
+"
+      return
+    fi
+  else
+    make -s ".tools/bin/$tool"
+  fi
+  export "$variable=$root/.tools/bin/$tool"
+  ran="$ran  tested   $tool
+"
+}
+
+build vaultdev STATECRYPT_VAULT
+build fake-gcs-server STATECRYPT_FAKE_GCS
+build azurite STATECRYPT_AZURITE
+build etcd STATECRYPT_ETCD
+build kube-apiserver STATECRYPT_KUBE_APISERVER
+build gitea STATECRYPT_GITEA
+
+export STATECRYPT_TOFU="$root/.tools/bin/tofu" STATECRYPT_AGE="$root/.tools/bin/age" STATECRYPT_SOPS="$root/.tools/bin/sops"
+packages=$(grep -rl --include='*_test.go' '^func TestReal' encryption internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+# shellcheck disable=SC2086 # RACE is a flag or nothing, and packages have no spaces
+go test ${RACE:-} -count 1 -timeout 20m -run '^TestReal' $packages
+TESTARGS='-test.run ^TestAccReal' scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+
+echo
+echo "real servers:"
+printf '%s%s' "$ran" "$missing"
