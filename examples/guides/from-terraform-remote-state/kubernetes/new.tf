@@ -1,7 +1,8 @@
 provider "statecrypt" {
   credentials {
     kubernetes {
-      config_path = "~/.kube/config"
+      config_path    = "~/.kube/config"
+      config_context = "state-reader"
     }
   }
 }
