@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -114,12 +115,23 @@ func migrateHTTP(t *testing.T, state []byte) migration {
 func migrateKubernetes(t *testing.T, state []byte) migration {
 	t.Helper()
 	server := kubetest.New(t)
-	server.Writable = true // the backend lists its secrets before it reads one
+	server.Writable = true // the backend lists its secrets before it reads one, and finds them by their labels
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write(state)
 	_ = z.Close()
-	server.PutSecret(t, "infra", "tfstate-default-network", map[string][]byte{"tfstate": packed.Bytes()})
+	secret, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{
+			"namespace": "infra", "name": "tfstate-default-network",
+			"labels": map[string]string{"app.kubernetes.io/managed-by": "terraform", "tfstate": "true", "tfstateSecretSuffix": "network", "tfstateWorkspace": "default"},
+		},
+		"data": map[string][]byte{"tfstate": packed.Bytes()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Put(t, "/api/v1/namespaces/infra/secrets", secret)
 	return migration{replace: map[string]string{"~/.kube/config": filepath.ToSlash(exampleKubeconfig(t, server))}}
 }
 
