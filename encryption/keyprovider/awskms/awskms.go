@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
 )
 
 // Limits for what a file may hold and what the service may answer.
@@ -74,7 +75,11 @@ func build(v config.Values) (encryption.KeyProvider, error) {
 	case contextSize(p.context) > maxContext:
 		return nil, v.Errorf("encryption_context", "KMS allows at most %d characters", maxContext)
 	}
-	settings, err := parseSettings(v)
+	region := v.String("region")
+	if region == "" {
+		return nil, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
+	}
+	settings, err := awsaccess.Parse(v, region)
 	if err != nil {
 		return nil, err
 	}
@@ -179,5 +184,5 @@ func contextSize(pairs map[string]string) int {
 
 // service names KMS and the key in errors.
 func (p *Provider) service() string {
-	return fmt.Sprintf("AWS KMS in %s (key %s)", p.connection.settings.region, p.keyID)
+	return fmt.Sprintf("AWS KMS in %s (key %s)", p.connection.settings.Region, p.keyID)
 }

@@ -2,19 +2,14 @@ package awskms
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
-	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
 )
 
 // failure has a text of its own in the place of the SDK's, which repeats what
@@ -44,11 +39,11 @@ func (f *failure) Unwrap() []error {
 func (p *Provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return &failure{text: p.service() + ": " + transport(err), cause: err}
+		return &failure{text: p.service() + ": " + awsaccess.Transport(err), cause: err}
 	}
 	code := api.ErrorCode()
 	text, noKey := p.reason(operation, code)
-	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, printable(code)), noKey: noKey, cause: err}
+	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsaccess.Printable(code)), noKey: noKey, cause: err}
 }
 
 // reason says what a code means, and whether the next method may be tried:
@@ -74,127 +69,17 @@ func (p *Provider) reason(operation, code string) (text string, noKey bool) {
 	case "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException", "InternalFailure", "ServiceUnavailable", "ServiceUnavailableException":
 		return "the service is out of order; try again later", false
 	}
-	if text, ok := commonReason(code); ok {
+	if text, ok := awsaccess.CommonReason(code); ok {
 		return text, false
 	}
 	return "the request failed", false
 }
 
-// commonReason knows the codes that every service of AWS has:
-// https://docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html
-func commonReason(code string) (string, bool) {
-	switch code {
-	case "ThrottlingException", "Throttling", "LimitExceededException", "RequestLimitExceeded", "TooManyRequestsException":
-		return "too many requests, even after retries; try again later, or raise max_retries", true
-	case "UnrecognizedClientException", "InvalidClientTokenId", "InvalidAccessKeyId", "InvalidSignatureException", "SignatureDoesNotMatch",
-		"MissingAuthenticationToken", "MissingAuthenticationTokenException", "IncompleteSignature", "AuthFailure", "NotAuthorized":
-		return "the credentials are not valid; check them, the region and the clock", true
-	case "ExpiredTokenException", "ExpiredToken", "RequestExpired":
-		return "the credentials have expired", true
-	case "AccessDenied", "AccessDeniedException":
-		return "access is denied", true
-	case "RegionDisabledException", "OptInRequired":
-		return "the region is not enabled for the account", true
-	}
-	return "", false
-}
-
 // otherRegion points out the likeliest mistake about a key that is not found.
 func (p *Provider) otherRegion() string {
 	a, err := arn.Parse(p.keyID)
-	if err != nil || a.Region == p.connection.settings.region {
+	if err != nil || a.Region == p.connection.settings.Region {
 		return ""
 	}
-	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", printable(a.Region), p.connection.settings.region)
-}
-
-// explainSettings puts an error of the SDK's configuration into words.
-func (s settings) explainSettings(err error) error {
-	text := "the AWS settings in the environment or in the shared files are not valid"
-	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
-		text = fmt.Sprintf("the shared AWS files have no profile %q", missing.Profile)
-	} else if broken, ok := errors.AsType[awsconfig.SharedConfigLoadError](err); ok {
-		text = fmt.Sprintf("the shared AWS file %s cannot be read", broken.Filename)
-	}
-	return &failure{text: text, cause: err}
-}
-
-// explainCredentials puts an error on the way to credentials into words. It is
-// final: what the role or the token lacks says nothing of the file.
-func (s settings) explainCredentials(err error) error {
-	return s.explainSTS("no AWS credentials to be had", err)
-}
-
-func (s settings) explainAccount(err error) error {
-	return s.explainSTS("the AWS account of the credentials cannot be told", err)
-}
-
-func (s settings) explainSTS(what string, err error) error {
-	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
-		what += fmt.Sprintf(": %s %s", printable(op.ServiceID), printable(op.OperationName))
-	}
-	api, isAPI := errors.AsType[smithy.APIError](err)
-	path, isFile := errors.AsType[*fs.PathError](err)
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		what += ": " + transport(err)
-	case isAPI:
-		text, ok := commonReason(api.ErrorCode())
-		if !ok {
-			text = "the request failed"
-		}
-		what += fmt.Sprintf(": %s (%s)", text, printable(api.ErrorCode()))
-	case isFile:
-		what += ": " + path.Error()
-	default:
-		what += ": " + transport(err)
-	}
-	if s.role != nil {
-		what += fmt.Sprintf("; the role to assume is %s", s.role.arn)
-	} else if s.web != nil {
-		what += fmt.Sprintf("; the role to assume is %s", s.web.arn)
-	} else if s.profile != "" {
-		what += fmt.Sprintf("; the profile is %q", s.profile)
-	} else if s.accessKey == "" && !isAPI {
-		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
-	}
-	return &failure{text: what, cause: err}
-}
-
-// transport says why there was no answer.
-func transport(err error) string {
-	if errors.Is(err, context.Canceled) {
-		return "the request was cancelled"
-	}
-	if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout() {
-		return "the request timed out"
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return fmt.Sprintf("the host %s is not found; check region, and endpoints and proxies if there are any", printable(dns.Name))
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "the TLS certificate is not trusted; custom_ca_bundle names others to trust"
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return "the connection failed: " + errno.Error()
-	}
-	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && resp.Response != nil && resp.HTTPStatusCode() > 0 {
-		return fmt.Sprintf("an answer that is not of AWS, with the HTTP status %d", resp.HTTPStatusCode())
-	}
-	return "there is no answer; check the network, and endpoints and proxies if there are any"
-}
-
-// printable cuts what came from outside, and replaces what has no place in a
-// code or a name.
-func printable(text string) string {
-	const most = 64
-	out := make([]byte, 0, most)
-	for i := 0; i < len(text) && i < most; i++ {
-		c := text[i]
-		if c <= ' ' || c >= 0x7f {
-			c = '?'
-		}
-		out = append(out, c)
-	}
-	return string(out)
+	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsaccess.Printable(a.Region), p.connection.settings.Region)
 }

@@ -10,5 +10,5 @@ import (
 // attempts.
 func SetPatience(p encryption.KeyProvider, timeout, maxWait time.Duration) {
 	s := &p.(*Provider).connection.settings
-	s.timeout, s.maxWait = timeout, maxWait
+	s.Timeout, s.MaxWait = timeout, maxWait
 }

@@ -1,4 +1,4 @@
-package awskms
+package awsaccess
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const maxToken = 64 << 10 // bytes
 
 // ownCredentials are those that keep the SDK from looking for any: the access
 // key, or nobody's, where a web identity will give them. Nil otherwise.
-func (s settings) ownCredentials() aws.CredentialsProvider {
+func (s Settings) ownCredentials() aws.CredentialsProvider {
 	switch {
 	case s.accessKey != "":
 		return credentials.NewStaticCredentialsProvider(s.accessKey, s.secretKey, s.token)
@@ -34,7 +34,7 @@ func (s settings) ownCredentials() aws.CredentialsProvider {
 // the order of hashicorp/aws-sdk-go-base: an access key goes before a web
 // identity, and a role is assumed with either. Nothing is sent yet, and each
 // cache asks once and again before its credentials expire.
-func (s settings) assume(cfg aws.Config) aws.Config {
+func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.accessKey == "" {
 		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg))
 	}
@@ -44,7 +44,7 @@ func (s settings) assume(cfg aws.Config) aws.Config {
 	return cfg
 }
 
-func (s settings) webProvider(cfg aws.Config) aws.CredentialsProvider {
+func (s Settings) webProvider(cfg aws.Config) aws.CredentialsProvider {
 	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), s.web.arn, s.web, func(o *stscreds.WebIdentityRoleOptions) {
 		o.RoleSessionName = s.web.sessionName
 		o.Duration = s.web.duration
@@ -53,7 +53,7 @@ func (s settings) webProvider(cfg aws.Config) aws.CredentialsProvider {
 	})
 }
 
-func (s settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
+func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
 	return stscreds.NewAssumeRoleProvider(s.sts(cfg), s.role.arn, func(o *stscreds.AssumeRoleOptions) {
 		o.RoleSessionName = s.role.sessionName
 		o.Duration = s.role.duration
@@ -69,14 +69,12 @@ func (s settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
 
 // sts makes a client with the credentials of cfg. Without an endpoint of the
 // settings, the SDK heeds AWS_ENDPOINT_URL_STS.
-func (s settings) sts(cfg aws.Config) *sts.Client {
+func (s Settings) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) {
 		if s.stsRegion != "" {
 			o.Region = s.stsRegion
 		}
-		if !s.environment {
-			o.BaseEndpoint = fileEndpoint(context.Background(), cfg, sts.ServiceID)
-		}
+		s.SetEndpoint(context.Background(), cfg, sts.ServiceID, &o.BaseEndpoint)
 		if s.stsEndpoint != "" {
 			o.BaseEndpoint = aws.String(s.stsEndpoint)
 		}

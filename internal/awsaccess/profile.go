@@ -1,4 +1,4 @@
-package awskms
+package awsaccess
 
 import (
 	"context"
@@ -31,7 +31,7 @@ const defaultProfile = "default"
 // Three switches of the SDK remain, which have no other way in:
 // AWS_NEW_RETRIES_2026 and its kin change how long it waits between attempts,
 // and nothing of what is sent or where.
-func (s settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error) {
+func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error) {
 	client, err := s.httpClient()
 	if err != nil {
 		return aws.Config{}, err
@@ -48,18 +48,15 @@ func (s settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error
 		fips = aws.FIPSEndpointStateEnabled
 	}
 	cfg := aws.Config{
-		Region:           s.region,
+		Region:           s.Region,
 		HTTPClient:       bounded{client},
 		RetryMaxAttempts: s.attempts,
 		RetryMode:        s.retryMode,
 		Logger:           logging.Nop{},
-		APIOptions:       []func(*middleware.Stack) error{anonymousClient},
+		APIOptions:       []func(*middleware.Stack) error{AnonymousClient},
 		// Where the clients look for the variants of endpoints, and for
 		// endpoints: first here, then in the profile.
 		ConfigSources: []any{awsconfig.LoadOptions{UseDualStackEndpoint: dualStack, UseFIPSEndpoint: fips}, profile},
-	}
-	if profile.BaseEndpoint != "" && !ignoresEndpoints(profile) {
-		cfg.BaseEndpoint = aws.String(profile.BaseEndpoint)
 	}
 	if cfg.RetryMode == "" {
 		cfg.RetryMode = profile.RetryMode
@@ -72,9 +69,9 @@ func (s settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error
 	return cfg, nil
 }
 
-// anonymousClient takes out what the SDK tells of where it runs, as it finds
+// AnonymousClient takes out what the SDK tells of where it runs, as it finds
 // it in the environment: AWS_EXECUTION_ENV, and the trace of a Lambda function.
-func anonymousClient(stack *middleware.Stack) error {
+func AnonymousClient(stack *middleware.Stack) error {
 	for _, id := range []string{"UserAgent", "RecursionDetection"} {
 		if _, ok := stack.Build.Get(id); ok {
 			if _, err := stack.Build.Remove(id); err != nil {
@@ -87,7 +84,7 @@ func anonymousClient(stack *middleware.Stack) error {
 
 // loadProfile reads the profile from the shared files. A default profile that
 // is not there is an empty one.
-func (s settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
+func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
 	configFiles, err := expand(s.configFiles)
 	if err != nil {
 		return awsconfig.SharedConfig{}, err
@@ -116,7 +113,7 @@ func (s settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 // of its source profile, its keys, a token file, a program or the instance,
 // with its role assumed. Kinds that the SDK can only set up from the
 // environment are refused.
-func (s settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
+func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	var err error
 	switch {
 	case p.Source != nil:
@@ -150,7 +147,7 @@ func (s settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 	return aws.NewCredentialsCache(cfg.Credentials), nil
 }
 
-func (s settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
+func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" {
 		return nil, fmt.Errorf("the role of the profile %q asks for a code of a device (mfa_serial), which nobody can type in here", p.Profile)
 	}
@@ -166,7 +163,7 @@ func (s settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.Cre
 
 // instance are the credentials of an EC2 instance's role. All that the client
 // would otherwise look up is set.
-func (s settings) instance(cfg aws.Config) aws.CredentialsProvider {
+func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 	o := imds.Options{
 		ClientEnableState: imds.ClientEnabled, Endpoint: s.imdsEndpoint, EndpointMode: s.imdsMode,
 		HTTPClient: cfg.HTTPClient, Logger: cfg.Logger, APIOptions: cfg.APIOptions,
@@ -186,7 +183,7 @@ func (s settings) instance(cfg aws.Config) aws.CredentialsProvider {
 
 // program runs the credential_process of a profile as the SDK does, but without
 // our secrets in its environment, and without a terminal: nobody could answer.
-func (s settings) program(command string) processcreds.NewCommandBuilderFunc {
+func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	return func(ctx context.Context) (*exec.Cmd, error) {
 		shell, flag := "sh", "-c"
 		if runtime.GOOS == "windows" {
@@ -194,7 +191,7 @@ func (s settings) program(command string) processcreds.NewCommandBuilderFunc {
 		}
 		cmd := exec.CommandContext(ctx, shell, flag, command) //nolint:gosec // the user's own files name it
 		cmd.Env = child.Environ(os.Environ())
-		if !s.environment {
+		if !s.Environment {
 			cmd.Env = child.Bare(os.Environ())
 		}
 		child.OwnGroup(cmd)
@@ -204,7 +201,7 @@ func (s settings) program(command string) processcreds.NewCommandBuilderFunc {
 
 // withoutOurSecrets has the program of a profile run by program, in place of
 // the SDK's own way, which hands it the whole environment.
-func (s settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
+func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 	var env awsconfig.EnvConfig
 	var profile awsconfig.SharedConfig
 	for _, source := range cfg.ConfigSources {
@@ -233,18 +230,25 @@ func runsProgram(p awsconfig.SharedConfig) bool {
 	return p.CredentialProcess != ""
 }
 
-// fileEndpoint returns the endpoint that the profile names for a service. The
-// SDK would not heed it where AWS_ENDPOINT_URL is set, though it is switched
-// off.
-func fileEndpoint(ctx context.Context, cfg aws.Config, service string) *string {
+// SetEndpoint sets the endpoint of a client in its options where the SDK, left
+// alone, would heed the environment's though it may not. Nil is the vendor's
+// own.
+func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service string, to **string) {
+	if s.Environment && !s.OwnEndpoints {
+		return
+	}
+	*to = nil
 	for _, source := range cfg.ConfigSources {
-		if profile, ok := source.(awsconfig.SharedConfig); ok && !ignoresEndpoints(profile) {
-			if endpoint, found, err := profile.GetServiceBaseEndpoint(ctx, service); err == nil && found {
-				return &endpoint
-			}
+		profile, ok := source.(awsconfig.SharedConfig)
+		if !ok || ignoresEndpoints(profile) {
+			continue
+		}
+		if endpoint, found, err := profile.GetServiceBaseEndpoint(ctx, service); err == nil && found {
+			*to = &endpoint
+		} else if profile.BaseEndpoint != "" {
+			*to = &profile.BaseEndpoint
 		}
 	}
-	return cfg.BaseEndpoint
 }
 
 func ignoresEndpoints(p awsconfig.SharedConfig) bool {

@@ -1,4 +1,4 @@
-package awskms
+package awsaccess
 
 import (
 	"errors"
@@ -23,17 +23,23 @@ const (
 	maxSession = 12 * time.Hour
 )
 
-// settings say how to reach AWS, and as whom. A zero value leaves a setting to
+// Settings say how to reach AWS, and as whom. A zero value leaves a setting to
 // the SDK, which looks into the shared files, and into the environment where
 // that may be read.
-type settings struct {
-	region, stsRegion string
-	stsEndpoint       string
-	attempts          int
-	timeout           time.Duration // of one attempt
-	maxWait           time.Duration // between attempts; 0 leaves it to the SDK
-	retryMode         aws.RetryMode
-	fips, dualStack   bool
+type Settings struct {
+	Region  string
+	Timeout time.Duration // of one attempt; not that of reading a long answer
+	MaxWait time.Duration // between attempts; 0 leaves it to the SDK
+
+	// Environment says that the SDK may look into the environment, and
+	// OwnEndpoints that it may not take endpoints from there.
+	Environment, OwnEndpoints bool
+
+	stsRegion       string
+	stsEndpoint     string
+	attempts        int
+	retryMode       aws.RetryMode
+	fips, dualStack bool
 
 	httpProxy, httpsProxy, noProxy string
 	insecure                       bool
@@ -46,8 +52,6 @@ type settings struct {
 	role                        *role
 	web                         *webIdentity
 	allowed, forbidden          []string // accounts
-
-	environment bool // may be read
 
 	imds         imds.ClientEnableState
 	imdsEndpoint string
@@ -71,11 +75,14 @@ type webIdentity struct {
 	token, tokenFile string
 }
 
-func parseSettings(v config.Values) (settings, error) {
-	s := settings{
-		region:           v.String("region"),
+// Parse reads what a block with [CredentialAttrs] and [NetworkAttrs] says, for
+// a region.
+func Parse(v config.Values, region string) (Settings, error) {
+	s := Settings{
+		Region:           region,
+		Timeout:          requestTimeout,
+		Environment:      v.ReadsEnvironment(),
 		stsRegion:        v.String("sts_region"),
-		timeout:          requestTimeout,
 		fips:             v.Bool("use_fips_endpoint"),
 		dualStack:        v.Bool("use_dualstack_endpoint"),
 		httpProxy:        v.String("http_proxy"),
@@ -92,13 +99,9 @@ func parseSettings(v config.Values) (settings, error) {
 		allowed:          v.Strings("allowed_account_ids"),
 		forbidden:        v.Strings("forbidden_account_ids"),
 		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
-		environment:      v.ReadsEnvironment(),
-	}
-	if s.region == "" {
-		return s, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
 	}
 	if endpoints, ok := v.Block("endpoints"); ok {
-		s.stsEndpoint = withScheme(endpoints.String("sts"))
+		s.stsEndpoint = WithScheme(endpoints.String("sts"))
 	}
 	for _, parse := range []func(config.Values) error{s.parseCredentials, s.parseRetries, s.parseProxies, s.parseIMDS} {
 		if err := parse(v); err != nil {
@@ -108,7 +111,7 @@ func parseSettings(v config.Values) (settings, error) {
 	return s, nil
 }
 
-func (s *settings) parseCredentials(v config.Values) error {
+func (s *Settings) parseCredentials(v config.Values) error {
 	switch {
 	case (s.accessKey == "") != (s.secretKey == "") || s.token != "" && s.accessKey == "":
 		return v.Errorf("", "access_key and secret_key are needed together, and token only beside them")
@@ -162,7 +165,7 @@ func parseRole(v config.Values) (role, error) {
 	return r, nil
 }
 
-func (s *settings) parseRetries(v config.Values) error {
+func (s *Settings) parseRetries(v config.Values) error {
 	n, err := v.Int("max_retries", 0, maxAttempts)
 	if err != nil {
 		return err
@@ -181,7 +184,7 @@ func (s *settings) parseRetries(v config.Values) error {
 
 // parseProxies checks the URLs, because the library that uses them repeats a
 // wrong one in its error, password included.
-func (s *settings) parseProxies(v config.Values) error {
+func (s *Settings) parseProxies(v config.Values) error {
 	for name, text := range map[string]string{"http_proxy": s.httpProxy, "https_proxy": s.httpsProxy} {
 		if text != "" && checkProxy(text) != nil {
 			return v.Errorf(name, "this must be a URL such as http://proxy.example.com:3128")
@@ -209,7 +212,7 @@ func checkProxy(text string) error {
 // parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
 // skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike its
 // own S3 backend; here it means what it says.
-func (s *settings) parseIMDS(v config.Values) error {
+func (s *Settings) parseIMDS(v config.Values) error {
 	if v.Has("skip_metadata_api_check") {
 		s.imds = imds.ClientEnabled
 		if v.Bool("skip_metadata_api_check") {
@@ -222,8 +225,8 @@ func (s *settings) parseIMDS(v config.Values) error {
 	return nil
 }
 
-// withScheme makes a URL of a host, as OpenTofu does.
-func withScheme(endpoint string) string {
+// WithScheme makes a URL of a host, as OpenTofu does.
+func WithScheme(endpoint string) string {
 	if endpoint == "" || strings.Contains(endpoint, "://") {
 		return endpoint
 	}
