@@ -1,0 +1,239 @@
+package s3object
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Words are what errors call things, which differs between stores. They are
+// parts of sentences; what a store does not have is "".
+type Words struct {
+	Store string // "S3"
+	Block string // where access is set: "the s3 block of credentials, in the provider block"
+
+	Read, ReadVersion string // permissions: "s3:GetObject", "s3:GetObjectVersion"
+	List              string // the permission without which a missing object is denied: "s3:ListBucket"
+	Decrypt           string // the permission on the key that a store encrypts with: "kms:Decrypt"
+
+	Region      string // the attribute with the region
+	CustomerKey string // the attribute with the key of SSE-C
+	CA          string // the attribute with authorities to trust
+
+	// Reasons are further codes of errors, and what they mean. They go before
+	// those that are known here.
+	Reasons map[string]string
+}
+
+var errPatience = errors.New("there was no complete answer in time")
+
+// failure has a text of its own in the place of the SDK's, which repeats what
+// servers answered. The cause is there for errors.Is and As.
+type failure struct {
+	text  string
+	cause error
+}
+
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) Unwrap() error { return f.cause }
+
+// brokenError says that the bytes of an object did not all come. Another try
+// may help.
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+func (s Store) missing(why string) error {
+	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
+}
+
+func (s Store) otherVersion() error {
+	return fmt.Errorf("%s answered with another version than the one that was asked for; does the bucket keep versions?", s.Words.Store)
+}
+
+// explain puts an error into words. What the store wrote is not in it.
+func (s Store) explain(o Object, err error) error {
+	var status int
+	var header http.Header
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.Response != nil && answer.Response.Response != nil {
+		status, header = answer.HTTPStatusCode(), answer.Response.Header
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok || status == 0 {
+		text := s.transport(err)
+		if status != 0 {
+			text = s.strange(status)
+		}
+		return &failure{text, err}
+	}
+	code := api.ErrorCode()
+	switch {
+	case code == "NoSuchKey" && status == http.StatusNotFound:
+		return s.missing("the bucket has no such object (404 NoSuchKey)")
+	case code == "MethodNotAllowed" && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
+		return s.missing("the version is the mark of a deletion (405 MethodNotAllowed)")
+	}
+	return &failure{s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region")), err}
+}
+
+// reason says what a refusal means. The codes are those of
+// https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+func (s Store) reason(o Object, status int, code, message, region string) string {
+	w := s.Words
+	text, known := w.Reasons[code]
+	if !known {
+		text, known = s.known(o, code, message, region)
+	}
+	switch {
+	case known:
+		return fmt.Sprintf("%s: %s (%d %s)", w.Store, text, status, code)
+	case status/100 == 3:
+		return fmt.Sprintf("%s: %s (HTTP status %d)", w.Store, s.elsewhere(region), status)
+	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's own word, where there is none
+		return s.strange(status)
+	}
+	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", w.Store, status)
+}
+
+func (s Store) known(o Object, code, message, region string) (string, bool) {
+	w := s.Words
+	switch code {
+	case "NoSuchBucket":
+		return fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, and the endpoint if there is one", o.Bucket), true
+	case "InvalidBucketName":
+		return "the name of the bucket is not valid", true
+	case "NoSuchVersion":
+		return "the object has no such version", true
+	case "InvalidArgument":
+		if o.Version != "" {
+			return "the version is not one that the store knows", true
+		}
+		return "the request is refused", true
+	case "MethodNotAllowed":
+		return "the object cannot be read", true
+	case "PermanentRedirect", "TemporaryRedirect", "Redirect", "AuthorizationHeaderMalformed", "AuthorizationQueryParametersError", "IllegalLocationConstraintException", "InvalidRegion":
+		return s.elsewhere(region), true
+	case "InvalidObjectState":
+		return "the object is archived, and must be restored before it can be read", true
+	case "InvalidRequest":
+		return s.invalid(o), true
+	case "AccessDenied", "AllAccessDisabled", "AccountProblem", "NotSignedUp", "InvalidPayer":
+		return s.denied(o, code, message), true
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity", "TokenRefreshRequired", "AccessKeyDisabled":
+		return "the credentials are not valid; check them in " + w.Block, true
+	case "ExpiredToken", "RequestExpired":
+		return "the credentials have expired", true
+	case "RequestTimeTooSkewed":
+		return "the clock of this machine is wrong: it differs too much from the store's", true
+	case "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "TooManyRequestsException", "BandwidthLimitExceeded":
+		return "too many requests, even after retries; try again later", true
+	case "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted":
+		return "the service is out of order; try again later", true
+	}
+	if strings.HasPrefix(code, "KMS.") && kmsCode.MatchString(code) && w.Decrypt != "" {
+		return "the key of KMS that the object is encrypted with cannot be used", true
+	}
+	return "", false
+}
+
+var (
+	kmsCode    = regexp.MustCompile(`^KMS\.[A-Za-z]{1,40}$`)
+	regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+)
+
+func (s Store) denied(o Object, code, message string) string {
+	w := s.Words
+	if code != "AccessDenied" {
+		return "the account or the bucket is closed"
+	}
+	if w.Decrypt != "" && strings.Contains(message, w.Decrypt) {
+		return "access is denied: the object is encrypted with a key on which the credentials need " + w.Decrypt
+	}
+	need := w.Read
+	if o.Version != "" && w.ReadVersion != "" {
+		need = w.ReadVersion
+	}
+	text := "access is denied"
+	if need != "" {
+		text += "; the credentials need " + need + " on this object"
+	}
+	if w.Decrypt != "" {
+		text += ", and " + w.Decrypt + " if it is encrypted with a key of KMS"
+	}
+	if w.List != "" {
+		text += fmt.Sprintf("; %s gives it for an object that does not exist as well, unless the identity may list the bucket (%s)", w.Store, w.List)
+	}
+	if o.CustomerKey != nil {
+		text += ", and for a wrong " + w.CustomerKey
+	}
+	return text
+}
+
+func (s Store) invalid(o Object) string {
+	w := s.Words
+	switch {
+	case w.CustomerKey == "":
+		return "the request is refused"
+	case o.CustomerKey == nil:
+		return fmt.Sprintf("the request is refused; if the object is encrypted with a key of yours (SSE-C), set %s in %s", w.CustomerKey, w.Block)
+	default:
+		return fmt.Sprintf("the request is refused; the object is not encrypted with a key of yours (SSE-C), or %s is another one", w.CustomerKey)
+	}
+}
+
+// elsewhere is about a bucket that is not where it was asked for.
+func (s Store) elsewhere(region string) string {
+	w := s.Words
+	text := "the bucket is elsewhere, and nothing was sent there"
+	switch own := s.Client.Options().Region; {
+	case w.Region == "":
+		return text + "; check the endpoint"
+	case regionName.MatchString(region) && region != own:
+		return fmt.Sprintf("%s; it is in the region %s: set %s", text, region, w.Region)
+	default:
+		return fmt.Sprintf("%s; it was asked for in the region %s: check %s, and the endpoint if there is one", text, own, w.Region)
+	}
+}
+
+// strange is an answer that no store gives.
+func (s Store) strange(status int) string {
+	return fmt.Sprintf("an answer that is not of %s, with the HTTP status %d; check the endpoint and proxies if there are any", s.Words.Store, status)
+}
+
+// transport says why there was no answer.
+func (s Store) transport(err error) string {
+	var (
+		timeout, canTime = errors.AsType[net.Error](err)
+		dns, isDNS       = errors.AsType[*net.DNSError](err)
+		_, isTLS         = errors.AsType[*tls.CertificateVerificationError](err)
+		_, isPlain       = errors.AsType[tls.RecordHeaderError](err)
+		errno, isErrno   = errors.AsType[syscall.Errno](err)
+	)
+	switch {
+	case isDNS && dns.IsNotFound:
+		return fmt.Sprintf("the host %s is not found; check the region, and the endpoint and proxies if there are any", awsaccess.Printable(dns.Name))
+	case canTime && timeout.Timeout():
+		return "there was no answer in time"
+	case isTLS && s.Words.CA != "":
+		return fmt.Sprintf("the TLS certificate is not trusted; %s names others to trust", s.Words.CA)
+	case isTLS:
+		return "the TLS certificate is not trusted"
+	case isPlain, errors.Is(err, http.ErrSchemeMismatch):
+		return "the server does not speak TLS; is the endpoint right?"
+	case isErrno:
+		return "the connection failed: " + errno.Error()
+	}
+	return "the connection broke off, or the answer is not valid; check the endpoint and proxies if there are any"
+}

@@ -1,0 +1,157 @@
+// Package s3object reads one object from a store that speaks the protocol of
+// Amazon S3. What differs between such stores is said by [Words].
+//
+// It sends GetObject and nothing else. No redirect is followed: a store that
+// moves a bucket elsewhere would take signatures and keys with it.
+package s3object
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // the protocol asks for it
+	"encoding/base64"
+	"errors"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Patience is what reading one object may take, repetitions included. States
+// have a few hundred megabytes at most.
+const Patience = 5 * time.Minute
+
+// maxTries is how often an object is asked for whose bytes break off. Until
+// then, the client repeats what may be worth it.
+const maxTries = 3
+
+// Object is one object of a bucket.
+type Object struct {
+	Bucket, Key string
+	Version     string // "" is the current one
+	CustomerKey []byte // 32 bytes of SSE-C; nil where the object was sealed without
+}
+
+// Store is where objects are.
+type Store struct {
+	Client   *s3.Client
+	Words    Words
+	Patience time.Duration // zero is [Patience]
+}
+
+// Read reads an object of at most limit bytes. One that is not there is a
+// [*source.MissingError]; a missing bucket or version, a refusal and a store
+// that cannot be reached are any other error.
+func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if s.Patience == 0 {
+		s.Patience = Patience
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.Patience, errPatience)
+	defer cancel()
+	for try := 1; ; try++ {
+		snapshot, err := s.read(limited, o, limit)
+		switch _, broke := errors.AsType[*brokenError](err); {
+		case err == nil:
+			return snapshot, nil
+		case limited.Err() != nil: // net/http may report what followed from it
+			return nil, context.Cause(limited)
+		case !broke || try == maxTries:
+			return nil, err
+		}
+	}
+}
+
+func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapshot, error) {
+	answer, err := s.Client.GetObject(ctx, o.input())
+	if err != nil {
+		return nil, s.explain(o, err)
+	}
+	defer answer.Body.Close()
+	version := aws.ToString(answer.VersionId)
+	if version == noVersion {
+		version = ""
+	}
+	if o.Version != "" && o.Version != noVersion && o.Version != version {
+		return nil, s.otherVersion()
+	}
+	if deleted := aws.ToBool(answer.DeleteMarker); deleted {
+		return nil, s.missing("it was deleted")
+	}
+	size := int64(-1)
+	if answer.ContentLength != nil {
+		size = *answer.ContentLength
+	}
+	body := &flagged{Reader: answer.Body}
+	data, err := source.Read(body, size, limit)
+	switch {
+	case body.err != nil:
+		return nil, &brokenError{s.transport(body.err)}
+	case err != nil && errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, &brokenError{s.transport(err)}
+	case err != nil:
+		return nil, err
+	}
+	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
+}
+
+// noVersion is what a bucket calls the version of an object that was written
+// while it kept none.
+const noVersion = "null"
+
+func (o Object) input() *s3.GetObjectInput {
+	in := &s3.GetObjectInput{Bucket: &o.Bucket, Key: &o.Key}
+	if o.Version != "" {
+		in.VersionId = &o.Version
+	}
+	if o.CustomerKey != nil {
+		sum := md5.Sum(o.CustomerKey) //nolint:gosec // the protocol asks for it
+		in.SSECustomerAlgorithm = aws.String("AES256")
+		in.SSECustomerKey = aws.String(base64.StdEncoding.EncodeToString(o.CustomerKey))
+		in.SSECustomerKeyMD5 = aws.String(base64.StdEncoding.EncodeToString(sum[:]))
+	}
+	return in
+}
+
+// maxRevision is in bytes. S3 has version IDs of up to 1024:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/versioning-workflows.html
+const maxRevision = 1024
+
+// revision is an opaque word to compare: the version, or, where the bucket
+// keeps none, the ETag without its decoration. Stores may put anything into it.
+func revision(version, etag string) string {
+	word := version
+	if word == "" {
+		word = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
+	}
+	word = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, word)
+	if len(word) > maxRevision {
+		word = strings.ToValidUTF8(word[:maxRevision], "")
+	}
+	return word
+}
+
+// flagged remembers how the connection failed, as opposed to what was read.
+type flagged struct {
+	io.Reader
+	err error
+}
+
+func (f *flagged) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
