@@ -75,8 +75,8 @@ func (s Settings) sts(cfg aws.Config) *sts.Client {
 			o.Region = s.stsRegion
 		}
 		s.SetEndpoint(context.Background(), cfg, sts.ServiceID, &o.BaseEndpoint)
-		if s.stsEndpoint != "" {
-			o.BaseEndpoint = aws.String(s.stsEndpoint)
+		if s.STSEndpoint != "" {
+			o.BaseEndpoint = aws.String(s.STSEndpoint)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	path, isFile := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		what += ": " + Transport(err)
+		what += ": " + NoAnswer(err)
 	case isAPI:
 		text, ok := CommonReason(api.ErrorCode())
 		if !ok {
@@ -83,7 +83,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	case isFile:
 		what += ": " + path.Error()
 	default:
-		what += ": " + Transport(err)
+		what += ": " + NoAnswer(err)
 	}
 	if s.role != nil {
 		what += fmt.Sprintf("; the role to assume is %s", s.role.arn)
@@ -97,8 +97,8 @@ func (s Settings) explainSTS(what string, err error) error {
 	return &failure{text: what, cause: err}
 }
 
-// Transport says why there was no answer.
-func Transport(err error) string {
+// NoAnswer says why there was no answer.
+func NoAnswer(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "the request was cancelled"
 	}

@@ -116,7 +116,7 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 	if p := s.ownCredentials(); p != nil {
 		options = append(options, awsconfig.WithCredentialsProvider(p))
 	}
-	if s.stsEndpoint != "" || s.OwnEndpoints {
+	if s.STSEndpoint != "" || s.OwnEndpoints {
 		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // nothing else reaches the STS clients that profiles with roles use
 	}
 	return options, nil
@@ -145,7 +145,7 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 		if s.stsRegion != "" {
 			region = s.stsRegion
 		}
-		url := s.stsEndpoint
+		url := s.STSEndpoint
 		if url == "" {
 			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack})
 			if err != nil {
@@ -155,6 +155,15 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 		}
 		return aws.Endpoint{URL: url, SigningRegion: region, Source: aws.EndpointSourceCustom}, nil //nolint:staticcheck // see options
 	}
+}
+
+// Transport is one of the settings' own: with their proxies, and their trust.
+func (s Settings) Transport() (*http.Transport, error) {
+	client, err := s.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	return client.GetTransport(), nil
 }
 
 // httpClient makes a client of its own, so that proxies and trust are those of

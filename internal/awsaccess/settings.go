@@ -2,6 +2,7 @@ package awsaccess
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -35,8 +36,9 @@ type Settings struct {
 	// OwnEndpoints that it may not take endpoints from there.
 	Environment, OwnEndpoints bool
 
+	STSEndpoint string // "" leaves it to the SDK
+
 	stsRegion       string
-	stsEndpoint     string
 	attempts        int
 	retryMode       aws.RetryMode
 	fips, dualStack bool
@@ -101,7 +103,7 @@ func Parse(v config.Values, region string) (Settings, error) {
 		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
 	}
 	if endpoints, ok := v.Block("endpoints"); ok {
-		s.stsEndpoint = WithScheme(endpoints.String("sts"))
+		s.STSEndpoint = WithScheme(endpoints.String("sts"))
 	}
 	for _, parse := range []func(config.Values) error{s.parseCredentials, s.parseRetries, s.parseProxies, s.parseIMDS} {
 		if err := parse(v); err != nil {
@@ -196,6 +198,30 @@ func (s *Settings) parseProxies(v config.Values) error {
 		s.httpsProxy = s.httpProxy
 	}
 	return nil
+}
+
+// FillProxies completes what v says of proxies from the environment, for blocks
+// that it does not fill otherwise: proxies are those of the machine.
+func (s *Settings) FillProxies(v config.Values, lookup config.LookupEnv) error {
+	fill := func(to *string, names ...string) error {
+		*to, _ = lookup.Get(names...)
+		if *to != "" && checkProxy(*to) != nil {
+			return fmt.Errorf("the environment variable %s must be a URL such as http://proxy.example.com:3128", names[0])
+		}
+		return nil
+	}
+	if !v.Has("no_proxy") {
+		s.noProxy, _ = lookup.Get("NO_PROXY", "no_proxy")
+	}
+	if v.Has("http_proxy") {
+		return nil
+	}
+	if !v.Has("https_proxy") {
+		if err := fill(&s.httpsProxy, "HTTPS_PROXY", "https_proxy"); err != nil {
+			return err
+		}
+	}
+	return fill(&s.httpProxy, "HTTP_PROXY", "http_proxy")
 }
 
 func checkProxy(text string) error {

@@ -39,7 +39,7 @@ func (f *failure) Unwrap() []error {
 func (p *Provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return &failure{text: p.service() + ": " + awsaccess.Transport(err), cause: err}
+		return &failure{text: p.service() + ": " + awsaccess.NoAnswer(err), cause: err}
 	}
 	code := api.ErrorCode()
 	text, noKey := p.reason(operation, code)

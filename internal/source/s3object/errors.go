@@ -38,17 +38,6 @@ type Words struct {
 
 var errPatience = errors.New("there was no complete answer in time")
 
-// failure has a text of its own in the place of the SDK's, which repeats what
-// servers answered. The cause is there for errors.Is and As.
-type failure struct {
-	text  string
-	cause error
-}
-
-func (f *failure) Error() string { return f.text }
-
-func (f *failure) Unwrap() error { return f.cause }
-
 // brokenError says that the bytes of an object did not all come. Another try
 // may help.
 type brokenError struct{ text string }
@@ -63,7 +52,8 @@ func (s Store) otherVersion() error {
 	return fmt.Errorf("%s answered with another version than the one that was asked for; does the bucket keep versions?", s.Words.Store)
 }
 
-// explain puts an error into words. What the store wrote is not in it.
+// explain puts an error into words. What the store wrote is not in it, nor in
+// what it wraps.
 func (s Store) explain(o Object, err error) error {
 	var status int
 	var header http.Header
@@ -76,7 +66,7 @@ func (s Store) explain(o Object, err error) error {
 		if status != 0 {
 			text = s.strange(status)
 		}
-		return &failure{text, err}
+		return errors.New(text)
 	}
 	code := api.ErrorCode()
 	switch {
@@ -85,7 +75,7 @@ func (s Store) explain(o Object, err error) error {
 	case code == "MethodNotAllowed" && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
 		return s.missing("the version is the mark of a deletion (405 MethodNotAllowed)")
 	}
-	return &failure{s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region")), err}
+	return errors.New(s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region")))
 }
 
 // reason says what a refusal means. The codes are those of
