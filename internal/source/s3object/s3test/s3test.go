@@ -10,7 +10,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -142,7 +144,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	accessKey, region := scope(r)
 	s.mu.Lock()
 	s.requests = append(s.requests, Request{r.Method, r.URL.Path, r.URL.RawQuery, accessKey, r.Header.Clone()})
@@ -161,6 +162,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !signed(r, accessKey, secret, region):
 		Refuse(w, 403, "SignatureDoesNotMatch", Leak)
 	default:
+		r.Body = io.NopCloser(bytes.NewReader(unpack(r, body)))
 		s.authorized(w, r)
 	}
 }
@@ -180,7 +182,7 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, 403, "AccessDenied", Leak)
 		return
 	}
-	if reads || r.Method == http.MethodHead {
+	if (reads || r.Method == http.MethodHead) && s.has(bucket, key) {
 		if code := s.unsealing(r); code != "" {
 			Refuse(w, map[string]int{"AccessDenied": 403}[code], code, Leak)
 			return
@@ -201,6 +203,31 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes())
+}
+
+func (s *Server) has(bucket, key string) bool {
+	o, err := s.objects.HeadObject(bucket, key)
+	if err != nil {
+		return false
+	}
+	o.Contents.Close()
+	return true
+}
+
+// unpack takes the chunks apart that the SDK sends over TLS, of which gofakes3
+// knows nothing.
+func unpack(r *http.Request, body []byte) []byte {
+	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
+		return body
+	}
+	data, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(body)))
+	if err != nil {
+		return body
+	}
+	r.ContentLength = int64(len(data))
+	r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	r.Header.Del("Content-Encoding")
+	return data
 }
 
 func onlyReads(query url.Values) bool {
