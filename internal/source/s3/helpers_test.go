@@ -87,7 +87,7 @@ func hasty() source.Kind {
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.maxWait, r.timeout, r.patience = time.Millisecond, 2*time.Second, 3*time.Second
+		r.maxWait, r.timeout, r.patience = time.Millisecond, 1500*time.Millisecond, 2*time.Second
 		return r.open
 	}
 	return kind

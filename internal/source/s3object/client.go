@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
 )
@@ -95,13 +96,32 @@ func Restrict(o *s3.Options, transport *http.Transport, timeout, maxWait time.Du
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	if maxWait > 0 {
-		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, maxWait)
+	if maxWait == 0 {
+		maxWait = retry.DefaultMaxBackoff
+	}
+	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, maxWait).(aws.RetryerV2); ok { // it always is one
+		o.Retryer = judicious{r}
 	}
 	o.ClientLogMode = 0
 	o.UseARNRegion = false
 	o.DisableMultiRegionAccessPoints = true
 	o.DisableLogOutputChecksumValidationSkipped = true
+}
+
+// judicious knows better than the SDK what another try may help with.
+type judicious struct{ aws.RetryerV2 }
+
+func (j judicious) IsErrorRetryable(err error) bool {
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusTooManyRequests {
+		return true
+	}
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return false
+	}
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, http.ErrSchemeMismatch) {
+		return false
+	}
+	return j.RetryerV2.IsErrorRetryable(err)
 }
 
 // readOnly is the last step before the wire: it lets nothing but reads pass.

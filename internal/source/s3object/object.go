@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 	"unicode"
@@ -80,6 +81,9 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	}
 	if o.Version != "" && o.Version != noVersion && o.Version != version {
 		return nil, s.otherVersion()
+	}
+	if aws.ToString(answer.ETag) == "" { // all stores have one
+		return nil, errors.New(s.strange(http.StatusOK))
 	}
 	if deleted := aws.ToBool(answer.DeleteMarker); deleted {
 		return nil, s.missing("it was deleted")
