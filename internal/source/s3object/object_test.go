@@ -23,7 +23,7 @@ func storeAt(t *testing.T, url string) Store {
 	t.Helper()
 	client, err := NewClient(Options{
 		Endpoint: url, Region: "eu-west-1", PathStyle: true, AccessKey: "AKIA", SecretKey: "canary-secret", Token: "canary-token",
-		MaxWait: time.Millisecond, Timeout: 5 * time.Second,
+		Insecure: true, Attempts: 2, MaxWait: time.Millisecond, Timeout: 5 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,208 @@
+package s3object
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object/s3test"
+)
+
+const (
+	denied = "S3: access is denied; the credentials need s3:GetObject on this object, and kms:Decrypt if it is encrypted with a key of KMS; " +
+		"S3 gives it for an object that does not exist as well, unless the identity may list the bucket (s3:ListBucket)"
+	invalid = "the credentials are not valid; check them in the s3 block of credentials, in the provider block"
+)
+
+// What a store answers decides whether the object is missing. Codes are from
+// https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+func TestAnswers(t *testing.T) {
+	version := Object{Bucket: "states", Key: "k", Version: "3sL4kqtJlcpXroDTDmJ"}
+	sealed := Object{Bucket: "states", Key: "k", CustomerKey: make([]byte, 32)}
+	for _, c := range []struct {
+		object  Object
+		status  int
+		code    string
+		message string
+		headers []string
+		tries   int
+		want    string
+	}{
+		{status: 404, code: "NoSuchKey", want: "there is no state: S3 answered that the bucket has no such object (404 NoSuchKey)"},
+		{status: 404, code: "NoSuchKey", headers: []string{"X-Amz-Delete-Marker", "true"}, want: "there is no state: "},
+		{object: version, status: 404, code: "NoSuchKey", want: "there is no state: "},
+		{object: version, status: 405, code: "MethodNotAllowed", headers: []string{"X-Amz-Delete-Marker", "true"}, want: "there is no state: S3 answered that the version is the mark of a deletion"},
+
+		{object: version, status: 405, code: "MethodNotAllowed", want: "S3: the object cannot be read (405 MethodNotAllowed)"},
+		{status: 405, code: "MethodNotAllowed", headers: []string{"X-Amz-Delete-Marker", "true"}, want: "S3: the object cannot be read"},
+		{object: version, status: 404, code: "NoSuchVersion", want: "S3: the object has no such version (404 NoSuchVersion)"},
+		{object: version, status: 400, code: "InvalidArgument", want: "S3: the version is not one that the store knows (400 InvalidArgument)"},
+		{status: 400, code: "InvalidArgument", want: "S3: the request is refused (400 InvalidArgument)"},
+		{status: 404, code: "NoSuchBucket", want: `S3: there is no bucket "states"; check its name`},
+		{status: 400, code: "InvalidBucketName", want: "S3: the name of the bucket is not valid"},
+		{status: 403, code: "NoSuchKey", want: "S3: the request failed, with the HTTP status 403"},
+		{status: 404, code: "NotFound", want: "an answer that is not of S3, with the HTTP status 404"},
+		{status: 404, want: "an answer that is not of S3, with the HTTP status 404"},
+		{status: 403, want: "an answer that is not of S3, with the HTTP status 403"},
+
+		{status: 403, code: "AccessDenied", want: denied + " (403 AccessDenied)"},
+		{object: version, status: 403, code: "AccessDenied", want: "the credentials need s3:GetObjectVersion on this object"},
+		{object: sealed, status: 403, code: "AccessDenied", want: denied + ", and for a wrong sse_customer_key (403 AccessDenied)"},
+		{status: 403, code: "AccessDenied", message: "User: arn:aws:iam::1:user/u is not authorized to perform: kms:Decrypt on the resource", want: "S3: access is denied: the object is encrypted with a key on which the credentials need kms:Decrypt (403 AccessDenied)"},
+		{status: 403, code: "AllAccessDisabled", want: "S3: the account or the bucket is closed"},
+		{status: 403, code: "InvalidAccessKeyId", want: "S3: " + invalid + " (403 InvalidAccessKeyId)"},
+		{status: 403, code: "SignatureDoesNotMatch", want: invalid},
+		{status: 400, code: "InvalidToken", want: invalid},
+		{status: 400, code: "ExpiredToken", want: "S3: the credentials have expired (400 ExpiredToken)"},
+		{status: 403, code: "InvalidObjectState", want: "S3: the object is archived, and must be restored before it can be read (403 InvalidObjectState)"},
+		{status: 400, code: "InvalidRequest", want: "if the object is encrypted with a key of yours (SSE-C), set sse_customer_key in the s3 block of credentials"},
+		{object: sealed, status: 400, code: "InvalidRequest", want: "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},
+		{status: 400, code: "KMS.DisabledException", want: "S3: the key of KMS that the object is encrypted with cannot be used (400 KMS.DisabledException)"},
+		{status: 400, code: "KMS.<b>Exception", want: "S3: the request failed, with the HTTP status 400"},
+
+		{status: 301, code: "PermanentRedirect", headers: []string{"X-Amz-Bucket-Region", "us-east-2", "Location", "/elsewhere"}, want: "S3: the bucket is elsewhere, and nothing was sent there; it is in the region us-east-2: set region (301 PermanentRedirect)"},
+		{status: 307, code: "TemporaryRedirect", headers: []string{"Location", "/elsewhere"}, want: "it was asked for in the region eu-west-1: check region, and the endpoint if there is one (307 TemporaryRedirect)"},
+		{status: 302, code: "Odd", headers: []string{"Location", "/elsewhere", "X-Amz-Bucket-Region", "<b>"}, want: "it was asked for in the region eu-west-1: check region, and the endpoint if there is one (HTTP status 302)"},
+		{status: 400, code: "AuthorizationHeaderMalformed", headers: []string{"X-Amz-Bucket-Region", "us-east-2"}, want: "it is in the region us-east-2: set region (400 AuthorizationHeaderMalformed)"},
+
+		{status: 503, code: "SlowDown", tries: 2, want: "S3: too many requests, even after retries; try again later (503 SlowDown)"},
+		{status: 500, code: "InternalError", tries: 2, want: "S3: the service is out of order; try again later (500 InternalError)"},
+		{status: 503, code: "ServiceUnavailable", tries: 2, want: "S3: the service is out of order"},
+		{status: 429, code: "TooManyRequests", tries: 2, want: "S3: too many requests"},
+		{status: 403, code: "RequestTimeTooSkewed", want: "S3: the clock of this machine is wrong: it differs too much from the store's (403 RequestTimeTooSkewed)"},
+		{status: 418, code: "What<is>\u202ethis", want: "S3: the request failed, with the HTTP status 418"},
+	} {
+		t.Run(fmt.Sprint(c.status, " ", c.code, " ", c.object.Version), func(t *testing.T) {
+			asked := 0
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				if c.code == "" {
+					w.WriteHeader(c.status)
+					return
+				}
+				s3test.Refuse(w, c.status, c.code, s3test.Leak+c.message, c.headers...)
+			}))
+			defer server.Close()
+			if c.object.Bucket == "" {
+				c.object = Object{Bucket: "states", Key: "k"}
+			}
+			_, err := storeAt(t, server.URL).Read(t.Context(), c.object, 1000)
+			_, missing := source.IsMissing(err)
+			if err == nil || !strings.Contains(err.Error(), c.want) || missing != strings.HasPrefix(c.want, "there is no state") {
+				t.Errorf("got %v", err)
+			}
+			if strings.ContainsAny(err.Error(), "<\u202e") || strings.Contains(err.Error(), "canary") {
+				t.Errorf("it shows what was answered: %v", err)
+			}
+			if want := max(c.tries, 1); asked != want {
+				t.Errorf("asked %d times", asked)
+			}
+		})
+	}
+}
+
+// What says 200 is looked at as well.
+func TestStrangeObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string // that is asked for
+		headers []string
+		want    string // else the revision
+		err     string
+	}{
+		"no ETag":          {"", nil, "", "an answer that is not of S3, with the HTTP status 200"},
+		"ETag":             {"", []string{"ETag", `"abc"`}, "abc", ""},
+		"weak ETag":        {"", []string{"ETag", `W/"abc"`}, "abc", ""},
+		"version":          {"", []string{"ETag", `"abc"`, "X-Amz-Version-Id", "v1"}, "v1", ""},
+		"no versions":      {"", []string{"ETag", `"abc"`, "X-Amz-Version-Id", "null"}, "abc", ""},
+		"the version":      {"v1", []string{"ETag", `"abc"`, "X-Amz-Version-Id", "v1"}, "v1", ""},
+		"the null version": {"null", []string{"ETag", `"abc"`, "X-Amz-Version-Id", "null"}, "abc", ""},
+		"another version":  {"v1", []string{"ETag", `"abc"`, "X-Amz-Version-Id", "v2"}, "", "another version"},
+		"no version":       {"v1", []string{"ETag", `"abc"`}, "", "another version"},
+		"deleted":          {"", []string{"ETag", `"abc"`, "X-Amz-Delete-Marker", "true"}, "", "there is no state: "},
+		"hostile version":  {"", []string{"ETag", `"abc"`, "X-Amz-Version-Id", "v\u202e\x9b"}, "v\uFFFD\uFFFD", ""},
+		"endless version":  {"", []string{"ETag", `"abc"`, "X-Amz-Version-Id", strings.Repeat("v", 5000)}, strings.Repeat("v", 1024), ""},
+	} {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for i := 0; i < len(c.headers); i += 2 {
+				w.Header().Set(c.headers[i], c.headers[i+1])
+			}
+			fmt.Fprint(w, "{}")
+		}))
+		snap, err := storeAt(t, server.URL).Read(t.Context(), Object{Bucket: "states", Key: "k", Version: c.version}, 1000)
+		switch {
+		case c.err != "":
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		case err != nil || snap.Revision != c.want || string(snap.Data) != "{}":
+			t.Errorf("%s: got %+v, %v", name, snap, err)
+		}
+		server.Close()
+	}
+}
+
+// A vendor's words, and its codes.
+func TestWords(t *testing.T) {
+	code := ""
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 403, code, s3test.Leak) }))
+	defer server.Close()
+	store := storeAt(t, server.URL)
+	store.Words = Words{Store: "OSS", Block: "the oss block of credentials", Reasons: map[string]string{"SecurityTokenExpired": "the token has expired"}}
+	for c, want := range map[string]string{
+		"AccessDenied":         "OSS: access is denied (403 AccessDenied)",
+		"SecurityTokenExpired": "OSS: the token has expired (403 SecurityTokenExpired)",
+		"InvalidRequest":       "OSS: the request is refused (403 InvalidRequest)",
+		"PermanentRedirect":    "OSS: the bucket is elsewhere, and nothing was sent there; check the endpoint (403 PermanentRedirect)",
+		"KMS.NotFound":         "OSS: the request failed, with the HTTP status 403",
+	} {
+		code = c
+		if _, err := store.Read(t.Context(), Object{Bucket: "states", Key: "k"}, 1000); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v", c, err)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, good := range map[string]bool{
+		"tf-state": true, "a.b.c": true, "Old_Bucket": true, "abc--x-s3": true, strings.Repeat("a", 255): true,
+		"": false, "ab/c": false, "..": false, "a..b": false, "-a": false, "a b": false, "a?b": false, "a#b": false, "a@b": false, "a:b": false, "a\nb": false, "é": false, "a": false, strings.Repeat("a", 256): false,
+	} {
+		if err := CheckBucket(name); (err == nil) != good {
+			t.Errorf("bucket %q: %v", name, err)
+		}
+	}
+	for key, good := range map[string]bool{
+		"a/b": true, "env:/x y/a.tfstate": true, "é": true, "a//b": true, "a?b#c": true, "...": true, strings.Repeat("a", 1024): true,
+		"": false, "/a": false, "a/": false, "..": false, "a/../b": false, "./a": false, strings.Repeat("a", 1025): false,
+	} {
+		if err := CheckKey(key); (err == nil) != good {
+			t.Errorf("key %q: %v", key, err)
+		}
+	}
+}
+
+// Only reads leave the process.
+func TestReadOnly(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1:1/", strings.NewReader("x"))
+	resp, err := readOnly{http.DefaultClient}.Do(request)
+	if err == nil {
+		resp.Body.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "only GET") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNewClient(t *testing.T) {
+	if _, err := NewClient(Options{CA: []byte("canary")}); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("AWS_ENDPOINT_URL", "https://canary.example")
+	client, err := NewClient(Options{Endpoint: "https://oss.example", Region: "r"})
+	if err != nil || *client.Options().BaseEndpoint != "https://oss.example" {
+		t.Errorf("got %v", err)
+	}
+}
