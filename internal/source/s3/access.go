@@ -113,6 +113,9 @@ func (a access) connect(ctx context.Context, timeout, patience time.Duration) (*
 			o.BaseEndpoint = &a.endpoint
 		}
 		o.UsePathStyle = a.pathStyle
+		if o.ResponseChecksumValidation == aws.ResponseChecksumValidationUnset {
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
+		}
 		if a.skipChecksum {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
