@@ -79,6 +79,14 @@ func (s *Server) Start(t testing.TB) string {
 	return server.URL
 }
 
+// Create makes another bucket.
+func (s *Server) Create(t testing.TB, bucket string) {
+	t.Helper()
+	if err := s.objects.CreateBucket(bucket); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Put writes an object, and returns its version where the bucket keeps any.
 func (s *Server) Put(t testing.TB, bucket, key string, data []byte) string {
 	t.Helper()

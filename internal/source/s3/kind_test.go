@@ -1,0 +1,281 @@
+package s3
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Keys of workspaces, as both backends make them:
+// https://github.com/opentofu/opentofu/blob/v1.12.6/internal/backend/remote-state/s3/backend_state.go
+func TestKeys(t *testing.T) {
+	for _, c := range []struct {
+		key, prefix, workspace, want string
+	}{
+		{"k", "", "", "k"},
+		{"k", "", "default", "k"},
+		{"a/b.tfstate", "env:", "default", "a/b.tfstate"},
+		{"a//b", "env:", "default", "a//b"},
+		{"a/b.tfstate", "env:", "prod", "env:/prod/a/b.tfstate"},
+		{"a//b", "env:", "prod", "env:/prod/a/b"},
+		{"k", "x/y", "prod", "x/y/prod/k"},
+		{"k", "x//y", "prod", "x/y/prod/k"},
+		{"k", "", "prod", "prod/k"},
+		{"k", "env:", "a b", "env:/a b/k"},
+		{"k", "env:", "über%2f?#", "env:/über%2f?#/k"},
+		{"...", "env:", "prod", "env:/prod/..."},
+	} {
+		a := asks().with("key", c.key).with("workspace_key_prefix", c.prefix)
+		src, err := open(a, settings(nil, block("https://s3.example.com")), c.workspace)
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		l, ok := src.(*location)
+		if !ok || l.object.Key != c.want {
+			t.Errorf("%+v: got %q", c, l.object.Key)
+		}
+	}
+	src, err := open(asks(), settings(nil, block("https://s3.example.com")), "prod")
+	if want := `object "env:/prod/network/terraform.tfstate" in the S3 bucket "states"`; err != nil || src.String() != want {
+		t.Errorf("got %v, %v", src, err)
+	}
+}
+
+// What is odd in a key is what the server gets, byte by byte: it is part of
+// what is signed.
+func TestOddKeys(t *testing.T) {
+	for _, k := range []string{"a b", "ä/ö", "a+b", "a%2fb", "a?b", "a#b", "a//b", "a&b=c", "a;b", "~a'b(c)*!", `a\b`, "env:/x"} {
+		server := stored(t, nil)
+		server.Put(t, bucket, k, []byte("{}"))
+		if _, err := read(t, asks().with("key", k), settings(nil, block(server.Start(t)))); err != nil {
+			t.Errorf("%q: %v", k, err)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	good := block("https://s3.example.com")
+	for name, c := range map[string]struct {
+		asks, block attrs
+		workspace   string
+		want        string
+	}{
+		"no bucket":         {asks().with("bucket", nil), good, "", "s3.bucket: this argument is required"},
+		"no key":            {asks().with("key", nil), good, "", "s3.key: this argument is required"},
+		"no region":         {asks().with("region", nil), good, "", "s3.region: this argument is required (or the environment variable AWS_REGION, AWS_DEFAULT_REGION)"},
+		"empty region":      {asks().with("region", ""), good, "", "region: this cannot be the name of a region"},
+		"region as a host":  {asks().with("region", "example.com/"), good, "", "region: this cannot be the name of a region"},
+		"region of labels":  {asks().with("region", "eu-west-1.evil"), good, "", "region: this cannot be the name of a region"},
+		"bucket as a host":  {asks().with("bucket", "example.com/"), good, "", "bucket: this cannot be the name of a bucket"},
+		"user as a bucket":  {asks().with("bucket", "a@b"), good, "", "bucket: this cannot be the name of a bucket"},
+		"lambda as bucket":  {asks().with("bucket", "arn:aws:s3-object-lambda:eu-west-1:111122223333:accesspoint/x"), good, "", "bucket: the name of a bucket or the ARN of an access point is required"},
+		"outpost as bucket": {asks().with("bucket", "arn:aws:s3-outposts:eu-west-1:111122223333:outpost/op-1/accesspoint/x"), good, "", "the ARN of an access point is required"},
+		"many regions":      {asks().with("bucket", "arn:aws:s3::111122223333:accesspoint/abc.mrap"), good, "", "the ARN of an access point is required"},
+		"ARN elsewhere":     {asks().with("bucket", "arn:aws:s3:us-east-1:111122223333:accesspoint/tfstate"), good, "", "the access point is in another region"},
+		"not an ARN":        {asks().with("bucket", "arn:canary"), good, "", "the ARN of an access point is required"},
+		"slash before":      {asks().with("key", "/k"), good, "", "key: it must not begin or end with a slash"},
+		"slash after":       {asks().with("key", "k/"), good, "", "key: it must not begin or end with a slash"},
+		"another folder":    {asks().with("key", "a/../../k"), good, "", "key: it must not hold . or .. as a part"},
+		"folder of prefix":  {asks().with("workspace_key_prefix", "../.."), good, "w", "workspace_key_prefix: it must not hold . or .. as a part"},
+		"slash of prefix":   {asks().with("workspace_key_prefix", "/env:"), good, "", "workspace_key_prefix: it must not begin or end with a slash"},
+		"long":              {asks().with("key", strings.Repeat("k", 1020)), good, "w", "more than 1024 bytes"},
+		"long version":      {asks().with("version_id", strings.Repeat("k", 1025)), good, "", "version_id: this cannot be the ID of a version"},
+		"two roles":         {asks(), good.with("allowed_account_ids", []string{"1"}).with("forbidden_account_ids", []string{"1"}), "", "exclude one another"},
+		"role without ARN":  {asks(), good.with("assume_role", attrs{}), "", "role_arn: this argument is required"},
+		"retries":           {asks(), good.with("max_retries", -1), "", "max_retries: a number from 0 to 1000 is required"},
+		"retry mode":        {asks(), good.with("retry_mode", "canary"), "", "retry_mode: standard or adaptive is required"},
+	} {
+		_, err := open(c.asks, settings(nil, c.block), c.workspace)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// A version of the object, in a bucket that keeps them.
+func TestVersions(t *testing.T) {
+	server := stored(t, nil)
+	before := server.Put(t, bucket, key, []byte(`{"serial":0}`))
+	server.KeepVersions(t, bucket)
+	first := server.Put(t, bucket, key, []byte(`{"serial":1}`))
+	second := server.Put(t, bucket, key, []byte(`{"serial":2}`))
+	deleted := server.Delete(t, bucket, key)
+	if first == "" || second == "" || deleted == "" || before != "" {
+		t.Fatalf("the server keeps no versions: %q, %q, %q, %q", before, first, second, deleted)
+	}
+	s := settings(nil, block(server.Start(t)))
+	for version, want := range map[string]string{first: `{"serial":1}`, second: `{"serial":2}`} {
+		snap, err := read(t, asks().with("version_id", version), s)
+		if err != nil || string(snap.Data) != want || snap.Revision != version {
+			t.Errorf("%s: got %+v, %v", version, snap, err)
+		}
+	}
+	for version, want := range map[string]string{
+		"":      "there is no state: S3 answered that the bucket has no such object",
+		deleted: "there is no state: S3 answered that the version is the mark of a deletion",
+		"v9":    "S3: the object has no such version (404 NoSuchVersion)",
+	} {
+		_, err := read(t, asks().with("version_id", version), s)
+		_, missing := source.IsMissing(err)
+		if err == nil || !strings.Contains(err.Error(), want) || missing != strings.HasPrefix(want, "there is no") {
+			t.Errorf("%q: got %v", version, err)
+		}
+	}
+	server.Requests()
+	if _, err := read(t, asks().with("version_id", first), s); err != nil {
+		t.Fatal(err)
+	}
+	if got := server.Requests(); len(got) != 1 || got[0].Method != http.MethodGet || got[0].Query != "versionId="+url.QueryEscape(first)+"&x-id=GetObject" {
+		t.Errorf("got requests %+v", got)
+	}
+}
+
+// policy is what the example of the documentation allows.
+func policy(t *testing.T) func(action, resource string) bool {
+	t.Helper()
+	text, err := os.ReadFile("../../../examples/sources/s3/policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Version   string
+		Statement []struct {
+			Sid, Effect      string
+			Action, Resource []string
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&p); err != nil {
+		t.Fatal(err)
+	}
+	return func(action, resource string) bool {
+		for _, s := range p.Statement {
+			if s.Effect == "Allow" && slices.Contains(s.Action, action) && slices.ContainsFunc(s.Resource, func(pattern string) bool {
+				ok, err := path.Match(pattern, resource)
+				return err == nil && ok
+			}) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// The policy of the documentation is enough, and no state that it does not name
+// can be read with it.
+func TestPolicy(t *testing.T) {
+	const own = "acme-tf-state"
+	server := stored(t, nil)
+	server.Allows = policy(t)
+	server.KeepVersions(t, bucket)
+	server.Create(t, own)
+	server.KeepVersions(t, own)
+	s := settings(nil, block(server.Start(t)))
+	version := server.Put(t, own, key, []byte("{}"))
+	server.Put(t, own, "env:/prod/"+key, []byte("{}"))
+	server.Put(t, own, "billing/terraform.tfstate", []byte("{}"))
+	in := asks().with("bucket", own)
+	for name, c := range map[string]struct {
+		asks      attrs
+		workspace string
+		want      string
+	}{
+		"default":   {in, "default", ""},
+		"version":   {in.with("version_id", version), "default", ""},
+		"workspace": {in, "prod", ""},
+		"missing":   {in, "gone", "unless the identity may list the bucket (s3:ListBucket)"},
+		"another":   {in.with("key", "billing/terraform.tfstate"), "default", "the credentials need s3:GetObject on this object"},
+	} {
+		src, err := open(c.asks, s, c.workspace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = src.Fetch(t.Context())
+		if _, missing := source.IsMissing(err); missing || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Everything that the s3 backends of OpenTofu 1.12 and Terraform 1.11 take is
+// taken here, too, or there is a reason.
+func TestAttributesOfTheBackends(t *testing.T) {
+	const (
+		writes     = "it matters for writing only"
+		locks      = "it matters for locking only"
+		deprecated = "the backend takes it under its newer name as well: "
+		never      = "it is never asked"
+	)
+	left := map[string]string{
+		"acl": writes, "encrypt": writes + "; sse_customer_key works without", "kms_key_id": writes, "state_tags": writes,
+		"dynamodb_table": locks, "use_lockfile": locks, "lock_tags": locks,
+		"endpoints.dynamodb": locks, "dynamodb_endpoint": locks,
+		"endpoint": deprecated + "endpoints.s3", "sts_endpoint": deprecated + "endpoints.sts", "iam_endpoint": never,
+		"endpoints.sso":           "AWS_ENDPOINT_URL_SSO and the shared files say it to the SDK",
+		"force_path_style":        deprecated + "use_path_style",
+		"shared_credentials_file": deprecated + "shared_credentials_files",
+		"role_arn":                deprecated + "assume_role.role_arn", "session_name": deprecated + "assume_role.session_name", "external_id": deprecated + "assume_role.external_id",
+		"assume_role_duration_seconds": deprecated + "assume_role.duration", "assume_role_policy": deprecated + "assume_role.policy",
+		"assume_role_policy_arns": deprecated + "assume_role.policy_arns", "assume_role_tags": deprecated + "assume_role.tags",
+		"assume_role_transitive_tag_keys": deprecated + "assume_role.transitive_tag_keys",
+		"assume_role.source_identity":     "OpenTofu does not take it",
+		"use_legacy_workflow":             "it chose between orders of credentials, of which one is left",
+	}
+	backend := strings.Fields(`
+		bucket key region endpoints.s3 endpoints.iam endpoints.sts endpoints.sso endpoints.dynamodb dynamodb_endpoint endpoint iam_endpoint sts_endpoint
+		sts_region encrypt acl state_tags lock_tags access_key secret_key kms_key_id dynamodb_table profile shared_credentials_file shared_credentials_files
+		shared_config_files token skip_credentials_validation skip_metadata_api_check skip_region_validation skip_requesting_account_id sse_customer_key
+		role_arn session_name external_id assume_role_duration_seconds assume_role_policy assume_role_policy_arns assume_role_tags
+		assume_role_transitive_tag_keys workspace_key_prefix force_path_style use_path_style retry_mode max_retries custom_ca_bundle
+		ec2_metadata_service_endpoint ec2_metadata_service_endpoint_mode
+		assume_role.role_arn assume_role.duration assume_role.external_id assume_role.policy assume_role.policy_arns assume_role.session_name
+		assume_role.source_identity assume_role.tags assume_role.transitive_tag_keys
+		assume_role_with_web_identity.role_arn assume_role_with_web_identity.web_identity_token assume_role_with_web_identity.web_identity_token_file
+		assume_role_with_web_identity.session_name assume_role_with_web_identity.policy assume_role_with_web_identity.policy_arns assume_role_with_web_identity.duration
+		forbidden_account_ids allowed_account_ids http_proxy https_proxy no_proxy insecure use_dualstack_endpoint use_fips_endpoint skip_s3_checksum use_lockfile
+		use_legacy_workflow`)
+	ours := append(names("", table().Attrs), names("", credentials().Attrs)...)
+	for _, name := range backend {
+		taken := slices.Contains(ours, name)
+		if _, isLeft := left[name]; taken == isLeft {
+			t.Errorf("%s: taken %t, left out %t", name, taken, isLeft)
+		}
+	}
+	for _, name := range ours {
+		if !slices.Contains(backend, name) && !slices.Contains([]string{"version_id", "credentials_name", "name"}, name) {
+			t.Errorf("%s is not of the backends", name)
+		}
+	}
+	for name := range left {
+		if !slices.Contains(backend, name) {
+			t.Errorf("%s is left out, and not of the backends", name)
+		}
+	}
+	for _, a := range credentials().Attrs {
+		if slices.Contains([]string{"secret_key", "token", customerKeyAttr, "http_proxy", "https_proxy"}, a.Name) != a.Sensitive {
+			t.Errorf("%s: sensitive is %t", a.Name, a.Sensitive)
+		}
+	}
+}
+
+func names(under string, attrs []config.Attr) []string {
+	var out []string
+	for _, a := range attrs {
+		if a.Attrs != nil {
+			out = append(out, names(under+a.Name+".", a.Attrs)...)
+			continue
+		}
+		out = append(out, under+a.Name)
+	}
+	return out
+}
