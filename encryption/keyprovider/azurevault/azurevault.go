@@ -21,6 +21,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
 )
 
 const (
@@ -53,8 +54,10 @@ type Provider struct {
 	name      string // of the key
 	algorithm azkeys.EncryptionAlgorithm
 	keyLength int // of new keys
-	access    access
+	access    azureaccess.Access
 	patience  time.Duration // for one call with its retries
+
+	credential azcore.TokenCredential // takes the place of access; may be nil
 
 	mu     sync.Mutex
 	client *azkeys.Client // made when first needed

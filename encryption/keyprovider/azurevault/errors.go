@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
 )
 
 // explain says what an error of the vault means, and whether another key
@@ -21,14 +20,7 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for %s: %w", p.vault, ctx.Err())
 	}
-	if failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		status := ""
-		if failed.RawResponse != nil {
-			status = fmt.Sprintf(" (HTTP status %d)", failed.RawResponse.StatusCode)
-		}
-		return fmt.Errorf("no access token: Azure does not accept the credentials, or cannot be reached%s%s", status, networkReason(err))
-	}
-	if own, ok := errors.AsType[*accessError](err); ok {
+	if own := azureaccess.Explain(err); own != nil {
 		return own
 	}
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
@@ -38,7 +30,7 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer in time from %s", p.vault)
 	}
-	return fmt.Errorf("no usable answer from %s%s", p.vault, networkReason(err))
+	return fmt.Errorf("no usable answer from %s%s", p.vault, azureaccess.NetworkReason(err))
 }
 
 // explainAnswer knows the vault's error codes:
@@ -82,20 +74,4 @@ func innerCode(answer *azcore.ResponseError) string {
 		return ""
 	}
 	return content.Error.Inner.Code
-}
-
-// networkReason picks out of an error what is known to be harmless. The rest
-// may hold addresses with tokens in them, or what somebody answered.
-func networkReason(err error) string {
-	message := err.Error()
-	for _, known := range []string{
-		"no such host", "connection refused", "connection reset", "network is unreachable", "i/o timeout",
-		"certificate signed by unknown authority", "certificate has expired", "certificate is valid for",
-		"doesn't match the requested domain", "WWW-Authenticate", "oidc_request_url", "the file for oidc_token",
-	} {
-		if strings.Contains(message, known) {
-			return " (" + known + ")"
-		}
-	}
-	return ""
 }

@@ -11,5 +11,5 @@ func SetPatience(p encryption.KeyProvider, d time.Duration) { p.(*Provider).pati
 
 // SetRetryDelay shortens the first wait between tries, and with it the others.
 func SetRetryDelay(p encryption.KeyProvider, d time.Duration) {
-	p.(*Provider).access.retryDelay = d
+	p.(*Provider).access.RetryDelay = d
 }

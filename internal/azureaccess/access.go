@@ -1,4 +1,7 @@
-package azurevault
+// Package azureaccess signs in to Azure: with the settings that Terraform's
+// azurerm backend and OpenTofu's azure_vault key provider share, in their order,
+// and kept from the environment where that is not to be read.
+package azureaccess
 
 import (
 	"bytes"
@@ -10,7 +13,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -21,10 +23,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
-// access is how to authenticate, as configured.
-type access struct {
-	options Options
-	cloud   cloud.Configuration
+// Access is how to authenticate, as configured. [New] makes one.
+type Access struct {
+	Transport  policy.Transporter // carries every request; nil for one of our own
+	RetryDelay time.Duration      // before the second try; 0 leaves it to the SDK
+
+	cloud Cloud
 
 	tenant, subscription                              string
 	clientID, clientIDFile                            string
@@ -38,18 +42,14 @@ type access struct {
 	metadataHost                                      string
 
 	environment bool // may be read
-
-	retryDelay time.Duration // before the second try; 0 leaves it to the SDK
 }
 
-// open makes the credential of the first way that is completely set up, in
+// Open makes the credential of the first way that is completely set up, in
 // OpenTofu's order.
-func (a access) open(ctx context.Context) (azcore.TokenCredential, error) {
-	if a.metadataHost != "" {
-		var err error
-		if a.cloud, err = a.describeCloud(ctx); err != nil {
-			return nil, err
-		}
+func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
+	var err error
+	if a.cloud, err = a.Cloud(ctx); err != nil {
+		return nil, err
 	}
 	for _, way := range []struct {
 		set  bool
@@ -75,7 +75,7 @@ func (a access) open(ctx context.Context) (azcore.TokenCredential, error) {
 // steered is an error where the environment is switched off and one of the
 // variables is set, which the SDK reads by itself and offers no way to do
 // without. It is better not to sign in than to sign in where they say.
-func (a access) steered(variables ...string) error {
+func (a Access) steered(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.environment {
 			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate", name)
@@ -97,11 +97,11 @@ func identityVariables() []string {
 }
 
 // principal reports whether it is said who signs in.
-func (a access) principal() bool {
+func (a Access) principal() bool {
 	return a.tenant != "" && (a.clientID != "" || a.clientIDFile != "")
 }
 
-func (a access) withCertificate() (azcore.TokenCredential, error) {
+func (a Access) withCertificate() (azcore.TokenCredential, error) {
 	id, err := either("client_id", a.clientID, a.clientIDFile)
 	if err != nil {
 		return nil, err
@@ -119,11 +119,11 @@ func (a access) withCertificate() (azcore.TokenCredential, error) {
 		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its private key, or client_certificate_password is not its password")
 	}
 	return credential(azidentity.NewClientCertificateCredential(a.tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
-		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
 	}))
 }
 
-func (a access) withSecret() (azcore.TokenCredential, error) {
+func (a Access) withSecret() (azcore.TokenCredential, error) {
 	id, err := either("client_id", a.clientID, a.clientIDFile)
 	if err != nil {
 		return nil, err
@@ -133,11 +133,11 @@ func (a access) withSecret() (azcore.TokenCredential, error) {
 		return nil, err
 	}
 	return credential(azidentity.NewClientSecretCredential(a.tenant, id, secret, &azidentity.ClientSecretCredentialOptions{
-		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
 	}))
 }
 
-func (a access) withOIDC() (azcore.TokenCredential, error) {
+func (a Access) withOIDC() (azcore.TokenCredential, error) {
 	if !a.principal() {
 		return nil, errors.New("use_oidc needs tenant_id and client_id")
 	}
@@ -156,17 +156,17 @@ func (a access) withOIDC() (azcore.TokenCredential, error) {
 		return a.requestOIDC(ctx)
 	}
 	return credential(azidentity.NewClientAssertionCredential(a.tenant, id, assertion, &azidentity.ClientAssertionCredentialOptions{
-		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
 	}))
 }
 
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
-func (a access) withManagedIdentity() (azcore.TokenCredential, error) {
+func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 	if err := a.steered(identityVariables()...); err != nil {
 		return nil, err
 	}
-	transport := a.options.Transport
+	transport := a.Transport
 	if a.msiEndpoint != "" {
 		if transport == nil {
 			transport = a.httpClient()
@@ -180,12 +180,12 @@ func (a access) withManagedIdentity() (azcore.TokenCredential, error) {
 	return credential(azidentity.NewManagedIdentityCredential(options))
 }
 
-func (a access) withWorkloadIdentity() (azcore.TokenCredential, error) {
+func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	if !a.environment {
 		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-		ClientOptions: a.clientOptions(a.options.Transport), DisableInstanceDiscovery: a.metadataHost != "",
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
 	})
 	if err != nil {
 		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
@@ -266,30 +266,13 @@ func (e elsewhere) Do(request *http.Request) (*http.Response, error) {
 	return e.Transporter.Do(moved)
 }
 
-// describeCloud asks the metadata host where to sign in.
-func (a access) describeCloud(ctx context.Context) (cloud.Configuration, error) {
-	var answer struct {
-		Authentication struct {
-			LoginEndpoint string `json:"loginEndpoint"`
-		} `json:"authentication"`
-	}
-	err := a.get(ctx, "https://"+a.metadataHost+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
-	if err != nil {
-		return cloud.Configuration{}, fmt.Errorf("metadata_host: %w", err)
-	}
-	if !strings.HasPrefix(answer.Authentication.LoginEndpoint, "https://") {
-		return cloud.Configuration{}, errors.New("metadata_host: the answer names no https address to sign in at")
-	}
-	return cloud.Configuration{ActiveDirectoryAuthorityHost: answer.Authentication.LoginEndpoint}, nil
-}
-
 // requestOIDC gets a token from the CI service, for Azure.
 // https://docs.github.com/actions/reference/security/oidc
-func (a access) requestOIDC(ctx context.Context) (string, error) {
+func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	address := a.requestURL
 	if request, err := http.NewRequest(http.MethodGet, address, nil); err == nil && !request.URL.Query().Has("audience") { //nolint:noctx // only to read the address
 		query := request.URL.Query()
-		query.Set("audience", audience(a.cloud))
+		query.Set("audience", audience(a.cloud.Configuration))
 		request.URL.RawQuery = query.Encode()
 		address = request.URL.String()
 	}
@@ -323,7 +306,7 @@ func audience(c cloud.Configuration) string {
 }
 
 // get reads a JSON document.
-func (a access) get(ctx context.Context, address string, header http.Header, answer any) error {
+func (a Access) get(ctx context.Context, address string, header http.Header, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return errors.New("this is not a usable address")
@@ -331,12 +314,12 @@ func (a access) get(ctx context.Context, address string, header http.Header, ans
 	if header != nil {
 		request.Header = header
 	}
-	response, err := a.clientOptions(a.options.Transport).Transport.Do(request)
+	response, err := a.ClientOptions().Transport.Do(request)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return errors.New("no answer" + networkReason(err))
+		return errors.New("no answer" + NetworkReason(err))
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

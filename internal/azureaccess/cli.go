@@ -1,4 +1,4 @@
-package azurevault
+package azureaccess
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ const cliPatience = 30 * time.Second
 // whose arguments a shell reads.
 var cliArgument = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
-func (a access) withCLI() (azcore.TokenCredential, error) {
+func (a Access) withCLI() (azcore.TokenCredential, error) {
 	if _, err := exec.LookPath("az"); err != nil {
 		return nil, errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there")
 	}
@@ -48,17 +48,17 @@ func (a access) withCLI() (azcore.TokenCredential, error) {
 	return &cli{a.tenant, a.subscription, func() []string { return kept(os.Environ()) }}, nil
 }
 
-// GetToken asks for an access token of the vault's resource.
+// GetToken asks for an access token of a resource.
 // https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
 func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	ctx, cancel := context.WithTimeout(ctx, cliPatience)
 	defer cancel()
 	if len(options.Scopes) != 1 {
-		return azcore.AccessToken{}, &accessError{"the Azure CLI gives tokens for one scope only"}
+		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
 	tenant := c.tenant
 	if tenant == "" {
-		tenant = options.TenantID // of the vault's challenge
+		tenant = options.TenantID // of the service's challenge
 	}
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
 	if tenant != "" {
@@ -69,7 +69,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	}
 	for _, argument := range arguments[5:] {
 		if !cliArgument.MatchString(argument) && !strings.HasPrefix(argument, "--") {
-			return azcore.AccessToken{}, &accessError{"the vault asks for a token of an impossible resource or tenant"}
+			return azcore.AccessToken{}, &Error{"the service asks for a token of an impossible resource or tenant"}
 		}
 	}
 	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
@@ -82,7 +82,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 		if ctx.Err() != nil {
 			return azcore.AccessToken{}, ctx.Err()
 		}
-		return azcore.AccessToken{}, &accessError{"the Azure CLI gives no access token; run az login"}
+		return azcore.AccessToken{}, &Error{"the Azure CLI gives no access token; run az login"}
 	}
 	return parseCLI(out.Bytes())
 }
@@ -93,7 +93,7 @@ func parseCLI(out []byte) (azcore.AccessToken, error) {
 		ExpiresOn int64  `json:"expires_on"` // missing before az 2.54
 	}
 	if json.Unmarshal(out, &answer) != nil || answer.Token == "" {
-		return azcore.AccessToken{}, &accessError{"the answer of the Azure CLI is not the JSON that was expected"}
+		return azcore.AccessToken{}, &Error{"the answer of the Azure CLI is not the JSON that was expected"}
 	}
 	expires := time.Now().Add(5 * time.Minute)
 	if answer.ExpiresOn > 0 {
@@ -102,10 +102,10 @@ func parseCLI(out []byte) (azcore.AccessToken, error) {
 	return azcore.AccessToken{Token: answer.Token, ExpiresOn: expires}, nil
 }
 
-// accessError says why there is no token, in words that may be shown.
-type accessError struct{ reason string }
+// Error says why there is no token, in words that may be shown.
+type Error struct{ reason string }
 
-func (e *accessError) Error() string { return fmt.Sprintf("no access token: %s", e.reason) }
+func (e *Error) Error() string { return fmt.Sprintf("no access token: %s", e.reason) }
 
 // NonRetriable tells the SDK not to try again.
-func (*accessError) NonRetriable() {}
+func (*Error) NonRetriable() {}
