@@ -35,6 +35,7 @@ type Access struct {
 	secret, secretFile                                string
 	certificate, certificateFile, certificatePassword string
 	useOIDC                                           bool
+	pipeline                                          string
 	token, tokenFile, requestURL, requestToken        string
 	useMSI                                            bool
 	msiEndpoint                                       string
@@ -57,6 +58,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	}{
 		{a.principal() && (a.certificate != "" || a.certificateFile != ""), a.withCertificate},
 		{a.principal() && (a.secret != "" || a.secretFile != ""), a.withSecret},
+		{a.useOIDC && a.pipeline != "", a.withPipeline},
 		{a.useOIDC, a.withOIDC},
 		{a.useMSI, a.withManagedIdentity},
 		{a.useAKS, a.withWorkloadIdentity},
@@ -156,6 +158,29 @@ func (a Access) withOIDC() (azcore.TokenCredential, error) {
 		return a.requestOIDC(ctx)
 	}
 	return credential(azidentity.NewClientAssertionCredential(a.tenant, id, assertion, &azidentity.ClientAssertionCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+// WithPipeline returns a, which then signs in by a service connection of Azure
+// Pipelines where OpenID Connect is wanted. "" is none.
+func (a Access) WithPipeline(serviceConnection string) Access {
+	a.pipeline = serviceConnection
+	return a
+}
+
+func (a Access) withPipeline() (azcore.TokenCredential, error) {
+	if !a.environment {
+		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, and the environment is switched off")
+	}
+	if !a.principal() || a.requestToken == "" || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
+		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token (SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
+	}
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	return credential(azidentity.NewAzurePipelinesCredential(a.tenant, id, a.pipeline, a.requestToken, &azidentity.AzurePipelinesCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
 	}))
 }

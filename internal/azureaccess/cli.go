@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
 
 // cli gets tokens from the Azure CLI. The SDK's own credential would start it
@@ -23,10 +25,21 @@ import (
 type cli struct {
 	tenant, subscription string
 	environ              func() []string // what az gets
+
+	tokens     memo.Memo[cliRequest, azcore.AccessToken] // az is slow; several clients share them
+	generation atomic.Int64                              // of tokens; they expire
 }
 
-// cliPatience is how long az may take.
-const cliPatience = 30 * time.Second
+// cliRequest is what az is asked for.
+type cliRequest struct {
+	arguments  string // all of them, with line breaks between
+	generation int64
+}
+
+const (
+	cliPatience = 30 * time.Second // how long az may take
+	cliMargin   = 2 * time.Minute  // a token that lives no longer is not used again
+)
 
 // cliArgument is what may become an argument: on Windows, az is a batch file,
 // whose arguments a shell reads.
@@ -45,14 +58,12 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 	if !a.environment {
 		kept = child.Bare
 	}
-	return &cli{a.tenant, a.subscription, func() []string { return kept(os.Environ()) }}, nil
+	return &cli{tenant: a.tenant, subscription: a.subscription, environ: func() []string { return kept(os.Environ()) }}, nil
 }
 
 // GetToken asks for an access token of a resource.
 // https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
 func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	ctx, cancel := context.WithTimeout(ctx, cliPatience)
-	defer cancel()
 	if len(options.Scopes) != 1 {
 		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
@@ -72,6 +83,24 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 			return azcore.AccessToken{}, &Error{"the service asks for a token of an impossible resource or tenant"}
 		}
 	}
+	generation := c.generation.Load()
+	token, err := c.run(ctx, arguments, generation)
+	if err == nil && time.Until(token.ExpiresOn) < cliMargin {
+		c.generation.CompareAndSwap(generation, generation+1)
+		token, err = c.run(ctx, arguments, c.generation.Load())
+	}
+	return token, err
+}
+
+func (c *cli) run(ctx context.Context, arguments []string, generation int64) (azcore.AccessToken, error) {
+	return c.tokens.Do(ctx, cliRequest{strings.Join(arguments, "\n"), generation}, func(ctx context.Context) (azcore.AccessToken, error) {
+		return c.ask(ctx, arguments)
+	})
+}
+
+func (c *cli) ask(ctx context.Context, arguments []string) (azcore.AccessToken, error) {
+	ctx, cancel := context.WithTimeout(ctx, cliPatience)
+	defer cancel()
 	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
 	command.Env = c.environ()
 	child.OwnGroup(command)

@@ -1,0 +1,192 @@
+package azurerm
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+)
+
+// looksUp reports whether the identity gets an access key, and does not read
+// the blob itself.
+func (l *location) looksUp() bool {
+	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.useAD && l.account.group != ""
+}
+
+// connect makes a client of the blob, and signs in where that is needed.
+func (l *location) connect(ctx context.Context) (*blob.Client, error) {
+	access, err := l.access(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u, err := l.url(access.cloud)
+	if err != nil {
+		return nil, err
+	}
+	options := &blob.ClientOptions{ClientOptions: access.ClientOptions()}
+	options.Transport = strict{access.Transport}
+	key := l.grant.accessKey
+	if l.looksUp() {
+		if key, err = l.lookUp(ctx, access); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case key != "":
+		shared, err := blob.NewSharedKeyCredential(l.account.name, key)
+		if err != nil {
+			return nil, ownError{errors.New("the access key is not standard base64")}
+		}
+		return blob.NewClientWithSharedKeyCredential(u.String(), shared, options)
+	case l.grant.sas != "":
+		if u.RawQuery != "" {
+			u.RawQuery += "&"
+		}
+		u.RawQuery += l.grant.sas
+		return blob.NewClientWithNoCredential(u.String(), options)
+	}
+	identity, err := l.identity(ctx, access)
+	if err != nil {
+		return nil, err
+	}
+	return blob.NewClient(u.String(), identity, options)
+}
+
+// access is how to sign in, in the cloud that is meant.
+type access struct {
+	azureaccess.Access
+	cloud azureaccess.Cloud
+}
+
+func (l *location) access(ctx context.Context) (access, error) {
+	a := access{Access: l.grant.access}
+	var err error
+	a.Transport, err = l.transports.Do(ctx, struct{}{}, func(context.Context) (policy.Transporter, error) {
+		if l.transport != nil {
+			return l.transport, nil
+		}
+		return a.HTTPClient(), nil
+	})
+	if err != nil {
+		return a, err
+	}
+	a.RetryDelay = l.retryDelay
+	a.cloud, err = l.clouds.Do(ctx, l.credentials, func(ctx context.Context) (azureaccess.Cloud, error) {
+		if l.grant.endpoint != nil && (l.grant.accessKey != "" || l.grant.sas != "") {
+			return azureaccess.Cloud{}, nil // nobody else is asked
+		}
+		c, err := a.Cloud(ctx)
+		if err != nil {
+			err = ownError{err}
+		}
+		return c, err
+	})
+	a.Access = a.WithCloud(a.cloud)
+	return a, err
+}
+
+// identity signs in as the credentials say, once for all sources.
+func (l *location) identity(ctx context.Context, a access) (azcore.TokenCredential, error) {
+	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
+		identity, err := a.Open(ctx)
+		if err != nil {
+			return nil, ownError{fmt.Errorf("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)}
+		}
+		return identity, nil
+	})
+}
+
+// account is a storage account as the resource manager knows it, and who asks.
+type account struct{ credentials, subscription, group, name string }
+
+// lookUp asks the resource manager for the first access key of the account.
+func (l *location) lookUp(ctx context.Context, a access) (string, error) {
+	return l.keys.Do(ctx, l.account, func(ctx context.Context) (string, error) {
+		identity, err := l.identity(ctx, a)
+		if err != nil {
+			return "", err
+		}
+		if a.cloud.ResourceManager == "" {
+			return "", ownError{errors.New("metadata_host: the answer does not say where the resource manager is; leave resource_group_name out, or set access_key or use_azuread_auth")}
+		}
+		key, err := listKeys(ctx, identity, a, l.account)
+		if err != nil {
+			return "", lookupError{err}
+		}
+		return key, nil
+	})
+}
+
+// listKeys sends the only request beside those for tokens that is no GET. It
+// changes nothing.
+// https://learn.microsoft.com/rest/api/storagerp/storage-accounts/list-keys
+func listKeys(ctx context.Context, identity azcore.TokenCredential, a access, of account) (string, error) {
+	options := a.ClientOptions()
+	options.Transport = strict{options.Transport}
+	client, err := azcore.NewClient("statecrypt", "v0.0.0", runtime.PipelineOptions{
+		PerRetry: []policy.Policy{runtime.NewBearerTokenPolicy(identity, []string{a.cloud.ResourceManagerAudience + "/.default"}, nil)},
+	}, &options)
+	if err != nil {
+		return "", err
+	}
+	request, err := runtime.NewRequest(ctx, http.MethodPost, a.cloud.ResourceManager+"/subscriptions/"+url.PathEscape(of.subscription)+
+		"/resourceGroups/"+url.PathEscape(of.group)+"/providers/Microsoft.Storage/storageAccounts/"+of.name+"/listKeys?api-version=2023-05-01")
+	if err != nil {
+		return "", err
+	}
+	request.Raw().Header.Set("Accept", "application/json")
+	response, err := client.Pipeline().Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	if !runtime.HasStatusCode(response, http.StatusOK) {
+		return "", runtime.NewResponseError(response)
+	}
+	body, err := runtime.Payload(response)
+	var answer struct {
+		Keys []struct {
+			Value string `json:"value"`
+		} `json:"keys"`
+	}
+	if err != nil || json.Unmarshal(body, &answer) != nil || len(answer.Keys) == 0 || answer.Keys[0].Value == "" {
+		return "", ownError{errors.New("the resource manager's answer holds no access key")}
+	}
+	if _, err := base64.StdEncoding.DecodeString(answer.Keys[0].Value); err != nil {
+		return "", ownError{errors.New("the resource manager's answer holds an access key that is not base64")}
+	}
+	return answer.Keys[0].Value, nil
+}
+
+// strict keeps from the SDK what could mislead it: a challenge, by which a
+// server chooses whom the next token is for, and an error of more than a
+// megabyte.
+type strict struct{ policy.Transporter }
+
+const maxRefusal = 1 << 20 // bytes
+
+func (s strict) Do(request *http.Request) (*http.Response, error) {
+	response, err := s.Transporter.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Header.Del("WWW-Authenticate")
+	if response.StatusCode != http.StatusOK {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxRefusal), response.Body}
+	}
+	return response, nil
+}

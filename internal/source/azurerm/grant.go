@@ -1,0 +1,129 @@
+package azurerm
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// grant is what one block of credentials, completed by the environment, gives
+// to those who read.
+type grant struct {
+	accessKey, sas string // at most one is set
+	useAD          bool
+	customerKey    *blob.CPKInfo
+	endpoint       *url.URL // nil for Azure's own
+	subscription   string
+	access         azureaccess.Access
+}
+
+// choose returns what the block called name gives.
+func choose(s source.Settings, name string) (grant, error) {
+	v, _, err := s.Credentials.Named("credentials_name", name)
+	if err != nil {
+		return grant{}, err
+	}
+	own := s.Credentials
+	own.Env = nil
+	said, _, err := own.Named("credentials_name", name)
+	if err != nil {
+		return grant{}, err
+	}
+	g := grant{useAD: v.Bool("use_azuread_auth"), subscription: v.String("subscription_id")}
+	switch { // what the block says goes before what the environment does
+	case said.Has("access_key"):
+		g.accessKey = v.String("access_key")
+	case said.Has("sas_token"):
+		g.sas = v.String("sas_token")
+	case said.Bool("use_azuread_auth"):
+	case v.Has("access_key"):
+		g.accessKey = v.String("access_key")
+	case v.Has("sas_token"):
+		g.sas = v.String("sas_token")
+	}
+	if g.sas, err = parseSAS(g.sas); err != nil {
+		return grant{}, v.Errorf("sas_token", "%w", err)
+	}
+	if _, err := base64.StdEncoding.DecodeString(g.accessKey); err != nil {
+		return grant{}, v.Errorf("access_key", "this is not standard base64, as access keys are")
+	}
+	if g.customerKey, err = customerKey(v); err != nil {
+		return grant{}, err
+	}
+	if text := v.String("blob_endpoint"); text != "" {
+		if g.endpoint, err = parseEndpoint(text); err != nil {
+			return grant{}, v.Errorf("blob_endpoint", "%w", err)
+		}
+	}
+	if g.access, err = azureaccess.New(v, s.LookupEnv != nil); err != nil {
+		return grant{}, err
+	}
+	g.access = g.access.WithPipeline(v.String("ado_service_connection_id"))
+	return g, nil
+}
+
+// parseSAS returns a signature as it is appended to a URL.
+func parseSAS(text string) (string, error) {
+	text = strings.TrimPrefix(text, "?")
+	if text == "" {
+		return "", nil
+	}
+	q, err := url.ParseQuery(text)
+	if err != nil || q.Get("sig") == "" || strings.ContainsAny(text, " #\r\n\t") {
+		return "", errNoSAS
+	}
+	for _, name := range []string{"versionid", "snapshot", "comp", "restype"} {
+		if q.Has(name) {
+			return "", errNoSAS
+		}
+	}
+	return text, nil
+}
+
+func customerKey(v config.Values) (*blob.CPKInfo, error) {
+	text := v.String("customer_provided_key")
+	if text == "" {
+		return nil, nil
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != 32 {
+		return nil, v.Errorf("customer_provided_key", "a key of 32 bytes in standard base64 is required")
+	}
+	sum := sha256.Sum256(key)
+	return &blob.CPKInfo{
+		EncryptionKey: &text, EncryptionKeySHA256: to.Ptr(base64.StdEncoding.EncodeToString(sum[:])), EncryptionAlgorithm: to.Ptr(blob.EncryptionAlgorithmTypeAES256),
+	}, nil
+}
+
+func parseEndpoint(text string) (*url.URL, error) {
+	u, err := source.ParseBase(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme == "https", u.Scheme == "http" && isThisMachine(u.Hostname()):
+		return u, nil
+	}
+	return nil, errEndpoint
+}
+
+func isThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// serves reports whether an endpoint is that of an account: the first part of
+// the host, or the path, as in https://127.0.0.1:10000/devstoreaccount1.
+func serves(endpoint *url.URL, account string) bool {
+	first, _, _ := strings.Cut(endpoint.Hostname(), ".")
+	path := strings.Trim(endpoint.Path, "/")
+	return path == account || path == "" && strings.EqualFold(first, account)
+}

@@ -1,0 +1,124 @@
+// Package azurerm reads a state from Azure Storage, where Terraform's azurerm
+// backend writes it: one blob, which is got with one request.
+//
+// A data source, which any module can write, names the account, the container
+// and the blob. Keys, signatures and identities belong to the provider block and
+// the environment; they go to Azure's own hosts, or to the blob_endpoint that
+// stands beside them.
+//
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/azure
+// https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/azure
+package azurerm
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the azurerm source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "azurerm",
+		Doc: "Reads the state from a blob of Azure Storage, as Terraform's `azurerm` backend writes it, with one `GET`. " +
+			"The state of a workspace is the blob `<key>env:<workspace>`. " +
+			"How to sign in is set in `credentials`, in the provider block, with the arguments and variables of the backend.",
+		Attrs: []config.Attr{
+			{
+				Name: "storage_account_name", Type: cty.String, Required: true,
+				Doc: "The name of the storage account: 3 to 24 small letters and digits.",
+			},
+			{
+				Name: "container_name", Type: cty.String, Required: true,
+				Doc: "The name of the container.",
+			},
+			{
+				Name: "key", Type: cty.String, Required: true,
+				Doc: "The name of the blob that holds the state of the default workspace.",
+			},
+			{
+				Name: "version_id", Type: cty.String,
+				Doc: "Reads this version of the blob, where the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without it, the current one is read.",
+			},
+			{
+				Name: "resource_group_name", Type: cty.String,
+				Doc: "The resource group of the storage account. With it, and with none of `access_key`, `sas_token` and `use_azuread_auth` in the credentials, the account's access key is looked up first, as the backend does: " +
+					"one `POST` to Azure's resource manager, for which the permission `Microsoft.Storage/storageAccounts/listKeys/action` is needed. Leave it out, and the identity itself reads the blob.",
+			},
+			{
+				Name: "subscription_id", Type: cty.String,
+				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used.",
+			},
+			{
+				Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
+				Doc: "How many seconds the read may take, with signing in and further tries. Defaults to 300.",
+			},
+			{
+				Name: "credentials_name", Type: cty.String,
+				Doc: "The `name` of the `azurerm` block of `credentials` to sign in with. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+			},
+		},
+	}
+}
+
+func credentials() config.Table {
+	return config.Table{
+		Name: "azurerm",
+		Doc: "How to sign in to Azure Storage, with the arguments of Terraform's `azurerm` backend. The first of these is used: `access_key`, `sas_token`, and the identity that the other arguments make. " +
+			"Of the ways to make one, the first that is set up is used: client certificate, client secret, Azure Pipelines, OpenID Connect, managed identity, AKS workload identity, Azure CLI. " +
+			"The variables `ARM_*` fill only the block without a name. A key or a signature of the environment is not used where the block itself says `sas_token` or `use_azuread_auth`. " +
+			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what it needs to run, " +
+			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
+		Attrs: append([]config.Attr{
+			{
+				Name: "name", Type: cty.String,
+				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
+			},
+			{
+				Name: "access_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_ACCESS_KEY"},
+				Doc: "An access key of the storage account. It may do everything there; a reader needs less.",
+			},
+			{
+				Name: "sas_token", Type: cty.String, Sensitive: true, Env: []string{"ARM_SAS_TOKEN"},
+				Doc: "A shared access signature, with the permission to read blobs (`sp=r`).",
+			},
+			{
+				Name: "use_azuread_auth", Type: cty.Bool, Env: []string{"ARM_USE_AZUREAD"},
+				Doc: "Has the identity itself read the blob, also where `resource_group_name` is set. Defaults to `false`.",
+			},
+			{
+				Name: "customer_provided_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
+				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, where it is one that the writer provides.",
+			},
+			{
+				Name: "blob_endpoint", Type: cty.String,
+				Doc: "The URL of the account's blob service, where it is not `https://<account>.blob.core.windows.net` or its counterpart of the cloud: for a private cloud, a DNS zone endpoint, or Azurite. " +
+					"The name of the account must be the first part of the host, or the path. It is `https`, or `http` on this machine itself.",
+			},
+			{
+				Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
+				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`.",
+			},
+		}, azureaccess.Attrs(variables())...),
+	}
+}
+
+// variables are those that only the backend has.
+func variables() map[string][]string {
+	return map[string][]string{
+		"use_oidc":                  {"ARM_USE_OIDC"},
+		"oidc_token_file_path":      {"ARM_OIDC_TOKEN_FILE_PATH", "AZURE_FEDERATED_TOKEN_FILE"},
+		"oidc_request_url":          {"ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL", "SYSTEM_OIDCREQUESTURI"},
+		"oidc_request_token":        {"ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"},
+		"use_msi":                   {"ARM_USE_MSI"},
+		"msi_endpoint":              {"ARM_MSI_ENDPOINT"},
+		"use_aks_workload_identity": {"ARM_USE_AKS_WORKLOAD_IDENTITY"},
+		"use_cli":                   {"ARM_USE_CLI"},
+	}
+}

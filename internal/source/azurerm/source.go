@@ -1,0 +1,244 @@
+package azurerm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+const (
+	defaultTimeout = 300 // seconds, as the backend
+	maxTries       = 3   // of a download that breaks off; the SDK has its own for answers
+)
+
+// run is what the sources of one configured provider share: who they are, by
+// the name of the block of credentials.
+type run struct {
+	settings   source.Settings
+	transport  policy.Transporter // carries every request; nil for one of our own
+	retryDelay time.Duration      // before the second try; 0 leaves it to the SDK
+
+	transports memo.Memo[struct{}, policy.Transporter]
+	clouds     memo.Memo[string, azureaccess.Cloud]
+	identities memo.Memo[string, azcore.TokenCredential]
+	keys       memo.Memo[account, string]
+}
+
+func start(s source.Settings) source.Open { return newRun(s).open }
+
+func newRun(s source.Settings) *run {
+	s.Credentials.Table = credentials()
+	return &run{settings: s}
+}
+
+// The rules for names are Azure's:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+var (
+	accountName   = regexp.MustCompile(`^[0-9a-z]{3,24}$`) // it becomes part of the host that gets tokens and signatures
+	containerName = regexp.MustCompile(`^[0-9a-z](-?[0-9a-z]){2,62}$`)
+	groupName     = regexp.MustCompile(`^[\p{L}\p{N}_().-]{0,89}[\p{L}\p{N}_()-]$`)
+	subscription  = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+	versionID     = regexp.MustCompile(`^[0-9A-Za-z:.-]{1,64}$`)
+)
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	l := &location{
+		run: r, credentials: req.String("credentials_name"), container: req.String("container_name"), version: req.String("version_id"),
+		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"), req.String("storage_account_name")},
+		blob:    path(req.String("key"), req.Workspace), limit: req.MaxSize,
+	}
+	switch {
+	case !accountName.MatchString(l.account.name):
+		return nil, req.Errorf("storage_account_name", "the name of a storage account has 3 to 24 small letters and digits")
+	case !containerName.MatchString(l.container) || len(l.container) > 63:
+		return nil, req.Errorf("container_name", "the name of a container has 3 to 63 small letters, digits and single hyphens, and begins and ends with a letter or a digit")
+	case req.String("key") == "" || !isBlobName(l.blob):
+		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of them a control character, and no part . or ..", l.blob)
+	case l.version != "" && !versionID.MatchString(l.version):
+		return nil, req.Errorf("version_id", "the ID of a version looks like 2026-01-31T12:00:00.0000000Z")
+	case l.account.group != "" && !groupName.MatchString(l.account.group):
+		return nil, req.Errorf("resource_group_name", "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, hyphens and dots, and does not end with a dot")
+	}
+	seconds, err := req.Int("timeout_seconds", 1, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	l.timeout = time.Duration(seconds) * time.Second
+	if l.grant, err = choose(r.settings, l.credentials); err != nil {
+		return nil, err
+	}
+	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {
+		return nil, req.Errorf("storage_account_name", "the blob_endpoint of the credentials, %s, is not that of the storage account %s", e, l.account.name)
+	}
+	return l, l.checkLookup(req)
+}
+
+// checkLookup looks at what it takes to look up an access key.
+func (l *location) checkLookup(req source.Request) error {
+	if !l.looksUp() {
+		return nil
+	}
+	if l.account.subscription == "" {
+		l.account.subscription = l.grant.subscription
+	}
+	switch {
+	case l.account.subscription == "":
+		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is needed; "+
+			"or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)")
+	case !subscription.MatchString(l.account.subscription):
+		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
+	}
+	return nil
+}
+
+// path is the name of a workspace's blob.
+func path(key, workspace string) string {
+	if workspace == "" || workspace == "default" {
+		return key
+	}
+	return key + "env:" + workspace
+}
+
+// isBlobName refuses names that something on the way may read as another path.
+func isBlobName(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "." || part == ".." {
+			return false
+		}
+	}
+	return len(name) <= 1024 && strings.ToValidUTF8(name, "") == name && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) && !strings.Contains(name, `\`)
+}
+
+// location is one blob.
+type location struct {
+	*run
+	credentials              string // as the data source names them; may be empty
+	grant                    grant
+	account                  account
+	container, blob, version string
+	limit                    int64
+	timeout                  time.Duration
+}
+
+func (l *location) String() string {
+	of := ""
+	if l.version != "" {
+		of = "version " + l.version + " of "
+	}
+	return fmt.Sprintf("%sblob %q in the container %s of the storage account %s", of, l.blob, l.container, l.account.name)
+}
+
+// Fetch reads the blob.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	snapshot, err := l.fetch(limited)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, l.explain(limited, err)
+	}
+	return snapshot, nil
+}
+
+// fetch downloads the blob, from its beginning again where that breaks off.
+func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
+	client, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		snapshot, err := l.download(ctx, client)
+		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
+			return snapshot, err
+		}
+	}
+}
+
+func (l *location) download(ctx context.Context, client *blob.Client) (*source.Snapshot, error) {
+	answer, err := client.DownloadStream(ctx, &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Body == nil || answer.BlobType == nil {
+		return nil, errNoStorage // every answer of Azure Storage has it
+	}
+	defer answer.Body.Close()
+	size := int64(-1)
+	if answer.ContentLength != nil {
+		size = *answer.ContentLength
+	}
+	body := &wire{r: answer.Body}
+	data, err := source.Read(body, size, l.limit)
+	switch {
+	case body.err != nil:
+		return nil, fmt.Errorf("%w: %w", errBrokeOff, body.err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
+	case err != nil:
+		return nil, ownError{err}
+	}
+	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lockOf(answer.DownloadResponse)}, nil
+}
+
+// wire remembers how the connection failed.
+type wire struct {
+	r   io.Reader
+	err error
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
+}
+
+func revision(version *string, etag *azcore.ETag) string {
+	switch {
+	case version != nil && *version != "":
+		return shown(*version)
+	case etag != nil:
+		return shown(string(*etag))
+	}
+	return ""
+}
+
+// url is where the blob is. Slashes in its name are encoded, as the backend
+// does; the service does not mind.
+func (l *location) url(c azureaccess.Cloud) (*url.URL, error) {
+	base := l.grant.endpoint
+	if base == nil {
+		if c.StorageSuffix == "" {
+			return nil, ownError{errors.New("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")}
+		}
+		base = &url.URL{Scheme: "https", Host: l.account.name + ".blob." + c.StorageSuffix}
+	}
+	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.Path, "/") + "/" + l.container + "/" + url.PathEscape(l.blob))
+	if err != nil {
+		return nil, err
+	}
+	if l.version != "" {
+		u.RawQuery = url.Values{"versionid": {l.version}}.Encode()
+	}
+	return u, nil
+}
