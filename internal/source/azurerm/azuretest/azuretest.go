@@ -1,0 +1,499 @@
+// Package azuretest is an Azure Storage account for tests, with Microsoft's
+// sign in and the one call of the resource manager that looks up access keys.
+//
+// Signatures, tokens and permissions are checked. It serves reads of blobs; what
+// a backend does beside that is refused unless it is allowed.
+package azuretest
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What the services know. Account, key and path are those that Azurite knows
+// too, for everybody to see.
+const (
+	Account      = "devstoreaccount1"
+	Key          = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+	SAS          = "sv=2022-11-02&sr=c&sp=r&se=2099-01-01T00%3A00%3A00Z&sig=azuretest%2Bsignature%3D"
+	Tenant       = "11111111-2222-3333-4444-555555555555"
+	ClientID     = "66666666-7777-8888-9999-000000000000"
+	Secret       = "azuretest-client-secret"
+	Token        = "azuretest-storage-token" // for Azure Storage
+	ManagerToken = "azuretest-manager-token" // for the resource manager
+	Subscription = "22222222-2222-3333-4444-555555555555"
+	Group        = "states"
+
+	// ReadAction is what it takes to read a blob as an identity.
+	ReadAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
+	// KeysAction is what it takes to look up access keys.
+	KeysAction = "Microsoft.Storage/storageAccounts/listKeys/action"
+)
+
+// Server is the account, under every name. Set the fields before it serves.
+type Server struct {
+	Actions     []string                                          // what the identity may do
+	Writes      bool                                              // a backend may write, lock and list
+	CustomerKey string                                            // blobs are encrypted with it
+	Before      func(w http.ResponseWriter, r *http.Request) bool // runs before the account or the manager serves; true when it has answered
+	SignIn      func(form url.Values) bool                        // which requests for a token are granted; by Secret when nil
+
+	mu         sync.Mutex
+	containers map[string]map[string]*Blob
+	requests   []string
+	other      []string
+	counter    int
+}
+
+// Blob is one blob.
+type Blob struct {
+	Data     []byte
+	Metadata map[string]string
+	Lease    string            // ID of the lease; "" for none
+	Version  string            // ID of the current version; "" where none are kept
+	Versions map[string][]byte // :: ID → older version
+	Archived bool
+	etag     string
+}
+
+// New makes an account with a container.
+func New(container string) *Server {
+	return &Server{Actions: []string{ReadAction}, containers: map[string]map[string]*Blob{container: {}}}
+}
+
+// Put stores a blob.
+func (s *Server) Put(container, name string, b Blob) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(container, name, &b)
+}
+
+func (s *Server) put(container, name string, b *Blob) {
+	s.counter++
+	b.etag = fmt.Sprintf(`"0x8D%013X"`, s.counter)
+	if b.Metadata == nil {
+		b.Metadata = map[string]string{}
+	}
+	s.containers[container][name] = b
+}
+
+// Get returns what a blob holds, nil when there is none.
+func (s *Server) Get(container, name string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.containers[container][name]; b != nil {
+		return slices.Clone(b.Data)
+	}
+	return nil
+}
+
+// Requests returns what the account was asked for, "GET container/blob?query"
+// without signatures, and forgets it.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.requests
+	s.requests = nil
+	return out
+}
+
+// Other returns every other request, "POST host/path", and forgets it.
+func (s *Server) Other() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.other
+	s.other = nil
+	return out
+}
+
+// Client returns a client that reaches the account under every name, with TLS.
+// A request without TLS is an error.
+func (s *Server) Client(tb testing.TB) *http.Client {
+	tb.Helper()
+	server := httptest.NewTLSServer(s)
+	plain := httptest.NewServer(s) // for the machine's own identity service
+	tb.Cleanup(server.Close)
+	tb.Cleanup(plain.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, plain.Listener.Addr().String())
+		},
+		DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			d := &tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}}
+			return d.DialContext(ctx, network, server.Listener.Addr().String())
+		},
+	}
+	tb.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// ServeHTTP tells the services apart by the host.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	host, _, _ := strings.Cut(r.Host, ":")
+	_, storage := strings.CutPrefix(host, Account+".blob.")
+	path := r.URL.EscapedPath()
+	if isPathStyle := strings.HasPrefix(path, "/"+Account+"/"); storage || isPathStyle {
+		if isPathStyle {
+			path = strings.TrimPrefix(path, "/"+Account)
+		}
+		s.serveStorage(w, r, path)
+		return
+	}
+	s.mu.Lock()
+	s.other = append(s.other, r.Method+" "+r.Host+r.URL.Path)
+	s.mu.Unlock()
+	switch {
+	case strings.HasPrefix(host, "management."):
+		s.serveManager(w, r)
+	default:
+		s.serveSignIn(w, r)
+	}
+}
+
+func (s *Server) serveSignIn(w http.ResponseWriter, r *http.Request) {
+	base := "https://" + r.Host + "/" + Tenant
+	switch path := r.URL.Path; {
+	case strings.HasSuffix(path, "/discovery/instance"):
+		reply(w, 200, map[string]any{
+			"tenant_discovery_endpoint": base + "/v2.0/.well-known/openid-configuration",
+			"metadata":                  []any{map[string]any{"preferred_network": r.Host, "preferred_cache": r.Host, "aliases": []string{r.Host}}},
+		})
+	case strings.HasSuffix(path, "/openid-configuration"):
+		reply(w, 200, map[string]any{"token_endpoint": base + "/oauth2/v2.0/token", "authorization_endpoint": base + "/authorize", "issuer": base + "/v2.0"})
+	case strings.HasSuffix(path, "/oauth2/v2.0/token"):
+		err := r.ParseForm()
+		granted := r.PostForm.Get("client_secret") == Secret
+		if s.SignIn != nil {
+			granted = s.SignIn(r.PostForm)
+		}
+		if err != nil || !granted {
+			reply(w, 401, map[string]any{"error": "invalid_client", "error_description": "canary: it repeats " + r.PostForm.Encode()})
+			return
+		}
+		reply(w, 200, map[string]any{"access_token": tokenFor(r.PostForm.Get("scope")), "expires_in": 3600, "token_type": "Bearer"})
+	case strings.HasSuffix(path, "/identity/oauth2/token") && r.Header.Get("Metadata") == "true":
+		resource := r.URL.Query().Get("resource")
+		reply(w, 200, map[string]any{"access_token": tokenFor(resource), "expires_in": "3600", "expires_on": "4102444800", "resource": resource, "token_type": "Bearer"})
+	case path == "/metadata/endpoints":
+		reply(w, 200, map[string]any{
+			"authentication":  map[string]any{"loginEndpoint": "https://login.private.test/", "audiences": []string{"https://management.private.test/"}},
+			"resourceManager": "https://management.private.test/", "suffixes": map[string]any{"storage": "private.test"},
+		})
+	case path == "/oidc" && r.Method == http.MethodPost && r.URL.Query().Get("serviceConnectionId") == "connection" && r.Header.Get("Authorization") == "Bearer request-token":
+		reply(w, 200, map[string]any{"oidcToken": "oidc-token"})
+	default:
+		reply(w, 404, map[string]any{"error": "canary"})
+	}
+}
+
+func tokenFor(scope string) string {
+	switch {
+	case strings.Contains(scope, "https://storage.azure.com"):
+		return Token
+	case strings.Contains(scope, "https://management."):
+		return ManagerToken
+	}
+	return "a token for somebody else"
+}
+
+func (s *Server) serveManager(w http.ResponseWriter, r *http.Request) {
+	if s.Before != nil && s.Before(w, r) {
+		return
+	}
+	switch {
+	case r.URL.Path == "/metadata/endpoints":
+		s.serveSignIn(w, r)
+	case r.Header.Get("Authorization") != "Bearer "+ManagerToken:
+		reply(w, 401, map[string]any{"error": map[string]any{"code": "InvalidAuthenticationToken", "message": "canary"}})
+	case r.Method != http.MethodPost || !slices.Contains(s.Actions, KeysAction):
+		reply(w, 403, map[string]any{"error": map[string]any{"code": "AuthorizationFailed", "message": "canary"}})
+	case r.URL.Path != "/subscriptions/"+Subscription+"/resourceGroups/"+Group+"/providers/Microsoft.Storage/storageAccounts/"+Account+"/listKeys" || r.URL.Query().Get("api-version") == "":
+		reply(w, 404, map[string]any{"error": map[string]any{"code": "ResourceNotFound", "message": "canary"}})
+	default:
+		reply(w, 200, map[string]any{"keys": []any{
+			map[string]any{"keyName": "key1", "value": Key, "permissions": "FULL"},
+			map[string]any{"keyName": "key2", "value": "c2Vjb25k", "permissions": "FULL"},
+		}})
+	}
+}
+
+func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path string) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // first: only then a client that has gone is noticed
+	container, escaped, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	name, unescapeErr := url.PathUnescape(escaped)
+	query := r.URL.Query()
+	s.mu.Lock()
+	shown := url.Values{}
+	for _, name := range []string{"comp", "restype", "prefix", "versionid"} {
+		if query.Has(name) {
+			shown[name] = query[name]
+		}
+	}
+	s.requests = append(s.requests, strings.TrimSuffix(r.Method+" "+container+"/"+name+"?"+shown.Encode(), "?"))
+	s.mu.Unlock()
+	w.Header().Set("x-ms-version", r.Header.Get("x-ms-version"))
+	w.Header().Set("x-ms-request-id", "1")
+	if s.Before != nil && s.Before(w, r) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil || unescapeErr != nil:
+		Fail(w, 400, "InvalidUri")
+	case !s.authorized(w, r):
+	case s.containers[container] == nil:
+		Fail(w, 404, "ContainerNotFound")
+	case r.Method == http.MethodGet && name != "" && !query.Has("comp"):
+		s.getBlob(w, r, container, name)
+	case !s.Writes:
+		Fail(w, 403, "AuthorizationPermissionMismatch")
+	default:
+		s.write(w, r, container, name, body)
+	}
+}
+
+// authorized answers when the request is not.
+func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
+	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	query := r.URL.Query()
+	switch {
+	case scheme == "SharedKey":
+		if credential != Account+":"+sign(r) || stale(r.Header.Get("x-ms-date")) {
+			Fail(w, 403, "AuthenticationFailed")
+			return false
+		}
+	case scheme == "Bearer":
+		if credential != Token || r.TLS == nil {
+			w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+Tenant+`/oauth2/authorize" resource_id="https://storage.azure.com"`)
+			Fail(w, 401, "InvalidAuthenticationInfo")
+			return false
+		}
+		if !slices.Contains(s.Actions, ReadAction) {
+			Fail(w, 403, "AuthorizationPermissionMismatch")
+			return false
+		}
+	case query.Has("sig"):
+		want, err := url.ParseQuery(SAS)
+		for name := range want {
+			if err != nil || name != "sp" && query.Get(name) != want.Get(name) {
+				Fail(w, 403, "AuthenticationFailed")
+				return false
+			}
+		}
+		if !strings.Contains(query.Get("sp"), "r") {
+			Fail(w, 403, "AuthorizationPermissionMismatch")
+			return false
+		}
+	default:
+		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://evil.test"`) // on which azblob would panic
+		Fail(w, 401, "NoAuthenticationInformation")
+		return false
+	}
+	return true
+}
+
+func stale(date string) bool {
+	at, err := http.ParseTime(date)
+	return err != nil || time.Since(at).Abs() > 15*time.Minute
+}
+
+// sign is the signature that a request ought to have.
+// https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
+func sign(r *http.Request) string {
+	length := ""
+	if r.ContentLength > 0 {
+		length = fmt.Sprint(r.ContentLength)
+	}
+	lines := []string{r.Method, r.Header.Get("Content-Encoding"), r.Header.Get("Content-Language"), length}
+	for _, name := range []string{"Content-Md5", "Content-Type", "Date", "If-Modified-Since", "If-Match", "If-None-Match", "If-Unmodified-Since", "Range"} {
+		lines = append(lines, r.Header.Get(name))
+	}
+	headers := map[string]string{}
+	for name, values := range r.Header {
+		if name = strings.ToLower(name); strings.HasPrefix(name, "x-ms-") {
+			headers[name] = strings.Join(values, ",")
+		}
+	}
+	plain := func(s string) string { return strings.ReplaceAll(s, "-", "") } // hyphens count for little in the order
+	for _, name := range slices.SortedFunc(maps.Keys(headers), func(a, b string) int { return cmp.Compare(plain(a), plain(b)) }) {
+		lines = append(lines, name+":"+headers[name])
+	}
+	lines = append(lines, "/"+Account+r.URL.EscapedPath())
+	query := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		lines = append(lines, strings.ToLower(name)+":"+strings.Join(query[name], ","))
+	}
+	key, err := base64.StdEncoding.DecodeString(Key)
+	if err != nil {
+		panic(err)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(strings.Join(lines, "\n")))
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name string) {
+	b := s.containers[container][name]
+	if b == nil {
+		Fail(w, 404, "BlobNotFound")
+		return
+	}
+	data, version := b.Data, b.Version
+	if wanted := r.URL.Query().Get("versionid"); wanted != "" && wanted != version {
+		var ok bool
+		if data, ok = b.Versions[wanted]; !ok {
+			Fail(w, 404, "BlobNotFound")
+			return
+		}
+		version = wanted
+	}
+	switch key := r.Header.Get("x-ms-encryption-key"); {
+	case b.Archived:
+		Fail(w, 409, "BlobArchived")
+		return
+	case s.CustomerKey != "" && key == "":
+		Fail(w, 409, "BlobUsesCustomerSpecifiedEncryption")
+		return
+	case key != s.CustomerKey:
+		Fail(w, 409, "BlobCustomerSpecifiedEncryptionMismatch")
+		return
+	}
+	describe(w, b)
+	if version != "" {
+		w.Header().Set("x-ms-version-id", version)
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	_, _ = w.Write(data) // the client has gone
+}
+
+func describe(w http.ResponseWriter, b *Blob) {
+	h := w.Header()
+	h.Set("ETag", b.etag)
+	h.Set("Last-Modified", "Sat, 31 Jan 2026 12:00:00 GMT")
+	h.Set("Content-Type", "application/json")
+	h.Set("x-ms-blob-type", "BlockBlob")
+	h.Set("x-ms-server-encrypted", "true")
+	h.Set("x-ms-lease-state", "available")
+	h.Set("x-ms-lease-status", "unlocked")
+	if b.Lease != "" {
+		h.Set("x-ms-lease-state", "leased")
+		h.Set("x-ms-lease-status", "locked")
+		h.Set("x-ms-lease-duration", "infinite")
+	}
+	for name, value := range b.Metadata {
+		h["x-ms-meta-"+name] = []string{value}
+	}
+}
+
+// write serves what a backend does beside reading.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, container, name string, body []byte) {
+	b := s.containers[container][name]
+	query := r.URL.Query()
+	action, lease := r.Header.Get("x-ms-lease-action"), r.Header.Get("x-ms-lease-id")
+	switch comp := query.Get("comp"); {
+	case name == "" && r.Method == http.MethodGet && comp == "list":
+		s.list(w, container, query.Get("prefix"))
+	case r.Method == http.MethodPut && name != "" && comp == "" && r.Header.Get("x-ms-blob-type") == "BlockBlob":
+		if b != nil && b.Lease != "" && b.Lease != lease {
+			Fail(w, 412, "LeaseIdMissing")
+			return
+		}
+		next := &Blob{Data: body, Metadata: metadataOf(r)}
+		if b != nil {
+			next.Lease = b.Lease
+		}
+		s.put(container, name, next)
+		describe(w, next)
+		w.WriteHeader(http.StatusCreated)
+	case b == nil:
+		Fail(w, 404, "BlobNotFound")
+	case r.Method == http.MethodHead:
+		describe(w, b)
+		w.Header().Set("Content-Length", fmt.Sprint(len(b.Data)))
+	case r.Method == http.MethodPut && comp == "lease" && action == "acquire" && b.Lease == "":
+		b.Lease = r.Header.Get("x-ms-proposed-lease-id")
+		w.Header().Set("x-ms-lease-id", b.Lease)
+		w.WriteHeader(http.StatusCreated)
+	case r.Method == http.MethodPut && comp == "lease" && action == "acquire":
+		Fail(w, 409, "LeaseAlreadyPresent")
+	case b.Lease != "" && b.Lease != lease:
+		Fail(w, 412, "LeaseIdMismatchWithBlobOperation")
+	case r.Method == http.MethodPut && comp == "lease" && action == "release":
+		b.Lease = ""
+	case r.Method == http.MethodPut && comp == "metadata":
+		b.Metadata = metadataOf(r)
+	case r.Method == http.MethodDelete:
+		delete(s.containers[container], name)
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		Fail(w, 400, "UnsupportedHttpVerb")
+	}
+}
+
+func metadataOf(r *http.Request) map[string]string {
+	out := map[string]string{}
+	for name, values := range r.Header {
+		if rest, ok := strings.CutPrefix(strings.ToLower(name), "x-ms-meta-"); ok {
+			out[rest] = values[0]
+		}
+	}
+	return out
+}
+
+func (s *Server) list(w http.ResponseWriter, container, prefix string) {
+	type item struct {
+		Name       string
+		Properties struct{}
+	}
+	var answer struct {
+		XMLName xml.Name `xml:"EnumerationResults"`
+		Blobs   struct{ Blob []item }
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.containers[container])) {
+		if strings.HasPrefix(name, prefix) {
+			answer.Blobs.Blob = append(answer.Blobs.Blob, item{Name: name})
+		}
+	}
+	text, err := xml.Marshal(answer)
+	if err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	_, _ = w.Write(text)
+}
+
+// Fail answers as Azure Storage does. What it says must never be shown.
+func Fail(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("x-ms-error-code", code)
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>canary: the service says too much</Message></Error>", code)
+}
+
+func reply(w http.ResponseWriter, status int, content any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(content) // the client has gone
+}
