@@ -280,7 +280,7 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	query := r.URL.Query()
 	switch {
 	case scheme == "SharedKey":
-		if credential != Account+":"+sign(r) || stale(r.Header.Get("x-ms-date")) {
+		if credential != Account+":"+Sign(r) || stale(r.Header.Get("x-ms-date")) {
 			Fail(w, 403, "AuthenticationFailed")
 			return false
 		}
@@ -319,9 +319,9 @@ func stale(date string) bool {
 	return err != nil || time.Since(at).Abs() > 15*time.Minute
 }
 
-// sign is the signature that a request ought to have.
+// Sign is the signature that a request ought to have.
 // https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
-func sign(r *http.Request) string {
+func Sign(r *http.Request) string {
 	length := ""
 	if r.ContentLength > 0 {
 		length = fmt.Sprint(r.ContentLength)

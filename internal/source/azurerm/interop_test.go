@@ -1,0 +1,282 @@
+package azurerm
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"         //nolint:depguard // what OpenTofu has sealed is opened here, too
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin" //nolint:depguard // see above
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+// Other than in the programs' own names, nothing is said of the account: it is
+// asked as https://devstoreaccount1.blob.core.windows.net.
+const accountHost = azuretest.Account + ".blob.core.windows.net"
+
+const sealing = `key_provider "pbkdf2" "k" {
+  passphrase = "a passphrase for one test"
+  iterations = 200000
+}
+method "aes_gcm" "m" {
+  keys = key_provider.pbkdf2.k
+}
+state {
+  method = method.aes_gcm.m
+  enforced = true
+}
+`
+
+// What the backends of OpenTofu and Terraform write, we read.
+func TestInterop(t *testing.T) {
+	t.Parallel()
+	writers(t, func(t *testing.T, write writer) {
+		s := azuretest.New("tfstate")
+		s.Writes = true
+		write(t, s, func(name string) []byte { return s.Get("tfstate", name) })
+	})
+}
+
+// The same with Azurite, which scripts/azurite.sh installs.
+func TestRealAzurite(t *testing.T) {
+	server := azurite(t)
+	writers(t, func(t *testing.T, write writer) {
+		container := "tfstate"
+		administer(t, server, http.MethodDelete, "/"+container+"?restype=container", 0)
+		administer(t, server, http.MethodPut, "/"+container+"?restype=container", http.StatusCreated)
+		write(t, server, func(name string) []byte {
+			return administer(t, server, http.MethodGet, "/"+container+"/"+url.PathEscape(name), http.StatusOK)
+		})
+	})
+	t.Run("refusals", func(t *testing.T) { testRealRefusals(t, server) })
+}
+
+// writer lets a program write states into an account, and reads them.
+type writer func(t *testing.T, account http.Handler, get func(name string) []byte)
+
+// writers are the programs that there are.
+func writers(t *testing.T, run func(*testing.T, writer)) {
+	tofu := os.Getenv("STATECRYPT_TOFU")
+	terraform, err := exec.LookPath("terraform")
+	if tofu == "" && err != nil {
+		t.Skip("neither STATECRYPT_TOFU nor terraform is there")
+	}
+	if tofu != "" {
+		t.Run("OpenTofu", func(t *testing.T) {
+			run(t, func(t *testing.T, h http.Handler, get func(string) []byte) { interop(t, tofu, "", h, get) })
+		})
+		t.Run("OpenTofu, encrypted", func(t *testing.T) {
+			run(t, func(t *testing.T, h http.Handler, get func(string) []byte) { interop(t, tofu, sealing, h, get) })
+		})
+	}
+	if err == nil {
+		t.Run("Terraform", func(t *testing.T) {
+			run(t, func(t *testing.T, h http.Handler, get func(string) []byte) { interop(t, terraform, "", h, get) })
+		})
+	}
+}
+
+func interop(t *testing.T, program, sealing string, account http.Handler, get func(string) []byte) {
+	internet := cloudtest.New(t, map[string]http.Handler{accountHost: account})
+	env := slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), []string{"ARM_ACCESS_KEY=" + azuretest.Key, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
+	if sealing != "" {
+		env = append(env, "TF_ENCRYPTION="+sealing)
+	}
+	dir := t.TempDir()
+	module := fmt.Sprintf(`terraform {
+  backend "azurerm" {
+    storage_account_name = %q
+    container_name       = "tfstate"
+    key                  = "live/network.tfstate"
+  }
+}
+output "workspace" { value = terraform.workspace }
+output "text" { value = "héllo" }
+`, azuretest.Account)
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(module), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"init", "apply -auto-approve", "workspace new prod-1", "apply -auto-approve"} {
+		cmd := exec.CommandContext(t.Context(), program, strings.Fields(args)...)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+	open := kind(through(t, internet)).Start(settings(withKey()))
+	for workspace, blob := range map[string]string{"default": "live/network.tfstate", "prod-1": "live/network.tfstateenv:prod-1"} {
+		req := request(t, place().with("key", "live/network.tfstate"), nil)
+		req.Workspace = workspace
+		src, err := open(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot, err := src.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := get(blob); !bytes.Equal(snapshot.Data, want) || len(want) == 0 {
+			t.Errorf("%s: got %d bytes, want %d", blob, len(snapshot.Data), len(want))
+		}
+		if snapshot.Lock != nil || !strings.Contains(snapshot.Revision, "0x") {
+			t.Errorf("got %+v", snapshot)
+		}
+		checkOutputs(t, snapshot.Data, sealing, workspace)
+	}
+}
+
+func checkOutputs(t *testing.T, data []byte, sealing, workspace string) {
+	t.Helper()
+	if sealing != "" {
+		if bytes.Contains(data, []byte("llo")) {
+			t.Error("the state is not encrypted")
+		}
+		registry := builtin.Registry()
+		cfg, err := config.Parse(sealing, "TF_ENCRYPTION", registry.Options(cty.NilVal))
+		if err != nil {
+			t.Fatal(err)
+		}
+		library, err := encryption.New(registry, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := library.State().Decrypt(t.Context(), data)
+		if err != nil || !opened.Encrypted {
+			t.Fatal(err)
+		}
+		data = opened.Data
+	}
+	var state struct {
+		Outputs map[string]struct{ Value string }
+	}
+	if err := json.Unmarshal(data, &state); err != nil {
+		t.Fatal(err)
+	}
+	if o := state.Outputs; len(o) != 2 || o["text"].Value != "héllo" || o["workspace"].Value != workspace {
+		t.Errorf("got the outputs %v", o)
+	}
+}
+
+// through is a client that reaches a made up internet.
+func through(t *testing.T, internet *cloudtest.Internet) *http.Client {
+	t.Helper()
+	text, err := os.ReadFile(internet.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	proxy, err := url.Parse(internet.Proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// azurite starts the program that STATECRYPT_AZURITE names. It takes the name of
+// the account from the host.
+func azurite(t *testing.T) *httputil.ReverseProxy {
+	t.Helper()
+	path := os.Getenv("STATECRYPT_AZURITE")
+	if path == "" {
+		t.Skip("STATECRYPT_AZURITE is not set; scripts/azurite.sh makes .tools/bin/azurite, whose path it is to be")
+	}
+	address := cloudtest.Dead(t)
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "--silent", "--disableTelemetry", "--skipApiVersionCheck", "--inMemoryPersistence", "--blobHost", host, "--blobPort", port)
+	cmd.Dir = t.TempDir()
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	for tick := time.Tick(50 * time.Millisecond); ; {
+		if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
+			_ = c.Close()
+			break
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("Azurite ended: %v\n%s", err, log.String())
+		case <-tick:
+		}
+	}
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", address, r.In.Host
+	}}
+}
+
+// administer sends a request with the account's key.
+func administer(t *testing.T, server http.Handler, method, path string, want int) []byte {
+	t.Helper()
+	internet := cloudtest.New(t, map[string]http.Handler{accountHost: server})
+	r, err := http.NewRequestWithContext(t.Context(), method, "https://"+accountHost+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("x-ms-date", time.Now().UTC().Format(http.TimeFormat))
+	r.Header.Set("x-ms-version", "2023-11-03")
+	r.Header.Set("Authorization", "SharedKey "+azuretest.Account+":"+azuretest.Sign(r))
+	response, err := through(t, internet).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || want != 0 && response.StatusCode != want {
+		t.Fatalf("%s %s: %s, %v\n%s", method, path, response.Status, err, body)
+	}
+	return body
+}
+
+// testRealRefusals compares what Azurite says with what our own account does.
+func testRealRefusals(t *testing.T, server http.Handler) {
+	internet := cloudtest.New(t, map[string]http.Handler{accountHost: server})
+	client := through(t, internet)
+	for name, c := range map[string]struct {
+		place, block attrs
+		missing      bool
+		want         string
+	}{
+		"no blob":      {place().with("key", "nothing"), withKey(), true, "holds no blob"},
+		"no container": {place().with("container_name", "nothing"), withKey(), false, "there is no container nothing"},
+		"wrong key":    {place(), attrs{}.with("access_key", "Y2FuYXJ5"), false, "the access key is not one of this account"},
+		"wrong SAS":    {place(), attrs{}.with("sas_token", azuretest.SAS), false, "the shared access signature is expired"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, client, settings(c.block), c.place)
+			checkRefusal(t, err, c.missing, c.want)
+		})
+	}
+}
