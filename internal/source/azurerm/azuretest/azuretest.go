@@ -29,10 +29,9 @@ import (
 	"time"
 )
 
-// What the services know. Account, key and path are those that Azurite knows
-// too, for everybody to see.
+// What the services know.
 const (
-	Account      = "devstoreaccount1"
+	Account      = "acmestates"
 	Key          = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	SAS          = "sv=2022-11-02&sr=c&sp=r&se=2099-01-01T00%3A00%3A00Z&sig=azuretest%2Bsignature%3D"
 	Tenant       = "11111111-2222-3333-4444-555555555555"

@@ -1,0 +1,89 @@
+package azurerm
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	const (
+		account   = "the storage account " + azuretest.Account
+		noAnswer  = "there is no usable answer of " + account
+		brokeOff  = "the connection broke off before the answer was complete (after 3 tries)"
+		tooSlow   = "there was no complete answer of " + account + " within 2s; timeout_seconds can be raised"
+		tooLarge  = "the file is larger than 1048576 bytes"
+		throttled = account + " is asked too often or is overloaded (429 Too Many Requests)"
+		answered  = account + " answered "
+	)
+	var client *http.Client
+	current := &http.Client{
+		Transport:     roundTrip(func(r *http.Request) (*http.Response, error) { return client.Transport.RoundTrip(r) }),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	sourcetest.Faults(t, sourcetest.FaultHarness{
+		Kind: kind(current),
+		Server: func(_ *testing.T, data []byte) http.Handler {
+			s := azuretest.New("tfstate")
+			s.Put("tfstate", "network.tfstate", azuretest.Blob{Data: data})
+			return s
+		},
+		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM([]byte(f.CA))
+			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+			t.Cleanup(transport.CloseIdleConnections)
+			client = &http.Client{Transport: transport}
+			block := withKey().with("blob_endpoint", f.URL+"/"+azuretest.Account)
+			return sourcetest.Place{Attrs: place().with("timeout_seconds", 2), Settings: settings(block), Secrets: []string{azuretest.Key, canary}}
+		},
+		Sees: map[string]string{
+			"nobody listens":           noAnswer + " (connection refused)",
+			"reset at once":            noAnswer,
+			"reset in the body":        brokeOff,
+			"reset in the body, once":  sourcetest.Works,
+			"closed without an answer": noAnswer,
+			"short body":               brokeOff,
+			"Content-Length too large": brokeOff,
+			"Content-Length too small": sourcetest.Cut,
+			"endless body":             tooLarge,
+			"gzip bomb":                tooLarge,
+			"not HTTP":                 noAnswer,
+			"malformed status line":    noAnswer,
+			"malformed header":         noAnswer,
+			"another service":          "what answered is not Azure Storage",
+
+			"stall":             tooSlow,
+			"stall in the body": tooSlow,
+			"slow drip":         tooSlow,
+
+			"403":                            account + " refuses the credentials (403 Forbidden)",
+			"500, once":                      sourcetest.Works,
+			"500":                            answered + "500 Internal Server Error",
+			"503 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After":           throttled,
+			"429 with Retry-After of a year": throttled,
+
+			"redirect loop":              answered + "307 Temporary Redirect",
+			"redirect to another origin": answered + "307 Temporary Redirect",
+			"redirect to plain http":     answered + "307 Temporary Redirect",
+
+			"certificate expired":                 noAnswer + " (certificate has expired)",
+			"certificate of another host":         noAnswer + " (certificate is valid for)",
+			"certificate of an unknown authority": noAnswer + " (certificate signed by unknown authority)",
+			"TLS 1.0":                             noAnswer,
+			"no TLS":                              noAnswer,
+			"handshake breaks off":                noAnswer,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute",
+		},
+	})
+}
