@@ -1,0 +1,121 @@
+package azurerm
+
+import (
+	"encoding/base64"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+const lockText = `{"ID":"0b1c","Operation":"OperationTypeApply","Info":"","Who":"ci@runner\u001b[31m","Version":"1.12.6","Created":"2026-01-31T12:00:00Z","Path":"x"}`
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	described := map[string]string{"terraformlockid": base64.StdEncoding.EncodeToString([]byte(lockText))}
+	for name, c := range map[string]struct {
+		blob azuretest.Blob
+		want *source.Lock
+	}{
+		"none":        {azuretest.Blob{}, nil},
+		"lock":        {azuretest.Blob{Lease: "0b1c", Metadata: described}, &source.Lock{ID: "0b1c", Who: `ci@runner\x1b[31m`, Operation: "OperationTypeApply", Created: "2026-01-31T12:00:00Z"}},
+		"left behind": {azuretest.Blob{Metadata: described}, nil},
+		"by another":  {azuretest.Blob{Lease: "0b1c"}, &source.Lock{}},
+	} {
+		s := newAccount()
+		s.Put("tfstate", "network.tfstate", c.blob)
+		got, err := read(t, s.Client(t), settings(withKey()), place())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (got.Lock == nil) != (c.want == nil) || got.Lock != nil && *got.Lock != *c.want {
+			t.Errorf("%s: got %+v", name, got.Lock)
+		}
+	}
+}
+
+// A state is read while OpenTofu holds its lock.
+func TestLockOfTheBackend(t *testing.T) {
+	t.Parallel()
+	tofu := os.Getenv("STATECRYPT_TOFU")
+	if tofu == "" {
+		t.Skip("STATECRYPT_TOFU is not set")
+	}
+	s := azuretest.New("tfstate")
+	s.Writes = true
+	client := s.Client(t)
+	var mu sync.Mutex
+	var locks []*source.Lock
+	s.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && r.ContentLength > 0 && r.Header.Get("x-ms-lease-id") != "" {
+			src, err := kind(client).Start(settings(withKey()))(request(t, place(), nil))
+			if err != nil {
+				t.Error(err)
+				return false
+			}
+			snapshot, err := src.Fetch(r.Context())
+			if err != nil {
+				t.Error(err)
+				return false
+			}
+			mu.Lock()
+			locks = append(locks, snapshot.Lock)
+			mu.Unlock()
+		}
+		return false
+	}
+	internet := cloudtest.New(t, map[string]http.Handler{accountHost: s})
+	dir := t.TempDir()
+	module := `terraform {
+  backend "azurerm" {
+    storage_account_name = "` + azuretest.Account + `"
+    container_name       = "tfstate"
+    key                  = "network.tfstate"
+  }
+}
+output "text" { value = "x" }
+`
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(module), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"init", "apply -auto-approve"} {
+		cmd := exec.CommandContext(t.Context(), tofu, strings.Fields(args)...)
+		cmd.Dir = dir
+		cmd.Env = slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), []string{"ARM_ACCESS_KEY=" + azuretest.Key, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+	if len(locks) == 0 {
+		t.Error("nothing was written under a lock")
+	}
+	for _, l := range locks {
+		if l == nil || l.ID == "" || !strings.Contains(l.Who, "@") || l.Operation == "" || l.Created == "" {
+			t.Errorf("got %+v", l)
+		}
+	}
+}
+
+// Whatever a lock's description is, what is shown of it is short and plain.
+func FuzzLock(f *testing.F) {
+	f.Add(base64.StdEncoding.EncodeToString([]byte(lockText)))
+	f.Add(base64.StdEncoding.EncodeToString([]byte(`{"ID":"::error::x","Who":"` + strings.Repeat("é", 300) + `"}`)))
+	f.Add("not base64")
+	f.Fuzz(func(t *testing.T, text string) {
+		l := parseLock(text)
+		for _, s := range []string{l.ID, l.Who, l.Operation, l.Created} {
+			if len(s) > 10*maxText || strings.ContainsAny(s, "\n\r\x1b") || strings.Contains(s, "::") || strings.Contains(s, "##") {
+				t.Errorf("%q", s)
+			}
+		}
+	})
+}

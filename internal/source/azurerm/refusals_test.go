@@ -1,0 +1,189 @@
+package azurerm
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+)
+
+// What the account answers, and what the user is told. Only one answer means
+// that there is no state.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	sas := attrs{}.with("sas_token", azuretest.SAS)
+	for name, c := range map[string]struct {
+		status int
+		code   string
+		block  attrs
+		want   string
+	}{
+		"no container":         {404, "ContainerNotFound", withKey(), "there is no container tfstate"},
+		"container goes":       {409, "ContainerBeingDeleted", withKey(), "disabled or being deleted"},
+		"no account":           {404, "ResourceNotFound", withKey(), "there is no such account or container"},
+		"404 of somebody else": {404, "", withKey(), "answered 404 Not Found"},
+		"unknown code":         {404, "canaryNotFound", withKey(), "answered 404 Not Found"},
+		"code of another 404":  {403, "BlobNotFound", withKey(), "403 Forbidden"},
+		"no role":              {403, "AuthorizationPermissionMismatch", withSecret(), "give it the role Storage Blob Data Reader"},
+		"no permission":        {403, "AuthorizationPermissionMismatch", sas, "with the permission r"},
+		"wrong key":            {403, "AuthenticationFailed", withKey(), "check access_key"},
+		"wrong signature":      {403, "AuthenticationFailed", sas, "the shared access signature is expired"},
+		"wrong token":          {403, "AuthenticationFailed", withSecret(), "check tenant_id"},
+		"wrong tenant":         {401, "InvalidAuthenticationInfo", withSecret(), "check tenant_id"},
+		"firewall":             {403, "AuthorizationFailure", withKey(), "network rules"},
+		"no keys allowed":      {403, "KeyBasedAuthenticationNotPermitted", withKey(), "set use_azuread_auth"},
+		"address":              {403, "AuthorizationSourceIPMismatch", sas, "address of this machine"},
+		"other service":        {403, "AuthorizationServiceMismatch", sas, "blob service"},
+		"anonymous":            {409, "PublicAccessNotPermitted", sas, "nobody without credentials"},
+		"disabled":             {403, "AccountIsDisabled", withKey(), "the account is disabled"},
+		"archive":              {409, "BlobArchived", withKey(), "archive tier"},
+		"customer's key":       {409, "BlobUsesCustomerSpecifiedEncryption", withKey(), "customer_provided_key"},
+		"no customer's key":    {409, "BlobDoesNotUseCustomerSpecifiedEncryption", withKey(), "leave customer_provided_key out"},
+		"version":              {400, "InvalidQueryParameterValue", withKey(), "cannot be right"},
+		"busy":                 {503, "ServerBusy", withKey(), "overloaded"},
+		"broken":               {500, "InternalError", withKey(), "try again later"},
+		"teapot":               {418, "", withKey(), "answered 418 I'm a teapot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newAccount()
+			s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://evil.test" resource_id="https://vault.azure.net"`)
+				azuretest.Fail(w, c.status, c.code)
+				return true
+			}
+			_, err := read(t, s.Client(t), settings(c.block), place())
+			checkRefusal(t, err, false, c.want)
+			retried := c.status >= 500
+			if n := len(s.Requests()); (n > 1) != retried {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	_, err := read(t, newAccount().Client(t), settings(withKey()), place().with("key", "other"))
+	checkRefusal(t, err, true, `the container tfstate holds no blob "other" (404 BlobNotFound)`)
+	if m, _ := source.IsMissing(err); !m.CredentialsSent {
+		t.Error("credentials were sent")
+	}
+}
+
+// The one other request, which looks up the access key, is refused.
+func TestLookupRefusals(t *testing.T) {
+	t.Parallel()
+	lookup := place().with("resource_group_name", azuretest.Group, "subscription_id", azuretest.Subscription)
+	for name, c := range map[string]struct {
+		actions []string
+		place   attrs
+		answer  int // in place of the manager's own; 0 for that
+		want    string
+	}{
+		"denied":          {nil, lookup, 0, "Microsoft.Storage/storageAccounts/listKeys/action; or leave resource_group_name out"},
+		"no such group":   {[]string{azuretest.KeysAction}, lookup.with("resource_group_name", "other"), 0, "check subscription_id, resource_group_name"},
+		"token":           {nil, lookup, 401, "check tenant_id"},
+		"locked":          {nil, lookup, 409, "a lock on the account"},
+		"broken":          {nil, lookup, 500, "500 Internal Server Error"},
+		"no keys":         {nil, lookup, 200, "holds no access key"},
+		"no subscription": {nil, lookup.with("subscription_id", nil), 0, "leave resource_group_name out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newAccount()
+			s.Actions = c.actions
+			s.Before = func(w http.ResponseWriter, r *http.Request) bool {
+				if c.answer == 0 || !strings.HasPrefix(r.Host, "management.") {
+					return false
+				}
+				w.WriteHeader(c.answer)
+				_, _ = w.Write([]byte(`{"canary":[]}`))
+				return true
+			}
+			_, err := read(t, s.Client(t), settings(withSecret()), c.place)
+			checkRefusal(t, err, false, c.want)
+			if got := s.Requests(); len(got) > 0 {
+				t.Errorf("the account was asked for %q", got)
+			}
+		})
+	}
+}
+
+// No host is no account, and says nothing of states.
+func TestNoSuchHost(t *testing.T) {
+	t.Parallel()
+	block := withKey().with("blob_endpoint", "https://"+azuretest.Account+".blob.invalid")
+	_, err := read(t, nil, settings(block), place().with("timeout_seconds", 60))
+	if err == nil || strings.Contains(err.Error(), "no answer in time") {
+		t.Fatalf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "no usable answer") {
+		t.Skip("names are resolved otherwise here: ", err)
+	}
+	checkRefusal(t, err, false, "there is no such account in this cloud")
+}
+
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	const older, current = "2026-01-31T12:00:00.0000000Z", "2026-02-01T12:00:00.0000000Z"
+	for name, block := range map[string]attrs{"access key": withKey(), "signature": attrs{}.with("sas_token", azuretest.SAS), "identity": withSecret()} {
+		s := newAccount()
+		s.Put("tfstate", "network.tfstate", azuretest.Blob{Data: []byte("new"), Version: current, Versions: map[string][]byte{older: []byte("old")}})
+		client := s.Client(t)
+		for version, want := range map[string]string{"": "new", current: "new", older: "old"} {
+			a := place()
+			if version != "" {
+				a = a.with("version_id", version)
+			}
+			got, err := read(t, client, settings(block), a)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if revision := version; string(got.Data) != want || revision != "" && got.Revision != revision || got.Revision == "" {
+				t.Errorf("%s: got %q, %q", name, got.Data, got.Revision)
+			}
+		}
+		_, err := read(t, client, settings(block), place().with("version_id", "2020-01-31T12:00:00.0000000Z"))
+		checkRefusal(t, err, false, "there is no version 2020-01-31T12:00:00.0000000Z")
+	}
+}
+
+func TestCustomerProvidedKey(t *testing.T) {
+	t.Parallel()
+	const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	s := newAccount()
+	s.CustomerKey = key
+	client := s.Client(t)
+	if got, err := read(t, client, settings(withKey().with("customer_provided_key", key)), place()); err != nil || len(got.Data) == 0 {
+		t.Errorf("got %v", err)
+	}
+	_, err := read(t, client, settings(withKey()), place())
+	checkRefusal(t, err, false, "set customer_provided_key in the azurerm block of credentials")
+	_, err = read(t, client, settings(withKey().with("customer_provided_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh4=")), place())
+	checkRefusal(t, err, false, "set customer_provided_key")
+}
+
+// A blob that somebody else made, without a content type and the like, is one.
+func TestHostileAnswers(t *testing.T) {
+	t.Parallel()
+	s := newAccount()
+	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+		h := w.Header()
+		h.Set("x-ms-blob-type", "BlockBlob")
+		h.Set("x-ms-version-id", "\u202e::set-output "+strings.Repeat("x", 5000))
+		h.Set("x-ms-lease-status", "locked")
+		h["x-ms-meta-TerraformLockID"] = []string{"not base64"}
+		_, _ = w.Write([]byte("{}"))
+		return true
+	}
+	got, err := read(t, s.Client(t), settings(withKey()), place())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Revision) > 300 || strings.Contains(got.Revision, "::") || strings.Contains(got.Revision, "\u202e") || got.Lock == nil || *got.Lock != (source.Lock{}) {
+		t.Errorf("got %+v", got)
+	}
+}
