@@ -63,6 +63,9 @@ func choose(s source.Settings, name string) (grant, error) {
 		if g.endpoint, err = parseEndpoint(text); err != nil {
 			return grant{}, v.Errorf("blob_endpoint", "%w", err)
 		}
+		if g.endpoint.Scheme == "http" && g.accessKey == "" && g.sas == "" {
+			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
+		}
 	}
 	if g.access, err = azureaccess.New(v, s.LookupEnv != nil); err != nil {
 		return grant{}, err

@@ -48,7 +48,7 @@ state {
 // What the backends of OpenTofu and Terraform write, we read.
 func TestInterop(t *testing.T) {
 	t.Parallel()
-	writers(t, func(t *testing.T, write writer) {
+	writers(t, true, func(t *testing.T, write writer) {
 		s := azuretest.New("tfstate")
 		s.Writes = true
 		write(t, s, func(name string) []byte { return s.Get("tfstate", name) })
@@ -58,7 +58,7 @@ func TestInterop(t *testing.T) {
 // The same with Azurite, which scripts/azurite.sh installs.
 func TestRealAzurite(t *testing.T) {
 	server := azurite(t)
-	writers(t, func(t *testing.T, write writer) {
+	writers(t, false, func(t *testing.T, write writer) {
 		container := "tfstate"
 		administer(t, server, http.MethodDelete, "/"+container+"?restype=container", 0)
 		administer(t, server, http.MethodPut, "/"+container+"?restype=container", http.StatusCreated)
@@ -73,23 +73,26 @@ func TestRealAzurite(t *testing.T) {
 type writer func(t *testing.T, account http.Handler, get func(name string) []byte)
 
 // writers are the programs that there are.
-func writers(t *testing.T, run func(*testing.T, writer)) {
-	tofu := os.Getenv("STATECRYPT_TOFU")
-	terraform, err := exec.LookPath("terraform")
-	if tofu == "" && err != nil {
+func writers(t *testing.T, parallel bool, run func(*testing.T, writer)) {
+	type program struct{ path, sealing string }
+	programs := map[string]program{}
+	if tofu := os.Getenv("STATECRYPT_TOFU"); tofu != "" {
+		programs["OpenTofu"], programs["OpenTofu, encrypted"] = program{path: tofu}, program{tofu, sealing}
+	}
+	if terraform, err := exec.LookPath("terraform"); err == nil {
+		programs["Terraform"] = program{path: terraform}
+	}
+	if len(programs) == 0 {
 		t.Skip("neither STATECRYPT_TOFU nor terraform is there")
 	}
-	if tofu != "" {
-		t.Run("OpenTofu", func(t *testing.T) {
-			run(t, func(t *testing.T, h http.Handler, get func(string) []byte) { interop(t, tofu, "", h, get) })
-		})
-		t.Run("OpenTofu, encrypted", func(t *testing.T) {
-			run(t, func(t *testing.T, h http.Handler, get func(string) []byte) { interop(t, tofu, sealing, h, get) })
-		})
-	}
-	if err == nil {
-		t.Run("Terraform", func(t *testing.T) {
-			run(t, func(t *testing.T, h http.Handler, get func(string) []byte) { interop(t, terraform, "", h, get) })
+	for name, p := range programs {
+		t.Run(name, func(t *testing.T) {
+			if parallel {
+				t.Parallel()
+			}
+			run(t, func(t *testing.T, account http.Handler, get func(string) []byte) {
+				interop(t, p.path, p.sealing, account, get)
+			})
 		})
 	}
 }

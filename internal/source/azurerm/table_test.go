@@ -27,7 +27,7 @@ func backendAttributes() map[string][]string {
 		"oidc_request_token":        {"ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"},
 		"ado_service_connection_id": {"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 		"use_aks_workload_identity": {"ARM_USE_AKS_WORKLOAD_IDENTITY"}, "use_azuread_auth": {"ARM_USE_AZUREAD"}, "use_cli": {"ARM_USE_CLI"},
-		"customer_provided_key": {"ARM_CUSTOMER_PROVIDED_KEY"}, "encryption_scope": {"ARM_ENCYRPTION_SCOPE"},
+		"customer_provided_key": {"ARM_CUSTOMER_PROVIDED_KEY"}, "encryption_scope": {"ARM_ENCYRPTION_SCOPE"}, //nolint:misspell // the backend spells it so
 		// Of Terraform alone.
 		"lookup_blob_endpoint": {"ARM_USE_DNS_ZONE_ENDPOINT"}, "ado_pipeline_service_connection_id": {"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID"},
 	}
@@ -143,6 +143,7 @@ func TestWrongSettings(t *testing.T) {
 		"signature and more":      {p, attrs{}.with("sas_token", "sig="+canary+"&comp=metadata"), "a shared access signature"},
 		"customer's key":          {p, k.with("customer_provided_key", canary), "32 bytes"},
 		"endpoint, http":          {p, k.with("blob_endpoint", "http://"+azuretest.Account+".evil.test"), "https"},
+		"endpoint, identity":      {p, withSecret().with("blob_endpoint", "http://127.0.0.1:10000/"+azuretest.Account), "without TLS"},
 		"endpoint, password":      {p, k.with("blob_endpoint", "https://u:"+canary+"@a.test"), "password"},
 		"endpoint, query":         {p, k.with("blob_endpoint", "https://a.test/?sig="+canary), "only scheme"},
 		"endpoint of another":     {p, k.with("blob_endpoint", "https://other.blob.core.windows.net"), "is not that of the storage account"},
