@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev
+#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev|fake-gcs-server
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -26,6 +26,7 @@ tofu)
 golangci-lint) module=tools/lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
 tfplugindocs) module=tools/docs package=github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs ;;
 vaultdev) module=tools/vault package=github.com/statecrypt/terraform-provider-statecrypt/tools/vault ;;
+fake-gcs-server) module=tools/fakegcs package=github.com/fsouza/fake-gcs-server ;;
 goreleaser) module=tools/release package=github.com/goreleaser/goreleaser/v2 ;;
 # The last Terraform under the MPL, and the last one whose go.mod has no
 # replace directives, which "go install" refuses.

@@ -1,20 +1,14 @@
 package gcpkms
 
 import (
-	"context"
 	"crypto/tls"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"net/http"
-	"os"
-	"path/filepath"
-	"runtime"
 
 	"cloud.google.com/go/auth"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
 )
 
 // endpoint is where Cloud KMS is.
@@ -26,7 +20,7 @@ const endpoint = "cloudkms.googleapis.com:443"
 // and the project that is billed. Credentials are put on each call here,
 // because the client would look for that project again.
 func withoutEnvironment(options []option.ClientOption, creds *auth.Credentials) ([]option.ClientOption, error) {
-	if err := (access{}).steered("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
+	if err := (googleaccess.Access{}).Steered("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
 		return nil, err
 	}
 	return append(options,
@@ -34,133 +28,6 @@ func withoutEnvironment(options []option.ClientOption, creds *auth.Credentials) 
 		option.WithEndpoint(endpoint),
 		option.WithGRPCDialOption(grpc.WithNoProxy()),
 		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}))),
-		option.WithGRPCDialOption(grpc.WithPerRPCCredentials(bearer{creds, nil})),
+		option.WithGRPCDialOption(grpc.WithPerRPCCredentials(googleaccess.Bearer{Creds: creds})),
 	), nil
-}
-
-// bearer puts a token on requests, and the project that user credentials name
-// for the bill.
-type bearer struct {
-	creds *auth.Credentials
-	inner http.RoundTripper
-}
-
-// GetRequestMetadata is for gRPC.
-func (b bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
-	token, err := b.creds.Token(ctx)
-	if err != nil {
-		return nil, err
-	}
-	header := map[string]string{"authorization": "Bearer " + token.Value}
-	var file struct {
-		QuotaProject string `json:"quota_project_id"`
-	}
-	if json.Unmarshal(b.creds.JSON(), &file) == nil && file.QuotaProject != "" {
-		header["x-goog-user-project"] = file.QuotaProject
-	}
-	return header, nil
-}
-
-// RequireTransportSecurity is for gRPC: no token goes out in clear.
-func (bearer) RequireTransportSecurity() bool { return true }
-
-// RoundTrip is for HTTP.
-func (b bearer) RoundTrip(request *http.Request) (*http.Response, error) {
-	header, err := b.GetRequestMetadata(request.Context())
-	if err != nil {
-		return nil, err
-	}
-	request = request.Clone(request.Context())
-	for name, value := range header {
-		request.Header.Set(name, value)
-	}
-	return b.inner.RoundTrip(request)
-}
-
-// directTransport goes through no proxy.
-func directTransport() http.RoundTripper {
-	standard, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport // a program's own; it knows what it does
-	}
-	direct := standard.Clone()
-	direct.Proxy = nil
-	return direct
-}
-
-// steered is an error where the environment is switched off and one of the
-// variables is set, which the SDK reads by itself and offers no way to do
-// without. It is better to have no credentials than those that they say.
-func (a access) steered(variables ...string) error {
-	for _, name := range variables {
-		if os.Getenv(name) != "" && !a.environment {
-			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; unset it, or set credentials or access_token", name)
-		}
-	}
-	return nil
-}
-
-// wellKnownFile is where gcloud puts the application default credentials; ""
-// when there are none. It belongs to the user and not to the environment, as
-// the home directory does.
-// https://cloud.google.com/docs/authentication/application-default-credentials#personal
-func wellKnownFile() string {
-	dir, err := os.UserHomeDir()
-	if runtime.GOOS == "windows" {
-		dir, err = os.UserConfigDir()
-	} else {
-		dir = filepath.Join(dir, ".config")
-	}
-	path := filepath.Join(dir, "gcloud", "application_default_credentials.json")
-	if _, e := os.Stat(path); err != nil || e != nil {
-		return ""
-	}
-	return path
-}
-
-// file is what decides how credentials may be used.
-type file struct {
-	Type   string `json:"type"`
-	Source struct {
-		EnvironmentID string          `json:"environment_id"`
-		Program       *program        `json:"executable"`
-		Certificate   json.RawMessage `json:"certificate"`
-	} `json:"credential_source"`
-	Inner json.RawMessage `json:"source_credentials"` // of impersonation
-}
-
-// check looks for what the SDK would run or read by itself. It returns the
-// program that gives the tokens, if there is one.
-func (a access) check(document []byte) (*program, error) {
-	var f file
-	if json.Unmarshal(document, &f) != nil {
-		return nil, errors.New("credentials: these are not usable Google credentials; create them anew")
-	}
-	if f.Inner != nil {
-		inner, err := a.check(f.Inner)
-		if err == nil && inner != nil {
-			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use its credentials with impersonate_service_account")
-		}
-		return nil, err
-	}
-	if !a.environment {
-		what := ""
-		switch {
-		case f.Source.EnvironmentID != "":
-			what = "credentials of AWS"
-		case f.Source.Program != nil:
-			what = "a program's credentials"
-		case len(f.Source.Certificate) > 0 && string(f.Source.Certificate) != "null":
-			what = "a certificate's credentials"
-		case f.Type == "gdch_service_account":
-			what = "credentials of Google Distributed Cloud"
-		}
-		if what != "" {
-			return nil, fmt.Errorf("credentials: %s need the environment, which is switched off", what)
-		}
-		if err := a.steered("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"); err != nil {
-			return nil, err
-		}
-	}
-	return f.Source.Program, nil
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"cloud.google.com/go/auth"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
 )
 
 // explain says what an error of the service means, and whether another key
@@ -40,42 +40,11 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	case codes.ResourceExhausted:
 		return errors.New("too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later")
 	case codes.Unavailable, codes.DeadlineExceeded:
-		return fmt.Errorf("no answer: Cloud KMS could not be reached, or did not answer in time%s", networkReason(message))
+		return fmt.Errorf("no answer: Cloud KMS could not be reached, or did not answer in time%s", googleaccess.NetworkReason(message))
 	default:
 		if errors.Is(err, context.DeadlineExceeded) {
 			return errors.New("no answer in time from Cloud KMS")
 		}
 		return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, code)
 	}
-}
-
-// networkReason picks out what is known to be harmless of an error that
-// arose on this side: a proxy's answer may be in it, too.
-func networkReason(message string) string {
-	for _, known := range []string{
-		"no such host", "connection refused", "connection reset", "network is unreachable", "i/o timeout",
-		"certificate signed by unknown authority", "certificate has expired", "certificate is valid for",
-		"failed to do connect handshake",
-	} {
-		if strings.Contains(message, known) {
-			return " (" + known + ")"
-		}
-	}
-	return ""
-}
-
-// explain says why there is no token. None of these is a matter of the key: a
-// fallback would hide that the credentials are wrong.
-func (a access) explain(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("waiting for a Google access token: %w", ctx.Err())
-	}
-	what := "Google gives no access token for the credentials"
-	if a.impersonate != "" {
-		what = "Google gives no access token for " + a.impersonate + "; the credentials need roles/iam.serviceAccountTokenCreator on it"
-	}
-	if answer, ok := errors.AsType[*auth.Error](err); ok && answer.Response != nil {
-		return fmt.Errorf("%s (HTTP status %d)", what, answer.Response.StatusCode)
-	}
-	return fmt.Errorf("%s%s", what, networkReason(err.Error()))
 }

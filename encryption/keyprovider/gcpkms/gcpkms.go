@@ -25,6 +25,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
 )
 
 const (
@@ -73,7 +74,7 @@ type Provider struct {
 	name           string // of the key
 	keyLength      int    // of new keys
 	additionalData []byte
-	access         access
+	access         googleaccess.Access
 	options        []option.ClientOption
 	patience       time.Duration // for one call with its retries
 
@@ -112,12 +113,14 @@ func build(v config.Values, options []option.ClientOption) (encryption.KeyProvid
 	if len(p.additionalData) > maxAdditionalData {
 		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are possible")
 	}
-	p.access = access{
-		credentials: v.String("credentials"),
-		token:       v.String("access_token"),
-		impersonate: v.String("impersonate_service_account"),
-		delegates:   v.Strings("impersonate_service_account_delegates"),
-		environment: v.ReadsEnvironment(),
+	p.access = googleaccess.Access{
+		Credentials:       v.String("credentials"),
+		Token:             v.String("access_token"),
+		Impersonate:       v.String("impersonate_service_account"),
+		Delegates:         v.Strings("impersonate_service_account_delegates"),
+		Scopes:            kms.DefaultAuthScopes(),
+		ImpersonateScopes: []string{impersonateScope},
+		Environment:       v.ReadsEnvironment(),
 	}
 	return p, nil
 }

@@ -1,4 +1,4 @@
-package gcpkms
+package googleaccess
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ type program struct {
 var errProgram = errors.New("credentials: the program (executable) gives no token")
 
 // withProgram makes the credentials whose tokens a program gives.
-func (a access) withProgram(p program, document []byte, options *credentials.DetectOptions) (*auth.Credentials, error) {
+func withProgram(p program, document []byte, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	var f struct {
 		Audience              string `json:"audience"`
 		SubjectTokenType      string `json:"subject_token_type"`
