@@ -1,0 +1,91 @@
+package gcs
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	nethttp "net/http"
+	"net/url"
+
+	"github.com/hashicorp/go-cleanhttp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+)
+
+// client is who reads, with the tokens and connections that all its reads
+// share.
+type client struct {
+	access    googleaccess.Access
+	bearer    googleaccess.Bearer
+	header    nethttp.Header // of each request
+	transport *nethttp.Transport
+}
+
+// newClient signs in. The roots are the system's when nil.
+func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, error) {
+	header, err := s.keyHeader()
+	if err != nil {
+		return nil, err
+	}
+	creds, err := s.access.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkUniverse(creds.JSON()); err != nil {
+		return nil, err
+	}
+	c := &client{access: s.access, bearer: googleaccess.Bearer{Creds: creds}, header: header, transport: cleanhttp.DefaultPooledTransport()}
+	if project, ok := s.lookup.Get(quotaVar); ok && isFieldValue(project) {
+		c.header.Set("X-Goog-User-Project", project)
+	}
+	find := s.proxies().ProxyFunc()
+	c.transport.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
+	c.transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+	c.transport.DisableCompression = true // decoded by hand, see decode
+	c.transport.MaxResponseHeaderBytes = 1 << 20
+	c.transport.OnProxyConnectResponse = proxyAnswer
+	return c, nil
+}
+
+// checkUniverse keeps credentials from clouds that they are not for.
+func (s settings) checkUniverse(document []byte) error {
+	var file struct {
+		Universe string `json:"universe_domain"`
+	}
+	if json.Unmarshal(document, &file) == nil && file.Universe != "" && file.Universe != s.universe {
+		return errors.New("the credentials are for another cloud; set universe_domain, in the gcs block of credentials, to the one in them")
+	}
+	return nil
+}
+
+// RoundTrip adds the secrets to a copy, so that nothing outside of the wire,
+// such as an error, ever sees them.
+func (c *client) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
+	token, err := c.bearer.GetRequestMetadata(req.Context())
+	if err != nil {
+		return nil, final("%w", c.access.Explain(req.Context(), err))
+	}
+	wire := req.Clone(req.Context())
+	for name, value := range token {
+		wire.Header.Set(name, value)
+	}
+	for name, values := range c.header {
+		wire.Header[name] = values
+	}
+	return c.transport.RoundTrip(wire)
+}
+
+// proxyAnswer replaces the error of net/http, which would be the proxy's own
+// words.
+func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
+	switch {
+	case resp.StatusCode == nethttp.StatusOK:
+		return nil
+	case isTransient(resp.StatusCode):
+		return again("the proxy refused the connection (%s)", status(resp.StatusCode))
+	default:
+		return final("the proxy refused the connection (%s)", status(resp.StatusCode))
+	}
+}

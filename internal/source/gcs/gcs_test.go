@@ -1,0 +1,572 @@
+package gcs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+type attrs = map[string]cty.Value
+
+func text(s string) cty.Value { return cty.StringVal(s) }
+
+// environment is one that a test makes up.
+type environment map[string]string
+
+func (e environment) lookup(name string) (string, bool) {
+	v, ok := e[name]
+	return v, ok
+}
+
+// settingsOf is what the provider block says, with the environment switched
+// off.
+func settingsOf(blocks ...attrs) source.Settings {
+	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
+	for _, b := range blocks {
+		s.Credentials.Entries = append(s.Credentials.Entries, config.NewEntry("credentials[0].gcs[0]", credentials(), b))
+	}
+	return s
+}
+
+func with(env environment, blocks ...attrs) source.Settings {
+	s := settingsOf(blocks...)
+	s.LookupEnv, s.Credentials.Env = env.lookup, env.lookup
+	return s
+}
+
+// block reads at endpoint with the token of gcstest.
+func block(endpoint string) attrs {
+	return attrs{"access_token": text(gcstest.Token), "storage_custom_endpoint": text(endpoint)}
+}
+
+func and(a attrs, kv ...string) attrs {
+	out := attrs{}
+	for name, v := range a {
+		out[name] = v
+	}
+	for i := 0; i < len(kv); i += 2 {
+		out[kv[i]] = text(kv[i+1])
+	}
+	return out
+}
+
+// place is the state of the default workspace in the folder net.
+func place(kv ...string) attrs {
+	return and(attrs{"bucket": text("states"), "prefix": text("net")}, kv...)
+}
+
+const object = "net/default.tfstate"
+
+// quick makes a run that waits for nothing.
+func quick(s source.Settings) *run {
+	r := newRun(s)
+	r.patience = patience{try: 2 * time.Second, tries: 4, waitMax: time.Millisecond}
+	return r
+}
+
+func quickKind() source.Kind {
+	kind := Kind()
+	kind.Start = func(s source.Settings) source.Open { return quick(s).open }
+	return kind
+}
+
+func request(t *testing.T, a attrs) source.Request {
+	t.Helper()
+	v, err := config.NewEntry("data.statecrypt_remote_state.test.gcs", table(), a).Decode(table(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source.Request{Values: v, Workspace: "default", MaxSize: 1 << 20}
+}
+
+func open(t *testing.T, s source.Settings, a attrs) source.Source {
+	t.Helper()
+	src, err := quick(s).open(request(t, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func fetch(t *testing.T, src source.Source) *source.Snapshot {
+	t.Helper()
+	snap, err := src.Fetch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+const stateJSON = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x","outputs":{}}`
+
+// prod is a service that holds the state, and its endpoint.
+func prod(t *testing.T) (*gcstest.Service, string) {
+	t.Helper()
+	s := gcstest.New("states")
+	s.Put("states", object, gcstest.Object{Data: []byte(stateJSON)})
+	return s, s.Start(t)
+}
+
+const readOnce = "GET /storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"
+
+// leastPrivilege are the permissions that the documentation asks for.
+func leastPrivilege(t *testing.T) []string {
+	t.Helper()
+	role, err := os.ReadFile("../../../examples/sources/gcs/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(role)) {
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "- "); ok {
+			out = append(out, p)
+		}
+	}
+	if !slices.Equal(out, []string{"storage.objects.get"}) {
+		t.Fatalf("the role has %q", out)
+	}
+	return out
+}
+
+func TestSource(t *testing.T) {
+	t.Parallel()
+	here := func(s *gcstest.Service, a attrs) sourcetest.Place {
+		return sourcetest.Place{
+			Attrs: place(), Settings: settingsOf(a), Secrets: []string{gcstest.Token},
+			Changed: func() error {
+				for _, r := range s.Requests() {
+					if strings.Replace(r, "/v2/", "/v1/", 1) != readOnce { // the wrong path is v2
+						return fmt.Errorf("it was asked for %s", r)
+					}
+				}
+				return nil
+			},
+		}
+	}
+	bad := func(change func(*gcstest.Service, attrs)) func(*testing.T) sourcetest.Place {
+		return func(t *testing.T) sourcetest.Place {
+			s, endpoint := prod(t)
+			a := block(endpoint)
+			change(s, a)
+			return here(s, a)
+		}
+	}
+	sourcetest.Run(t, sourcetest.Harness{
+		Kind: quickKind(),
+		Place: func(t *testing.T, data []byte) sourcetest.Place {
+			s := gcstest.New("states")
+			if data != nil {
+				s.Permissions = leastPrivilege(t)
+				s.Put("states", object, gcstest.Object{Data: data})
+			}
+			return here(s, block(s.Start(t)))
+		},
+		Bad: map[string]func(*testing.T) sourcetest.Place{
+			"wrong token":    bad(func(_ *gcstest.Service, a attrs) { a["access_token"] = text("wrong-" + gcstest.Token) }),
+			"no permission":  bad(func(s *gcstest.Service, _ attrs) { s.Permissions = []string{"storage.objects.list"} }),
+			"nobody listens": bad(func(_ *gcstest.Service, a attrs) { a["storage_custom_endpoint"] = text("http://" + cloudtest.Dead(t)) }),
+			"wrong path": bad(func(_ *gcstest.Service, a attrs) {
+				a["storage_custom_endpoint"] = text(strings.Replace(a["storage_custom_endpoint"].AsString(), "v1", "v2", 1))
+			}),
+		},
+		Stuck: func(t *testing.T) sourcetest.Place {
+			listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts in the kernel, and says nothing
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { listener.Close() })
+			return sourcetest.Place{Attrs: place(), Settings: settingsOf(block("http://" + listener.Addr().String()))}
+		},
+	})
+}
+
+// The objects are those of the backend: see stateFile there.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ prefix, workspace, want, path string }{
+		{"", "default", "default.tfstate", ""},
+		{"", "", "default.tfstate", ""},
+		{"", "staging", "staging.tfstate", ""},
+		{"net", "default", "net/default.tfstate", "/storage/v1/b/states/o/net%2Fdefault.tfstate"},
+		{"net/", "staging", "net/staging.tfstate", ""},
+		{"/net", "default", "net/default.tfstate", ""},
+		{"//net//eu/", "default", "net/eu/default.tfstate", ""},
+		{"a b/ü", "x.y", "a b/ü/x.y.tfstate", "/storage/v1/b/states/o/a%20b%2F%C3%BC%2Fx.y.tfstate"},
+		{"net/./eu", "default", "net/eu/default.tfstate", ""},
+		{"net/..", "default", "default.tfstate", ""},
+		{"../up", "default", "../up/default.tfstate", "/storage/v1/b/states/o/..%2Fup%2Fdefault.tfstate"},
+		{"q?a=b#c%2F", "default", "q?a=b#c%2F/default.tfstate", "/storage/v1/b/states/o/q%3Fa=b%23c%252F%2Fdefault.tfstate"},
+		{".", "..", "...tfstate", ""},
+	} {
+		if got := objectName(c.prefix, c.workspace); got != c.want {
+			t.Errorf("%q, %q: got %q, want %q", c.prefix, c.workspace, got, c.want)
+		}
+		s := gcstest.New("states")
+		s.Put("states", c.want, gcstest.Object{Data: []byte(stateJSON)})
+		req := request(t, attrs{"bucket": text("states"), "prefix": text(c.prefix)})
+		req.Workspace = c.workspace
+		src, err := quick(settingsOf(block(s.Start(t)))).open(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fetch(t, src)
+		if got := s.Requests(); len(got) != 1 || c.path != "" && got[0] != "GET "+c.path+"?alt=media" {
+			t.Errorf("%q, %q: asked for %q", c.prefix, c.workspace, got)
+		}
+		if want := "gs://states/" + c.want; src.String() != want {
+			t.Errorf("got %s, want %s", src, want)
+		}
+	}
+}
+
+// Every attribute of the backend is accepted, or there is a reason.
+func TestAttributesOfTheBackend(t *testing.T) {
+	t.Parallel()
+	const where, who = "data source", "credentials"
+	for name, at := range map[string]string{
+		"bucket": where, "prefix": where,
+		"credentials": who, "access_token": who, "impersonate_service_account": who, "impersonate_service_account_delegates": who,
+		"encryption_key": who, "storage_custom_endpoint": who, "universe_domain": who,
+		"kms_encryption_key": "only writing names the key: Cloud Storage itself knows which one it needs to read",
+	} {
+		_, inTable := table().Attr(name)
+		_, inCredentials := credentials().Attr(name)
+		if inTable != (at == where) || inCredentials != (at == who) {
+			t.Errorf("%s: in the data source: %t, in credentials: %t, want %s", name, inTable, inCredentials, at)
+		}
+	}
+	for _, a := range credentials().Attrs {
+		if secret := slices.Contains([]string{"credentials", "access_token", "encryption_key"}, a.Name); secret != a.Sensitive {
+			t.Errorf("%s: sensitive is %t", a.Name, a.Sensitive)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	const secret = "secret-canary"
+	for name, c := range map[string]struct {
+		place attrs
+		block attrs
+		want  string
+	}{
+		"no bucket":          {place("bucket", ""), nil, "name of a bucket"},
+		"path as bucket":     {place("bucket", "a/b"), nil, "name of a bucket"},
+		"control character":  {place("prefix", "a\nb"), nil, "no name of an object"},
+		"long prefix":        {place("prefix", strings.Repeat("a", 1024)), nil, "no name of an object"},
+		"generation":         {place("generation", "latest"), nil, "the number of a generation"},
+		"generation 0":       {place("generation", "0"), nil, "the number of a generation"},
+		"negative":           {place("generation", "-1"), nil, "the number of a generation"},
+		"large generation":   {place("generation", strings.Repeat("9", 20)), nil, "the number of a generation"},
+		"unknown name":       {place("credentials_name", "a"), nil, `has the name "a"`},
+		"endpoint":           {place(), attrs{"storage_custom_endpoint": text("ftp://a.test/")}, "begins with https"},
+		"secret in endpoint": {place(), attrs{"storage_custom_endpoint": text("https://me:" + secret + "@a.test/")}, "a password does not belong"},
+		"query in endpoint":  {place(), attrs{"storage_custom_endpoint": text("https://a.test/?key=" + secret)}, "only scheme, host, port and path"},
+		"dots in endpoint":   {place(), attrs{"storage_custom_endpoint": text("https://a.test/a/../b/")}, "dot segments"},
+		"host with path":     {place(), attrs{"storage_custom_endpoint": text("a.test/x?" + secret)}, "only scheme, host, port and path"},
+		"universe":           {place(), attrs{"universe_domain": text("a.test/" + secret)}, "name of a domain"},
+		"token":              {place(), attrs{"access_token": text(secret + "\r\nX: y")}, "no token has"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src, err := quick(settingsOf(c.block)).open(request(t, c.place))
+			if err == nil {
+				t.Fatalf("got %s", src)
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) {
+				t.Errorf("got %q, want it to contain %q, and no secret", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ endpoint, universe, want string }{
+		{"", "", "https://storage.googleapis.com/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
+		{"", "apis-tpczero.goog", "https://storage.apis-tpczero.goog/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
+		{"https://storage-x.p.googleapis.com/storage/v1/b", "", "https://storage-x.p.googleapis.com/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
+		{"https://a.test:8443/storage/v1/", "", "https://a.test:8443/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
+		{"https://a.test", "", "https://a.test/b/states/o/net%2Fdefault.tfstate?alt=media"},
+		{"a.test:8443", "", "https://a.test:8443/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
+		{"http://127.0.0.1:1/storage/v1/", "", "http://127.0.0.1:1/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
+	} {
+		src := open(t, settingsOf(attrs{"storage_custom_endpoint": text(c.endpoint), "universe_domain": text(c.universe)}), place())
+		if got := src.(*location).address.String(); got != c.want {
+			t.Errorf("%s, %s: got %s, want %s", c.endpoint, c.universe, got, c.want)
+		}
+	}
+}
+
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+	s, endpoint := prod(t)
+	first := fetch(t, open(t, settingsOf(block(endpoint)), place()))
+	second := s.Put("states", object, gcstest.Object{Data: []byte("newer")})
+	for name, c := range map[string]struct{ generation, data, revision string }{
+		"live":  {"", "newer", second},
+		"first": {first.Revision, stateJSON, first.Revision},
+	} {
+		a := place()
+		if c.generation != "" {
+			a = place("generation", c.generation)
+		}
+		src := open(t, settingsOf(block(endpoint)), a)
+		if got := fetch(t, src); string(got.Data) != c.data || got.Revision != c.revision {
+			t.Errorf("%s: got %s at %s", name, got.Data, got.Revision)
+		}
+		if want := "gs://states/" + object + "#" + c.generation; c.generation != "" && src.String() != want {
+			t.Errorf("got %s, want %s", src, want)
+		}
+	}
+	// A pin that leads nowhere does not say that there is no state.
+	_, err := open(t, settingsOf(block(endpoint)), place("generation", "1")).Fetch(t.Context())
+	if _, missing := source.IsMissing(err); err == nil || missing || !strings.Contains(err.Error(), "check generation") {
+		t.Errorf("got %v", err)
+	}
+	// Numbers in a configuration become strings.
+	v, err := config.NewEntry("x", table(), attrs{"bucket": text("b"), "generation": cty.NumberIntVal(1712345678901234567)}).Decode(table(), nil)
+	if err != nil || v.String("generation") != "1712345678901234567" {
+		t.Errorf("got %q, %v", v.String("generation"), err)
+	}
+}
+
+// What is there, what is not, what is forbidden and what is broken are told
+// apart. The answers are those of Cloud Storage: see readComplaint.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	const json = "application/json; charset=UTF-8"
+	document := func(code int, reason, message string) string {
+		return fmt.Sprintf(`{"error":{"code":%d,"message":%q,"errors":[{"message":%q,"domain":"global","reason":%q}]}}`, code, message, message, reason)
+	}
+	for name, c := range map[string]struct {
+		code          int
+		contentType   string
+		body          string
+		want          string
+		missing       bool
+		tries         int
+		header, value string
+	}{
+		"no object":          {code: 404, contentType: "text/html; charset=UTF-8", body: "No such object: states/net/default.tfstate", want: "no such object", missing: true},
+		"no object, JSON":    {code: 404, contentType: json, body: document(404, "notFound", "No such object: states/net/default.tfstate"), want: "no such object", missing: true},
+		"another object":     {code: 404, body: "No such object: states/net/default.tfstatex", want: "but not that there is no such object"},
+		"another reason":     {code: 404, contentType: json, body: document(404, "other", "No such object: states/net/default.tfstate"), want: "but not that there is no such object"},
+		"no bucket":          {code: 404, body: "The specified bucket does not exist.", want: "the bucket does not exist"},
+		"no bucket, JSON":    {code: 404, contentType: json, body: document(404, "notFound", "The specified bucket does not exist."), want: "the bucket does not exist"},
+		"front end":          {code: 404, body: "<p><b>404.</b> <ins>That’s an error.</ins> canary", want: "but not that there is no such object"},
+		"Not Found":          {code: 404, body: "Not Found\n", want: "but not that there is no such object"},
+		"empty 404":          {code: 404, want: "but not that there is no such object"},
+		"hostile 404":        {code: 404, body: strings.Repeat("canary", 1<<18), want: "but not that there is no such object"},
+		"token":              {code: 401, contentType: json, body: document(401, "authError", "canary"), want: "does not accept the access token (401 Unauthorized)"},
+		"denied":             {code: 403, body: "canary@p.iam.gserviceaccount.com does not have storage.objects.get access to the Google Cloud Storage object. Permission 'storage.objects.get' denied on resource (or it may not exist).", want: "grant storage.objects.get"},
+		"denied, JSON":       {code: 403, contentType: json, body: document(403, "forbidden", "canary"), want: "storage.objects.list"},
+		"KMS":                {code: 403, body: "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account has been authorized to use this key. canary", want: "roles/cloudkms.cryptoKeyEncrypterDecrypter"},
+		"KMS, disabled":      {code: 400, contentType: json, body: document(400, "cloudKmsDisabledKey", "canary"), want: "is disabled or destroyed"},
+		"perimeter":          {code: 403, contentType: json, body: document(403, "forbidden", "Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: canary"), want: "VPC Service Controls"},
+		"requester pays":     {code: 400, body: "Bucket is a requester pays bucket but no user project provided.", want: "GOOGLE_CLOUD_QUOTA_PROJECT"},
+		"billing":            {code: 403, contentType: json, body: document(403, "accountDisabled", "canary"), want: "billing account"},
+		"customer key":       {code: 400, contentType: json, body: document(400, "resourceIsEncryptedWithCustomerEncryptionKey", "canary"), want: "set encryption_key"},
+		"gone":               {code: 410, body: "canary", want: "the service answered 410 Gone"},
+		"no content":         {code: 204, want: "the service answered 204 No Content"},
+		"part":               {code: 206, body: "canary", want: "the service answered 206 Partial Content"},
+		"status":             {code: 499, body: "canary", want: "the service answered 499"},
+		"redirect":           {code: 307, header: "Location", value: "/storage/v1/b/other", want: "the service redirects to another place (307 Temporary Redirect)"},
+		"timeout":            {code: 408, body: "canary", want: "408 Request Timeout (after 5 tries)", tries: 5},
+		"too many":           {code: 429, body: "canary", want: "asked too often (429 Too Many Requests); try again later (after 5 tries)", tries: 5},
+		"unavailable":        {code: 503, body: "canary", want: "503 Service Unavailable (after 5 tries)", tries: 5},
+		"another service":    {code: 200, body: "canary", want: "the answer is not that of Cloud Storage"},
+		"hostile generation": {code: 200, header: "X-Goog-Generation", value: "1; canary", body: "canary", want: "the answer is not that of Cloud Storage"},
+		"hostile checksum":   {code: 200, header: "X-Goog-Hash", value: "crc32c=canary", body: "{}", want: "its checksum cannot be read (after 5 tries)", tries: 5},
+		"damaged":            {code: 200, header: "X-Goog-Hash", value: "md5=x, crc32c=AAAAAA==", body: "{}", want: "its checksum does not match (after 5 tries)", tries: 5},
+		"another encoding":   {code: 200, header: "Content-Encoding", value: "canary", body: "{}", want: "content encoding other than gzip"},
+		"not packed":         {code: 200, header: "Content-Encoding", value: "gzip", body: "canary canary canary", want: "unpacking the object"},
+		"cut":                {code: 200, header: "Content-Length", value: "1000", body: "canary", want: "broke off before the answer was complete (after 5 tries)", tries: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tries := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				tries++
+				if c.code == 200 && c.want != "the answer is not that of Cloud Storage" {
+					w.Header().Set("X-Goog-Generation", "1")
+				}
+				if c.contentType != "" {
+					w.Header().Set("Content-Type", c.contentType)
+				}
+				if c.header != "" {
+					w.Header().Set(c.header, c.value)
+				}
+				w.WriteHeader(c.code)
+				fmt.Fprint(w, c.body)
+			}))
+			defer server.Close()
+			_, err := open(t, settingsOf(block(server.URL)), place()).Fetch(t.Context())
+			if err == nil {
+				t.Fatal("there was no error")
+			}
+			missing, isMissing := source.IsMissing(err)
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || isMissing != c.missing {
+				t.Errorf("got %v, missing: %t", err, isMissing)
+			}
+			if isMissing && !missing.CredentialsSent {
+				t.Error("no credentials were sent")
+			}
+			if tries != max(1, c.tries) {
+				t.Errorf("it was asked %d times", tries)
+			}
+		})
+	}
+}
+
+func pack(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// An object that is stored with gzip is unpacked, as the backend's client does,
+// and not beyond the limit.
+func TestPackedObject(t *testing.T) {
+	t.Parallel()
+	s := gcstest.New("states")
+	settings := settingsOf(block(s.Start(t)))
+	s.Put("states", object, gcstest.Object{Data: pack(t, []byte(stateJSON)), Encoding: "gzip"})
+	if got := fetch(t, open(t, settings, place())); string(got.Data) != stateJSON {
+		t.Errorf("got %s", got.Data)
+	}
+	s.Put("states", object, gcstest.Object{Data: pack(t, make([]byte, 1<<20+1)), Encoding: "gzip"})
+	if _, err := open(t, settings, place()).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), source.TooLarge(1<<20).Error()) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Servers between may pack what is stored as it is. The checksum is that of
+// what is stored.
+func TestPackedOnTheWay(t *testing.T) {
+	t.Parallel()
+	s, _ := prod(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, r)
+		for name, values := range answer.Header() {
+			w.Header()[name] = values
+		}
+		w.Header().Del("Content-Length")
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(pack(t, answer.Body.Bytes()))
+	}))
+	defer server.Close()
+	if got := fetch(t, open(t, settingsOf(block(server.URL+"/storage/v1/")), place())); string(got.Data) != stateJSON {
+		t.Errorf("got %s", got.Data)
+	}
+}
+
+func TestEncryptionKey(t *testing.T) {
+	t.Parallel()
+	raw := sha256.Sum256([]byte("a key"))
+	key := base64.StdEncoding.EncodeToString(raw[:])
+	other := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, endpoint := prod(t)
+	s.Put("states", "sealed/default.tfstate", gcstest.Object{Data: []byte(stateJSON), Key: raw[:]})
+	for name, c := range map[string]struct{ prefix, key, want string }{
+		"base64":             {"sealed", key, ""},
+		"file":               {"sealed", path, ""},
+		"plain object":       {"net", key, "leave encryption_key out"},
+		"no key":             {"sealed", "", "set encryption_key"},
+		"another key":        {"sealed", other, "encryption_key is not the key"},
+		"short":              {"sealed", key[:40], "32 bytes in base64"},
+		"not base64":         {"sealed", "!" + key, "32 bytes in base64"},
+		"folder":             {"sealed", filepath.Dir(path), "regular file"},
+		"file without a key": {"sealed", "kind.go", "32 bytes in base64"},
+	} {
+		a := block(endpoint)
+		if c.key != "" {
+			a["encryption_key"] = text(c.key)
+		}
+		snap, err := open(t, settingsOf(a), place("prefix", c.prefix)).Fetch(t.Context())
+		switch {
+		case c.want == "" && (err != nil || string(snap.Data) != stateJSON):
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || c.key != "" && strings.Contains(err.Error(), c.key)):
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Whoever may do nothing but storage.objects.get reads, with one request.
+func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	s, endpoint := prod(t)
+	s.Change(func(s *gcstest.Service) { s.Permissions = leastPrivilege(t) })
+	fetch(t, open(t, settingsOf(block(endpoint)), place()))
+	if got := s.Requests(); !slices.Equal(got, []string{readOnce}) {
+		t.Errorf("asked for %q", got)
+	}
+	// Without the right to list, Cloud Storage does not tell what is missing.
+	_, err := open(t, settingsOf(block(endpoint)), place("prefix", "none")).Fetch(t.Context())
+	if _, missing := source.IsMissing(err); err == nil || missing || !strings.Contains(err.Error(), "storage.objects.list") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWarningOfPlainHTTP(t *testing.T) {
+	t.Parallel()
+	_, endpoint := prod(t)
+	got := fetch(t, open(t, settingsOf(block(endpoint)), place()))
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "without encryption") || strings.Contains(got.Warnings[0], gcstest.Token) {
+		t.Errorf("got %q", got.Warnings)
+	}
+}
+
+// A wait between two tries ends with the run.
+func TestCancelledWait(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(503)
+	}))
+	defer server.Close()
+	src, err := start(settingsOf(block(server.URL)))(request(t, place()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err := src.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 10*time.Second {
+		t.Errorf("after %s: %v", time.Since(begin), err)
+	}
+}

@@ -1,0 +1,497 @@
+// Package gcstest is a Google Cloud Storage for tests: of its APIs, what a
+// read of an object needs, and what Terraform's gcs backend asks for.
+package gcstest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Token is the access token that a service accepts.
+const Token = "gcstest-access-token"
+
+// Service is the service. It is safe for concurrent use; set the fields before,
+// or with Change.
+type Service struct {
+	Accepts     func(token string) bool // tokens; Token alone when nil
+	Permissions []string                // of whoever reads; all when nil
+
+	mu         sync.Mutex
+	buckets    map[string]map[string][]*Object // :: bucket → name → versions, the live one last
+	uploads    map[string]*upload
+	generation int64
+	requests   []string
+}
+
+// Object is one version of an object.
+type Object struct {
+	Data       []byte // as stored
+	Encoding   string // Content-Encoding; Data is packed with it
+	Key        []byte // the customer-supplied key, nil for none
+	Generation int64
+	deleted    bool
+}
+
+type upload struct {
+	bucket, name, match string
+	key                 []byte
+	data                []byte
+}
+
+// New makes a service with these buckets.
+func New(buckets ...string) *Service {
+	s := &Service{buckets: map[string]map[string][]*Object{}, uploads: map[string]*upload{}, generation: 1700000000000000}
+	for _, b := range buckets {
+		s.buckets[b] = map[string][]*Object{}
+	}
+	return s
+}
+
+// Start serves the service until the test ends. It returns the endpoint of the
+// JSON API.
+func (s *Service) Start(tb testing.TB) string {
+	tb.Helper()
+	server := httptest.NewServer(s)
+	tb.Cleanup(server.Close)
+	return server.URL + "/storage/v1/"
+}
+
+// Change changes the service while it is served.
+func (s *Service) Change(how func(*Service)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how(s)
+}
+
+// Put stores a new version of an object, and returns its generation.
+func (s *Service) Put(bucket, name string, o Object) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strconv.FormatInt(s.put(bucket, name, &o).Generation, 10)
+}
+
+func (s *Service) put(bucket, name string, o *Object) *Object {
+	s.generation++
+	o.Generation = s.generation
+	s.buckets[bucket][name] = append(s.buckets[bucket][name], o)
+	return o
+}
+
+// Get returns the live version of an object, nil when there is none.
+func (s *Service) Get(bucket, name string) *Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live(bucket, name)
+}
+
+func (s *Service) live(bucket, name string) *Object {
+	versions := s.buckets[bucket][name]
+	if n := len(versions); n > 0 && !versions[n-1].deleted {
+		return versions[n-1]
+	}
+	return nil
+}
+
+// Names returns the names of the objects of a bucket, sorted.
+func (s *Service) Names(bucket string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.names(bucket)
+}
+
+func (s *Service) names(bucket string) []string {
+	var names []string
+	for name := range s.buckets[bucket] {
+		if s.live(bucket, name) != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Requests returns what was asked for, such as "GET /storage/v1/b/…", and
+// forgets it.
+func (s *Service) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.requests
+	s.requests = nil
+	return out
+}
+
+// ServeHTTP answers one request.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client has gone
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r.Method+" "+r.RequestURI)
+	x := &exchange{Service: s, w: w, r: r, body: body}
+	if accepts := s.Accepts; accepts == nil && x.token() != Token || accepts != nil && !accepts(x.token()) {
+		x.refuse(401, "authError", "Invalid Credentials")
+		return
+	}
+	x.route()
+}
+
+// exchange is one request.
+type exchange struct {
+	*Service
+	w    http.ResponseWriter
+	r    *http.Request
+	body []byte
+}
+
+func (x *exchange) token() string {
+	return strings.TrimPrefix(x.r.Header.Get("Authorization"), "Bearer ")
+}
+
+func (x *exchange) route() {
+	path := x.r.URL.EscapedPath()
+	if rest, ok := strings.CutPrefix(path, "/storage/v1/b/"); ok {
+		bucket, name, isObject := cut(rest, "/o/")
+		bucket = strings.TrimSuffix(bucket, "/o")
+		switch {
+		case !isObject && x.r.Method == http.MethodGet:
+			x.list(bucket)
+		case isObject && x.r.Method == http.MethodGet && x.r.FormValue("alt") == "media":
+			x.contents(bucket, name)
+		case isObject && x.r.Method == http.MethodGet:
+			x.metadata(bucket, name)
+		case isObject && x.r.Method == http.MethodDelete:
+			x.remove(bucket, name)
+		default:
+			x.refuse(405, "methodNotAllowed", "Method Not Allowed")
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(path, "/upload/storage/v1/b/"); ok && (x.r.Method == http.MethodPost || x.r.Method == http.MethodPut) {
+		bucket, _, _ := cut(rest+"/", "/o/")
+		x.upload(bucket)
+		return
+	}
+	// The XML API, with which Google's client for Go reads.
+	if bucket, name, ok := cut(strings.TrimPrefix(path, "/"), "/"); ok && x.r.Method == http.MethodGet {
+		x.contents(bucket, name)
+		return
+	}
+	x.w.WriteHeader(404)
+}
+
+func cut(path, sep string) (before, after string, found bool) {
+	before, after, found = strings.Cut(path, sep)
+	before, _ = url.PathUnescape(before)
+	after, _ = url.PathUnescape(after)
+	return before, after, found
+}
+
+// refuse answers with an error: a line of text where the contents of an object
+// were asked for, and else JSON.
+func (x *exchange) refuse(code int, reason, message string) {
+	if x.r.FormValue("alt") == "media" && code != 401 {
+		x.w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+		x.w.WriteHeader(code)
+		fmt.Fprint(x.w, message)
+		return
+	}
+	x.reply(code, map[string]any{"error": map[string]any{
+		"code": code, "message": message, "errors": []any{map[string]string{"domain": "global", "reason": reason, "message": message}},
+	}})
+}
+
+func (x *exchange) reply(code int, document any) {
+	x.w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	x.w.WriteHeader(code)
+	_ = json.NewEncoder(x.w).Encode(document)
+}
+
+func (x *exchange) may(permission string) bool {
+	return x.Permissions == nil || slices.Contains(x.Permissions, permission)
+}
+
+// allowed answers for whoever lacks a permission.
+func (x *exchange) allowed(bucket, permission string) bool {
+	if _, ok := x.buckets[bucket]; !ok {
+		x.refuse(404, "notFound", "The specified bucket does not exist.")
+		return false
+	}
+	if x.may(permission) {
+		return true
+	}
+	x.refuse(403, "forbidden", "canary@p.iam.gserviceaccount.com does not have "+permission+" access to the Google Cloud Storage object. Permission '"+permission+"' denied on resource (or it may not exist).")
+	return false
+}
+
+// find returns the version that is asked for, or answers.
+func (x *exchange) find(bucket, name string) *Object {
+	if !x.allowed(bucket, "storage.objects.get") {
+		return nil
+	}
+	o := x.live(bucket, name)
+	if g := x.r.FormValue("generation"); g != "" {
+		o = nil
+		for _, v := range x.buckets[bucket][name] {
+			if strconv.FormatInt(v.Generation, 10) == g {
+				o = v
+			}
+		}
+	}
+	switch {
+	case o != nil:
+		return o
+	case !x.may("storage.objects.list"):
+		x.allowed(bucket, "storage.objects.list")
+	default:
+		x.refuse(404, "notFound", "No such object: "+bucket+"/"+name)
+	}
+	return nil
+}
+
+// key is the customer-supplied key of a request. Its headers must fit.
+func (x *exchange) key() ([]byte, bool) {
+	text := x.r.Header.Get("X-Goog-Encryption-Key")
+	if text == "" {
+		return nil, true
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	sum := sha256.Sum256(key)
+	if err != nil || len(key) != 32 || x.r.Header.Get("X-Goog-Encryption-Algorithm") != "AES256" ||
+		x.r.Header.Get("X-Goog-Encryption-Key-Sha256") != base64.StdEncoding.EncodeToString(sum[:]) {
+		x.refuse(400, "customerEncryptionKeySha256IsInvalid", "Missing a SHA256 hash of the encryption key, or it is not base64 encoded, or it does not match the encryption key.")
+		return nil, false
+	}
+	return key, true
+}
+
+func (x *exchange) contents(bucket, name string) {
+	o := x.find(bucket, name)
+	if o == nil {
+		return
+	}
+	key, ok := x.key()
+	switch {
+	case !ok:
+		return
+	case o.Key == nil && key != nil:
+		x.refuse(400, "resourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key.")
+		return
+	case o.Key != nil && key == nil:
+		x.refuse(400, "resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key.")
+		return
+	case !bytes.Equal(o.Key, key):
+		x.refuse(400, "customerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect.")
+		return
+	}
+	data, h := o.Data, x.w.Header()
+	if o.Encoding == "gzip" && !strings.Contains(x.r.Header.Get("Accept-Encoding"), "gzip") {
+		z, err := gzip.NewReader(bytes.NewReader(data)) // https://cloud.google.com/storage/docs/transcoding
+		if err == nil {
+			data, err = io.ReadAll(z)
+		}
+		if err != nil {
+			x.w.WriteHeader(500)
+			return
+		}
+	} else if o.Encoding != "" {
+		h.Set("Content-Encoding", o.Encoding)
+	}
+	h.Set("X-Goog-Generation", strconv.FormatInt(o.Generation, 10))
+	h.Set("X-Goog-Metageneration", "1")
+	h.Set("X-Goog-Hash", "crc32c="+crc32c(o.Data)+",md5="+md5sum(o.Data))
+	h.Set("X-Goog-Stored-Content-Length", strconv.Itoa(len(o.Data)))
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = x.w.Write(data)
+}
+
+func crc32c(data []byte) string {
+	sum := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
+}
+
+func md5sum(data []byte) string {
+	sum := md5.Sum(data)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func (x *exchange) metadata(bucket, name string) {
+	if o := x.find(bucket, name); o != nil {
+		x.reply(200, describe(bucket, name, o))
+	}
+}
+
+func describe(bucket, name string, o *Object) map[string]any {
+	return map[string]any{
+		"kind": "storage#object", "bucket": bucket, "name": name, "generation": strconv.FormatInt(o.Generation, 10), "metageneration": "1",
+		"size": strconv.Itoa(len(o.Data)), "crc32c": crc32c(o.Data), "md5Hash": md5sum(o.Data),
+	}
+}
+
+func (x *exchange) list(bucket string) {
+	if !x.allowed(bucket, "storage.objects.list") {
+		return
+	}
+	items := []any{}
+	prefix := x.r.FormValue("prefix")
+	for _, name := range x.names(bucket) {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if ok && !strings.Contains(rest, "/") { // the backend asks for one folder
+			items = append(items, describe(bucket, name, x.live(bucket, name)))
+		}
+	}
+	x.reply(200, map[string]any{"kind": "storage#objects", "items": items})
+}
+
+// matches looks at ifGenerationMatch, which is 0 for no object.
+func (x *exchange) matches(match string, o *Object) bool {
+	have := "0"
+	if o != nil {
+		have = strconv.FormatInt(o.Generation, 10)
+	}
+	if match == "" || match == have {
+		return true
+	}
+	x.refuse(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
+	return false
+}
+
+func (x *exchange) remove(bucket, name string) {
+	if !x.allowed(bucket, "storage.objects.delete") {
+		return
+	}
+	o := x.live(bucket, name)
+	if o == nil {
+		x.refuse(404, "notFound", "No such object: "+bucket+"/"+name)
+		return
+	}
+	if x.matches(x.r.FormValue("ifGenerationMatch"), o) {
+		o.deleted = true
+		x.w.WriteHeader(204)
+	}
+}
+
+// upload takes objects in one request or in several.
+// https://cloud.google.com/storage/docs/uploads-downloads#uploads
+func (x *exchange) upload(bucket string) {
+	if !x.allowed(bucket, "storage.objects.create") {
+		return
+	}
+	query := x.r.URL.Query()
+	if id := query.Get("upload_id"); id != "" {
+		x.chunk(id)
+		return
+	}
+	key, ok := x.key()
+	if !ok {
+		return
+	}
+	u := &upload{bucket: bucket, name: query.Get("name"), match: query.Get("ifGenerationMatch"), key: key}
+	switch query.Get("uploadType") {
+	case "multipart":
+		_, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
+		parts := multipart.NewReader(bytes.NewReader(x.body), params["boundary"])
+		if err == nil {
+			err = u.readParts(parts)
+		}
+		if err != nil {
+			x.refuse(400, "badRequest", err.Error())
+			return
+		}
+		x.finish(u)
+	case "resumable":
+		if err := u.describe(x.body); err != nil {
+			x.refuse(400, "badRequest", err.Error())
+			return
+		}
+		id := strconv.Itoa(len(x.uploads) + 1)
+		x.uploads[id] = u
+		query.Set("upload_id", id)
+		x.w.Header().Set("Location", "http://"+x.r.Host+x.r.URL.EscapedPath()+"?"+query.Encode())
+		x.w.WriteHeader(200)
+	default:
+		x.refuse(400, "badRequest", "no such uploadType")
+	}
+}
+
+func (u *upload) describe(document []byte) error {
+	var o struct {
+		Name string `json:"name"`
+	}
+	if len(document) > 0 {
+		if err := json.Unmarshal(document, &o); err != nil {
+			return err
+		}
+	}
+	if o.Name != "" {
+		u.name = o.Name
+	}
+	return nil
+}
+
+func (u *upload) readParts(parts *multipart.Reader) error {
+	for i := range 2 {
+		part, err := parts.NextPart()
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(part)
+		if err != nil {
+			return err
+		}
+		if i == 1 {
+			u.data = text
+		} else if err := u.describe(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk takes a part of a resumable upload, whose Content-Range ends with the
+// size in the last one.
+func (x *exchange) chunk(id string) {
+	u := x.uploads[id]
+	if u == nil {
+		x.refuse(404, "notFound", "no such upload")
+		return
+	}
+	u.data = append(u.data, x.body...)
+	if strings.HasSuffix(x.r.Header.Get("Content-Range"), "/*") {
+		x.w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", len(u.data)-1))
+		if x.r.Header.Get("X-Guploader-No-308") == "yes" {
+			x.w.Header().Set("X-Http-Status-Code-Override", "308")
+			x.w.WriteHeader(200)
+			return
+		}
+		x.w.WriteHeader(308)
+		return
+	}
+	x.finish(u)
+}
+
+func (x *exchange) finish(u *upload) {
+	if x.matches(u.match, x.live(u.bucket, u.name)) {
+		x.reply(200, describe(u.bucket, u.name, x.put(u.bucket, u.name, &Object{Data: u.data, Key: u.key})))
+	}
+}

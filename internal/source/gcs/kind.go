@@ -1,0 +1,95 @@
+// Package gcs reads a state from Google Cloud Storage, where Terraform's gcs
+// backend has put it. It sends one GET for the object, with the JSON API, and
+// what signing in needs; nothing is listed, written or locked.
+//
+// Who reads, and which service is asked, is said by the provider block or the
+// environment alone. A data source, which any module can write, names the
+// bucket and the object.
+//
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/gcs
+// https://cloud.google.com/storage/docs/json_api/v1/objects/get
+package gcs
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the gcs source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "gcs",
+		Doc: "Reads the state from a Google Cloud Storage bucket, where Terraform's `gcs` backend puts it: the object `<prefix>/<workspace>.tfstate`. " +
+			"One `GET` is sent, for which the permission `storage.objects.get` is enough. " +
+			"Who reads is set in `credentials`, in the provider block, with the arguments of the backend.",
+		Attrs: []config.Attr{
+			{
+				Name: "bucket", Type: cty.String, Required: true,
+				Doc: "The name of the bucket.",
+			},
+			{
+				Name: "prefix", Type: cty.String,
+				Doc: "The folder of the states in the bucket. Defaults to none.",
+			},
+			{
+				Name: "generation", Type: cty.String,
+				Doc: "The generation of the object to read, in digits, where the bucket keeps old versions. Defaults to the live one.",
+			},
+			{
+				Name: "credentials_name", Type: cty.String,
+				Doc: "The `name` of the `gcs` block of `credentials` that says who reads. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+			},
+		},
+	}
+}
+
+func credentials() config.Table {
+	return config.Table{
+		Name: "gcs",
+		Doc: "Who reads from Google Cloud Storage, with the arguments of Terraform's `gcs` backend. " +
+			"Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. " +
+			"The variables fill only the block without a name. " +
+			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
+		Attrs: []config.Attr{
+			{
+				Name: "name", Type: cty.String,
+				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
+			},
+			{
+				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
+				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",
+			},
+			{
+				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+				Doc: "An OAuth 2.0 access token. It goes before `credentials`.",
+			},
+			{
+				Name: "impersonate_service_account", Type: cty.String,
+				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
+				Doc: "The e-mail address of a service account to act as.",
+			},
+			{
+				Name: "impersonate_service_account_delegates", Type: cty.List(cty.String),
+				Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next.",
+			},
+			{
+				Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"},
+				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds them so. A key of Cloud KMS need not be named.",
+			},
+			{
+				Name: "storage_custom_endpoint", Type: cty.String, Env: []string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"},
+				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect endpoint. The access token goes there.",
+			},
+			{
+				Name: "universe_domain", Type: cty.String, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
+				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`.",
+			},
+		},
+	}
+}

@@ -1,0 +1,166 @@
+package gcs
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Variables of Google's own clients.
+const (
+	fileVar  = "GOOGLE_APPLICATION_CREDENTIALS"
+	quotaVar = "GOOGLE_CLOUD_QUOTA_PROJECT"
+)
+
+const (
+	ownUniverse = "googleapis.com"
+
+	// https://developers.google.com/identity/protocols/oauth2/scopes#storage
+	readScope = "https://www.googleapis.com/auth/devstorage.read_only"
+	// allScope is needed to become another account; what that may do is readScope.
+	allScope = "https://www.googleapis.com/auth/cloud-platform"
+)
+
+// settings say who reads, and which service is asked.
+type settings struct {
+	access        googleaccess.Access
+	encryptionKey string // as configured; may be a path
+	endpoint      *url.URL
+	universe      string
+	lookup        config.LookupEnv
+}
+
+// choose returns the settings of the block that a data source calls name.
+func choose(credentials source.Credentials, lookup config.LookupEnv, name string) (settings, error) {
+	v, _, err := credentials.Named("credentials_name", name)
+	if err != nil {
+		return settings{}, err
+	}
+	s := settings{
+		access: googleaccess.Access{
+			Credentials:       v.String("credentials"),
+			Token:             v.String("access_token"),
+			Impersonate:       v.String("impersonate_service_account"),
+			Delegates:         v.Strings("impersonate_service_account_delegates"),
+			Scopes:            []string{readScope},
+			ImpersonateScopes: []string{readScope},
+			Universe:          v.String("universe_domain"),
+			Environment:       lookup != nil,
+		},
+		encryptionKey: v.String("encryption_key"), universe: v.String("universe_domain"), lookup: lookup,
+	}
+	if s.access.Impersonate != "" {
+		s.access.Scopes = []string{allScope}
+	}
+	if s.universe == "" {
+		s.universe = ownUniverse
+	}
+	if !isDomain(s.universe) {
+		return settings{}, v.Errorf("universe_domain", "the name of a domain is required, such as googleapis.com")
+	}
+	if !isFieldValue(s.access.Token) {
+		return settings{}, v.Errorf("access_token", "this holds a line break or another character that no token has")
+	}
+	if _, set := lookup.Get(fileVar); set && name != "" && s.access.Credentials == "" && s.access.Token == "" {
+		// Google's client would follow it, and it is not meant for this block.
+		return settings{}, v.Errorf("credentials", "%s does not fill a block with a name; set credentials or access_token", fileVar)
+	}
+	if s.endpoint, err = parseEndpoint(v.String("storage_custom_endpoint"), s.universe); err != nil {
+		return settings{}, v.Errorf("storage_custom_endpoint", "%w", err)
+	}
+	return s, nil
+}
+
+var domain = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+func isDomain(s string) bool { return domain.MatchString(s) && !strings.Contains(s, "..") }
+
+// isFieldValue reports whether a header can have the value s.
+func isFieldValue(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
+// parseEndpoint reads the place of the JSON API. Like Google's clients, it
+// takes a host as well.
+func parseEndpoint(text, universe string) (*url.URL, error) {
+	switch {
+	case text == "":
+		text = "https://storage." + universe + "/storage/v1/"
+	case !strings.Contains(text, "://"):
+		text = "https://" + text + "/storage/v1/"
+	}
+	u, err := source.ParseBase(text)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return nil, errors.New("a URL that begins with https is required, such as https://storage.googleapis.com/storage/v1/")
+	}
+	return u, nil
+}
+
+// address is where an object's contents are. As in Google's clients, what
+// follows the last slash of the endpoint is left out, so that /storage/v1/ and
+// /storage/v1/b, which the backend's documentation asks for, are the same.
+func (s settings) address(bucket, object, generation string) *url.URL {
+	u := *s.endpoint
+	u.Path = u.Path[:strings.LastIndexByte(u.Path, '/')+1]
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	u.RawPath = u.Path + "b/" + url.PathEscape(bucket) + "/o/" + url.PathEscape(object)
+	u.Path += "b/" + bucket + "/o/" + object
+	q := url.Values{"alt": {"media"}}
+	if generation != "" {
+		q.Set("generation", generation)
+	}
+	u.RawQuery = q.Encode()
+	return &u
+}
+
+// keyHeader is what Cloud Storage wants to see of a customer-supplied key.
+// https://cloud.google.com/storage/docs/encryption/customer-supplied-keys
+func (s settings) keyHeader() (nethttp.Header, error) {
+	h := nethttp.Header{}
+	if s.encryptionKey == "" {
+		return h, nil
+	}
+	text, err := googleaccess.ReadPathOrContents(s.encryptionKey)
+	if err != nil {
+		return nil, fmt.Errorf("encryption_key: %w", err)
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != 32 {
+		return nil, errors.New("encryption_key: 32 bytes in base64 are required, or the path of a file that holds them so")
+	}
+	sum := sha256.Sum256(key)
+	h.Set("X-Goog-Encryption-Algorithm", "AES256")
+	h.Set("X-Goog-Encryption-Key", base64.StdEncoding.EncodeToString(key))
+	h.Set("X-Goog-Encryption-Key-Sha256", base64.StdEncoding.EncodeToString(sum[:]))
+	return h, nil
+}
+
+// proxies are the user's own, as every Go program understands them. They are
+// read through lookup, because the environment may be switched off.
+func (s settings) proxies() *httpproxy.Config {
+	either := func(upper, lower string) string {
+		value, _ := s.lookup.Get(upper, lower)
+		return value
+	}
+	return &httpproxy.Config{
+		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
+		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
+		NoProxy:    either("NO_PROXY", "no_proxy"),
+	}
+}

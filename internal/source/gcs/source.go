@@ -1,0 +1,213 @@
+package gcs
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// patience says how long a source waits and how often it asks again.
+type patience struct {
+	try              time.Duration // for one try
+	tries            int           // beyond the first
+	waitMin, waitMax time.Duration
+}
+
+// run is what the sources of one configured provider share: who reads.
+type run struct {
+	settings source.Settings
+	patience patience
+	roots    *x509.CertPool // nil for those of the system
+
+	clients memo.Memo[string, *client] // :: name of the block → client
+}
+
+func start(s source.Settings) source.Open { return newRun(s).open }
+
+func newRun(s source.Settings) *run {
+	s.Credentials.Table = credentials()
+	// The waits are those of Google's own clients.
+	return &run{settings: s, patience: patience{try: 2 * time.Minute, tries: 4, waitMin: time.Second, waitMax: 30 * time.Second}}
+}
+
+// location is a state in a bucket.
+type location struct {
+	*run
+	settings       settings
+	name           string // of the block of credentials; may be empty
+	bucket, object string
+	generation     string // "" for the live one
+	address        *url.URL
+	limit          int64
+}
+
+var (
+	// https://cloud.google.com/storage/docs/buckets#naming
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
+	// generations are positive numbers of 63 bits
+	generationNumber = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
+)
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	l := &location{
+		run: r, name: req.String("credentials_name"), bucket: req.String("bucket"), generation: req.String("generation"),
+		object: objectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
+	}
+	switch {
+	case !bucketName.MatchString(l.bucket):
+		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 small letters, digits, dashes, underscores and dots are allowed")
+	case !isObjectName(l.object):
+		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")
+	case l.generation != "" && !generationNumber.MatchString(l.generation):
+		return nil, req.Errorf("generation", "the number of a generation is required, in digits, such as \"1712345678901234\"")
+	}
+	var err error
+	if l.settings, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.name); err != nil {
+		return nil, err
+	}
+	l.address = l.settings.address(l.bucket, l.object, l.generation)
+	return l, nil
+}
+
+// objectName is where the backend puts the state of a workspace.
+func objectName(prefix, workspace string) string {
+	if workspace == "" {
+		workspace = "default"
+	}
+	return path.Join(strings.TrimLeft(prefix, "/"), workspace+".tfstate")
+}
+
+// https://cloud.google.com/storage/docs/objects#naming
+func isObjectName(s string) bool {
+	return len(s) <= 1024 && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+func (l *location) String() string {
+	s := "gs://" + l.bucket + "/" + l.object
+	if l.generation != "" {
+		s += "#" + l.generation // as gcloud writes it
+	}
+	if l.name != "" {
+		s += fmt.Sprintf(" with the credentials %q", l.name)
+	}
+	return s
+}
+
+// Fetch asks for the object, again where that may help.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*client, error) { return newClient(ctx, l.settings, l.roots) })
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{location: l}
+	req, err := retryablehttp.NewRequestWithContext(ctx, nethttp.MethodGet, l.address.String(), nil)
+	if err != nil {
+		return nil, x.explain(ctx, err)
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	req.Header.Set("User-Agent", "terraform-provider-statecrypt")
+	req.SetResponseHandler(x.receive)
+	resp, err := x.client(c).Do(req)
+	if resp != nil {
+		defer resp.Body.Close()
+	}
+	if err != nil {
+		return nil, x.explain(ctx, err)
+	}
+	if x.snapshot == nil { // a status that is worth another try, after the last one
+		return nil, x.explain(ctx, x.refusal(resp))
+	}
+	return x.snapshot, nil
+}
+
+// exchange is one fetch: its tries, and the answer.
+type exchange struct {
+	*location
+	tries    int
+	snapshot *source.Snapshot
+}
+
+func (x *exchange) client(c *client) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient: &nethttp.Client{
+			Transport: c,
+			Timeout:   x.patience.try,
+			// What is sent with a request is for the endpoint alone.
+			CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return nethttp.ErrUseLastResponse },
+		},
+		RetryMax:       x.patience.tries,
+		RetryWaitMin:   x.patience.waitMin,
+		RetryWaitMax:   x.patience.waitMax,
+		RequestLogHook: func(retryablehttp.Logger, *nethttp.Request, int) { x.tries++ },
+		CheckRetry:     worthAnotherTry,
+		Backoff:        wait,
+		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
+	}
+}
+
+// receive looks at an answer that is no reason to try again. A body that
+// breaks off is one.
+func (x *exchange) receive(resp *nethttp.Response) error {
+	defer resp.Body.Close() // not drained: a server may stop anywhere
+	switch {
+	case resp.StatusCode == nethttp.StatusNotFound:
+		return x.notFound(resp)
+	case resp.StatusCode != nethttp.StatusOK:
+		return x.refusal(resp)
+	}
+	generation := resp.Header.Get("X-Goog-Generation")
+	if !generationNumber.MatchString(generation) {
+		return final("the answer is not that of Cloud Storage: it does not say which generation of the object it is; check storage_custom_endpoint in the gcs block of credentials")
+	}
+	if x.generation != "" && generation != x.generation {
+		return final("Cloud Storage answered with another generation than the one that was asked for")
+	}
+	data, err := readBody(resp, x.limit)
+	if err != nil {
+		return err
+	}
+	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
+	if x.address.Scheme == "http" {
+		x.snapshot.Warnings = []string{"The access token and the state were sent without encryption, because storage_custom_endpoint begins with http. Anybody on the way can read them and replace the state."}
+	}
+	return nil
+}
+
+// worthAnotherTry decides after each try.
+func worthAnotherTry(ctx context.Context, resp *nethttp.Response, err error) (bool, error) {
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		return !isFinal(err), nil
+	default:
+		return isTransient(resp.StatusCode), nil
+	}
+}
+
+// https://cloud.google.com/storage/docs/retry-strategy#retryable
+func isTransient(code int) bool {
+	return code == nethttp.StatusRequestTimeout || code == nethttp.StatusTooManyRequests || code >= 500
+}
+
+// wait is exponential, or what the server asks for; but a server must not hold
+// a run for as long as it likes.
+func wait(shortest, longest time.Duration, try int, resp *nethttp.Response) time.Duration {
+	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
+}
