@@ -570,3 +570,11 @@ func TestCancelledWait(t *testing.T) {
 		t.Errorf("after %s: %v", time.Since(begin), err)
 	}
 }
+
+func list(elements ...string) cty.Value {
+	var out []cty.Value
+	for _, e := range elements {
+		out = append(out, text(e))
+	}
+	return cty.ListVal(out)
+}

@@ -1,0 +1,90 @@
+package gcs
+
+import (
+	"crypto/x509"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	const (
+		reset      = "connection reset by peer"
+		brokenOff  = "the connection broke off before the answer was complete"
+		damaged    = "the answer was damaged on its way: its checksum does not match (after 2 tries)"
+		tooLarge   = "the file is larger than 1048576 bytes"
+		notHTTP    = "the connection failed, or the answer is not valid HTTP"
+		notGoogle  = "the answer is not that of Cloud Storage"
+		late       = "there was no complete answer within 1s (after 2 tries)"
+		redirects  = "the service redirects to another place (307 Temporary Redirect), which Cloud Storage does not do; nothing was sent there"
+		notTrusted = "the certificate of the service is not trusted: x509: certificate "
+	)
+	roots := x509.NewCertPool()
+	kind := Kind()
+	kind.Start = func(s source.Settings) source.Open {
+		r := newRun(s)
+		r.patience = patience{try: time.Second, tries: 1, waitMax: 100 * time.Millisecond}
+		r.roots = roots
+		return r.open
+	}
+	sourcetest.Faults(t, sourcetest.FaultHarness{
+		Kind: kind,
+		Server: func(_ *testing.T, data []byte) http.Handler {
+			s := gcstest.New("states")
+			s.Put("states", object, gcstest.Object{Data: data})
+			return s
+		},
+		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+			roots.AppendCertsFromPEM([]byte(f.CA))
+			return sourcetest.Place{Attrs: place(), Settings: settingsOf(block(f.URL + "/storage/v1/")), Secrets: []string{gcstest.Token}}
+		},
+		Sees: map[string]string{
+			"nobody listens":           "the service cannot be reached: connect: connection refused (after 2 tries)",
+			"reset at once":            reset + " | " + brokenOff,
+			"reset in the body":        reset + " | " + brokenOff,
+			"reset in the body, once":  sourcetest.Works,
+			"closed without an answer": brokenOff + " (after 2 tries)",
+			"short body":               brokenOff + " (after 2 tries)",
+			"Content-Length too large": brokenOff + " (after 2 tries)",
+			"Content-Length too small": damaged,
+			"endless body":             tooLarge,
+			"gzip bomb":                tooLarge,
+			"not HTTP":                 notHTTP,
+			"malformed status line":    notHTTP,
+			"malformed header":         notHTTP,
+			"another service":          notGoogle,
+
+			"stall":             late,
+			"stall in the body": late,
+			"slow drip":         late,
+
+			"403":                            "grant storage.objects.get on the bucket",
+			"500, once":                      sourcetest.Works,
+			"500":                            "the service answered 500 Internal Server Error (after 2 tries)",
+			"503 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After":           "Cloud Storage is asked too often (429 Too Many Requests); try again later (after 2 tries)",
+			"429 with Retry-After of a year": "Cloud Storage is asked too often (429 Too Many Requests); try again later (after 2 tries)",
+
+			"redirect loop":              redirects,
+			"redirect to another origin": redirects,
+			"redirect to plain http":     redirects,
+
+			"certificate expired":                 notTrusted + "has expired",
+			"certificate of another host":         notTrusted + "is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": notTrusted + "signed by unknown authority",
+			"TLS 1.0":                             "the service cannot be reached: tls: protocol version not supported",
+			"no TLS":                              "the service does not speak https at this port",
+			"handshake breaks off":                brokenOff + " | " + reset,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "the longest wait of this test is too short to be waited for; see TestCancelledWait",
+		},
+	})
+}
