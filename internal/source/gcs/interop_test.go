@@ -3,6 +3,7 @@ package gcs
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,7 +61,8 @@ func clis(t *testing.T) map[string]string {
 
 // bench is a service that CLIs write to and we read from.
 type bench struct {
-	endpoint string
+	endpoint string              // "" for Google's own
+	internet *cloudtest.Internet // where Google's own is; else nil
 	token    string
 	key      string                                   // customer-supplied; may be empty
 	stored   func(t *testing.T, object string) []byte // what it holds, by other means
@@ -97,11 +100,11 @@ func (b bench) roundTrip(t *testing.T, cli, prefix, encryption string) {
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(main), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var env []string
-	for _, pair := range cloudtest.Isolated(os.Environ()) {
-		if !strings.HasPrefix(pair, "TF_") {
-			env = append(env, pair)
-		}
+	env := slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "TF_") })
+	if b.internet != nil {
+		env = b.internet.Environ(env)
+	} else {
+		env = cloudtest.Isolated(env)
 	}
 	env = append(env, "HOME="+dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_ENCRYPTION="+encryption,
 		"GOOGLE_OAUTH_ACCESS_TOKEN="+b.token, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT="+b.endpoint, "GOOGLE_ENCRYPTION_KEY="+b.key)
@@ -127,7 +130,19 @@ func (b bench) read(t *testing.T, prefix, workspace, text string) {
 	env := environment{"GOOGLE_OAUTH_ACCESS_TOKEN": b.token, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": b.endpoint, "GOOGLE_ENCRYPTION_KEY": b.key}
 	req := request(t, place("prefix", prefix))
 	req.Workspace = workspace
-	src, err := start(with(env))(req)
+	var roots *x509.CertPool
+	if b.internet != nil {
+		env["HTTPS_PROXY"] = b.internet.Proxy
+		authority, err := os.ReadFile(b.internet.CAFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots = x509.NewCertPool()
+		roots.AppendCertsFromPEM(authority)
+	}
+	r := newRun(with(env))
+	r.roots = roots
+	src, err := r.open(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +196,16 @@ func unseal(t *testing.T, file []byte, text string) []byte {
 // with no more than the right to read, and one request each.
 func TestBackend(t *testing.T) {
 	t.Parallel()
-	for name, key := range map[string][]byte{"": nil, "customer-supplied key": bytes.Repeat([]byte{9}, 32)} {
+	for name, key := range map[string][]byte{"endpoint": nil, "customer-supplied key": bytes.Repeat([]byte{9}, 32), "own host": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := gcstest.New("states")
-			b := bench{endpoint: s.Start(t), token: gcstest.Token}
+			b := bench{token: gcstest.Token}
+			if name == "own host" {
+				b.internet = cloudtest.New(t, map[string]http.Handler{"storage.googleapis.com": s})
+			} else {
+				b.endpoint = s.Start(t)
+			}
 			if key != nil {
 				b.key = base64.StdEncoding.EncodeToString(key)
 			}
