@@ -3,6 +3,7 @@ package googleaccess
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,12 +56,12 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	canary := &auth.Error{Err: errors.New("canary"), Body: []byte("canary")}
+	canary := &auth.Error{Err: errors.New("canary"), Body: []byte("canary"), Response: &http.Response{StatusCode: 403}}
 	for want, err := range map[string]error{
-		"Google gives no access token for the credentials":                 Access{}.Explain(t.Context(), canary),
-		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam": Access{Impersonate: "me@p.iam.gserviceaccount.com"}.Explain(t.Context(), canary),
-		"the credentials (connection refused)":                             Access{}.Explain(t.Context(), errors.New("canary: connection refused")),
-		"waiting for a Google access token: context canceled":              Access{}.Explain(ended, canary),
+		"Google gives no access token for the credentials (HTTP status 403)": Access{}.Explain(t.Context(), canary),
+		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam":   Access{Impersonate: "me@p.iam.gserviceaccount.com"}.Explain(t.Context(), canary),
+		"the credentials (connection refused)":                               Access{}.Explain(t.Context(), errors.New("canary: connection refused")),
+		"waiting for a Google access token: context canceled":                Access{}.Explain(ended, canary),
 	} {
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("got %v, want %q", err, want)
