@@ -1,0 +1,100 @@
+package pg
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"time"
+)
+
+// authority signs certificates.
+type authority struct {
+	pem         string
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// certificate is one for 127.0.0.1 and db.example.test, in PEM.
+type certificate struct{ chain, key string }
+
+func (c certificate) pair() tls.Certificate {
+	pair, err := tls.X509KeyPair([]byte(c.chain), []byte(c.key))
+	if err != nil {
+		panic(err)
+	}
+	return pair
+}
+
+type flaw int
+
+const (
+	valid flaw = iota
+	expired
+	ofAnotherHost
+	ofCertuser // a client's
+)
+
+func newAuthority() *authority {
+	key := newKey()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of the tests"},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		panic(err)
+	}
+	return &authority{block("CERTIFICATE", der), parsed, key}
+}
+
+func (a *authority) issue(f flaw) certificate {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server of the tests"},
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"db.example.test"},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	switch f {
+	case expired:
+		template.NotAfter = time.Now().Add(-time.Hour)
+	case ofAnotherHost:
+		template.IPAddresses, template.DNSNames = []net.IP{net.IPv4(127, 0, 0, 9)}, []string{"elsewhere.\x1b[2J.example"}
+		template.DNSNames = []string{"elsewhere.example"}
+	case ofCertuser:
+		template.Subject.CommonName = "certuser"
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	}
+	key := newKey()
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		panic(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		panic(err)
+	}
+	return certificate{block("CERTIFICATE", der), block("PRIVATE KEY", raw)}
+}
+
+func newKey() *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+func block(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}

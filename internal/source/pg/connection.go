@@ -1,0 +1,157 @@
+package pg
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+const (
+	patience = 2 * time.Minute // for one read, from the connection to the last byte
+
+	// goodbye is how long a server may take to hear that nobody waits any more.
+	goodbye = 500 * time.Millisecond
+
+	// overhead is what a server may send besides the state: its parameters,
+	// notices, and answers to the login.
+	overhead = 1 << 20
+
+	// maxValue is what PostgreSQL can hold in one value.
+	maxValue = 1 << 30
+)
+
+// connection is what settings come to once files are read.
+type connection struct {
+	config     *pgconn.Config
+	local      bool // every host is this machine
+	encrypted  bool
+	verified   bool
+	hasAccount bool // there is something that proves who asks
+}
+
+// newConnection prepares a connection for a state of limit bytes at most.
+func newConnection(s settings, limit int64) (*connection, error) {
+	config, err := driverConfig(s)
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{
+		config: config, local: true,
+		encrypted:  s["sslmode"] != "disable",
+		verified:   strings.HasPrefix(s["sslmode"], "verify-") || s["sslrootcert"] != "",
+		hasAccount: config.Password != "" || s["sslcert"] != "",
+	}
+	for host := range strings.SplitSeq(s["host"], ",") {
+		c.local = c.local && isLocal(host)
+	}
+	if addr := s["hostaddr"]; addr != "" {
+		c.local = isLocal(addr)
+		config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{addr}, nil }
+	}
+	config.RuntimeParams = s.runtimeParams()
+	config.Fallbacks = secure(config.TLSConfig, config.Fallbacks)
+	if !c.encrypted && !c.local && config.RequireAuth == "" {
+		config.RequireAuth = "!password" // in clear, to anybody on the way
+	}
+	allowed := min(limit, maxValue) + overhead
+	config.MaxProtocolMessageBodyLen = int(allowed)
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(&capped{r, allowed}, w)
+	}
+	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		// Without a word, the server would go on with the query.
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: goodbye}
+	}
+	return c, nil
+}
+
+// driverConfig hands the settings to pgconn, which reads the files that they
+// name. pgconn asks the environment for all that it is not told; it is told
+// everything. One thing cannot be told, that there is no service: where
+// PGSERVICE is set pgconn reads its file, of which nothing is used, and fails
+// where it cannot.
+func driverConfig(s settings) (*pgconn.Config, error) {
+	var text strings.Builder
+	escape := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	for key, value := range driverKeywords() {
+		if own, set := s[key]; set {
+			value = own
+		}
+		fmt.Fprintf(&text, "%s='%s' ", key, escape.Replace(value))
+	}
+	config, err := pgconn.ParseConfig(text.String())
+	if err == nil {
+		return config, nil
+	}
+	// The text of the error may hold parts of the password.
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("the file %q, which the connection settings name: %w", file.Path, file.Err)
+	}
+	switch text := err.Error(); {
+	case strings.Contains(text, "failed to read service"):
+		return nil, errors.New("the environment variable PGSERVICE names a service that cannot be read; unset it")
+	case strings.Contains(text, "failed to configure TLS"):
+		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used: they must be paths of PEM files, the first two belong together, and sslpassword opens an encrypted sslkey")
+	}
+	return nil, errors.New("the connection settings cannot be used; check the port, connect_timeout, sslcertmode, target_session_attrs, channel_binding and require_auth")
+}
+
+// secure sets what no setting may change.
+func secure(first *tls.Config, fallbacks []*pgconn.FallbackConfig) []*pgconn.FallbackConfig {
+	for _, f := range append([]*pgconn.FallbackConfig{{TLSConfig: first}}, fallbacks...) {
+		if f.TLSConfig != nil {
+			f.TLSConfig.MinVersion = tls.VersionTLS12
+		}
+	}
+	return fallbacks
+}
+
+// isLocal reports whether what is sent to host stays on this machine.
+func isLocal(host string) bool {
+	if strings.HasPrefix(host, "/") || strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// warnings says what is wrong with the connection although it works.
+func (c *connection) warnings() []string {
+	switch {
+	case c.local:
+		return nil
+	case !c.encrypted:
+		return []string{"The connection to PostgreSQL was not encrypted, because sslmode is disable. Anybody on the way can read the state and replace it; set sslmode=verify-full."}
+	case !c.verified:
+		return []string{"The certificate of the PostgreSQL server was not verified, because sslmode is require, its default, and there is no sslrootcert. Anybody on the way can read the credentials and replace the state; set sslmode=verify-full."}
+	}
+	return nil
+}
+
+// capped stops reading after left bytes: a server must not be able to send for
+// ever.
+type capped struct {
+	io.Reader
+	left int64
+}
+
+var errTooMuch = errors.New("the server sends more than was asked for")
+
+func (c *capped) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := c.Reader.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,123 @@
+package pg
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// parseConnStr reads a connection string in either form of libpq's. pgconn
+// would do it as well, but mixes in the environment. No error repeats a part of
+// the text: where it is wrong, any part may be the password.
+//
+// https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
+func parseConnStr(text string) (settings, error) {
+	if strings.ContainsRune(text, 0) {
+		return nil, errors.New("a NUL byte does not belong in a connection string")
+	}
+	if strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") {
+		return parseURL(text)
+	}
+	return parseKeywords(text)
+}
+
+// A password may hold any character that does not end the authority.
+var urlParts = regexp.MustCompile(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?(?:\?([^#]*))?$`)
+
+// parseURL takes the URL apart by hand, because net/url knows no lists of hosts
+// with ports.
+func parseURL(text string) (settings, error) {
+	errNotURL := errors.New("this is not a connection URL, such as postgres://user:password@host:5432/database; special characters of the password must be encoded, as %40 is @")
+	parts := urlParts.FindStringSubmatch(text)
+	if parts == nil {
+		return nil, errNotURL
+	}
+	user, password, _ := strings.Cut(parts[1], ":")
+	hosts, ports := splitHosts(parts[2])
+	s := settings{}
+	for key, value := range map[string]string{"user": user, "password": password, "host": hosts, "port": ports, "dbname": parts[3]} {
+		plain, err := url.PathUnescape(value)
+		if err != nil || strings.ContainsRune(plain, 0) {
+			return nil, errNotURL
+		}
+		s.set(key, plain)
+	}
+	query, err := url.ParseQuery(parts[4])
+	if err != nil {
+		return nil, errNotURL
+	}
+	for key, values := range query {
+		if strings.ContainsRune(key+values[0], 0) {
+			return nil, errNotURL
+		}
+		s.set(key, values[0])
+	}
+	return s, nil
+}
+
+// splitHosts makes lists of the hosts and of the ports of "a:1,[::1]:2". The
+// second is empty where no host has a port.
+func splitHosts(authority string) (hosts, ports string) {
+	var h, p []string
+	for host := range strings.SplitSeq(authority, ",") {
+		port := ""
+		if own, its, err := net.SplitHostPort(host); err == nil {
+			host, port = own, its
+		}
+		h, p = append(h, strings.Trim(host, "[]")), append(p, port)
+	}
+	return strings.Join(h, ","), strings.Trim(strings.Join(p, ","), ",")
+}
+
+// parseKeywords reads host=… user='…', where a backslash takes away the meaning
+// of what follows it.
+func parseKeywords(text string) (settings, error) {
+	s := settings{}
+	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
+	for rest != "" {
+		key, after, ok := strings.Cut(rest, "=")
+		if key = strings.TrimSpace(key); !ok || key == "" || strings.ContainsFunc(key, unicode.IsSpace) {
+			return nil, errors.New("this is neither a URL that begins with postgres:// nor a list such as host=… user=… password='…'")
+		}
+		value, left, err := cutValue(strings.TrimLeftFunc(after, unicode.IsSpace))
+		if err != nil {
+			return nil, err
+		}
+		s.set(key, value)
+		rest = strings.TrimLeftFunc(left, unicode.IsSpace)
+	}
+	return s, nil
+}
+
+// cutValue returns the value that text begins with, and what follows it.
+func cutValue(text string) (value, rest string, err error) {
+	quoted := strings.HasPrefix(text, "'")
+	if quoted {
+		text = text[1:]
+	}
+	var b strings.Builder
+	escaped := false
+	for i, r := range text {
+		switch {
+		case escaped:
+			escaped = false
+			b.WriteRune(r)
+		case r == '\\':
+			escaped = true
+		case quoted && r == '\'':
+			return b.String(), text[i+1:], nil
+		case !quoted && unicode.IsSpace(r):
+			return b.String(), text[i:], nil
+		default:
+			b.WriteRune(r)
+		}
+	}
+	if quoted {
+		return "", "", fmt.Errorf("a value in quotes does not end")
+	}
+	return b.String(), "", nil
+}

@@ -1,0 +1,65 @@
+// Package pg reads a state from the PostgreSQL database that Terraform's pg
+// backend writes to: with one SELECT, in a transaction that can only read.
+//
+// Which server is asked, and as whom, is said by the provider block or the
+// environment alone. A data source, which any module can write, names the
+// table, and at most which of the databases it is in.
+//
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/pg
+// https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/pg
+package pg
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the pg source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "pg",
+		Doc: "Reads the state from the PostgreSQL database of Terraform's `pg` backend, where it is the row that has the workspace's name. " +
+			"One `SELECT` is sent, in a read-only transaction. Locks are neither taken nor looked at. " +
+			"How to reach the database is set in `credentials`, in the provider block.",
+		Attrs: []config.Attr{
+			{
+				Name: "schema_name", Type: cty.String, Env: []string{"PG_SCHEMA_NAME"}, Default: cty.StringVal("terraform_remote_state"),
+				Doc: "The schema of the table. Defaults to `terraform_remote_state`.",
+			},
+			{
+				Name: "table_name", Type: cty.String, Env: []string{"PG_TABLE_NAME"}, Default: cty.StringVal("states"),
+				Doc: "The table, or a view with the columns `name` and `data`. Defaults to `states`, which is the name that Terraform always uses.",
+			},
+			{
+				Name: "credentials_name", Type: cty.String,
+				Doc: "The `name` of the `pg` block of `credentials` that says how to reach the database. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+			},
+		},
+	}
+}
+
+func credentials() config.Table {
+	return config.Table{
+		Name: "pg",
+		Doc: "How to reach a PostgreSQL database. " +
+			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and `PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
+			"but only for the block without a name, and not with `use_environment = false`.",
+		Attrs: []config.Attr{
+			{
+				Name: "name", Type: cty.String,
+				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
+			},
+			{
+				Name: "conn_str", Type: cty.String, Sensitive: true, Env: []string{connStrVar},
+				Doc: "The connection string: a URL such as `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=… password=…`. " +
+					"A block with a name needs it. `sslmode` defaults to `require`, which encrypts and does not verify the server's certificate; each read warns of that.",
+			},
+		},
+	}
+}

@@ -1,0 +1,116 @@
+package pg
+
+import (
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+type attrs = map[string]cty.Value
+
+var text = cty.StringVal
+
+type environment1 map[string]string
+
+func (e environment1) lookup(name string) (string, bool) {
+	v, ok := e[name]
+	return v, ok
+}
+
+// settingsOf are those of a provider block, without an environment.
+func settingsOf(blocks ...attrs) source.Settings {
+	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
+	for i, b := range blocks {
+		s.Credentials.Entries = append(s.Credentials.Entries, config.NewEntry(fmt.Sprintf("credentials.pg[%d]", i), credentials(), b))
+	}
+	return s
+}
+
+func with(env environment1, blocks ...attrs) source.Settings {
+	s := settingsOf(blocks...)
+	s.LookupEnv, s.Credentials.Env = env.lookup, env.lookup
+	return s
+}
+
+func request(t *testing.T, a attrs, env config.LookupEnv) source.Request {
+	t.Helper()
+	values, err := config.NewEntry("data.statecrypt_remote_state.test.pg", table(), a).Decode(table(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20}
+}
+
+func TestSource(t *testing.T) {
+	s := postgres(t)
+	place := func(x table1, connStr string) sourcetest.Place {
+		before := x.contents(t)
+		return sourcetest.Place{
+			Attrs:    attrs{"schema_name": text(x.schema)},
+			Settings: settingsOf(attrs{"conn_str": text(connStr)}),
+			Secrets:  []string{readerPassword, connStr},
+			Changed: func() error {
+				if after := x.contents(t); after != before {
+					return fmt.Errorf("got %s, want %s", after, before)
+				}
+				return nil
+			},
+		}
+	}
+	state := func(t *testing.T) table1 {
+		x := newTable(t)
+		x.put(t, "default", []byte("{}"))
+		return x
+	}
+	bad := func(user, password, database, query string) func(t *testing.T) sourcetest.Place {
+		return func(t *testing.T) sourcetest.Place {
+			return place(state(t), s.url(user, password, database, query+"&sslrootcert="+s.ca(t)))
+		}
+	}
+	sourcetest.Run(t, sourcetest.Harness{
+		Kind: Kind(),
+		Place: func(t *testing.T, data []byte) sourcetest.Place {
+			x := newTable(t)
+			if data != nil {
+				x.put(t, "default", data)
+			}
+			return place(x, s.reader(t))
+		},
+		Bad: map[string]func(t *testing.T) sourcetest.Place{
+			"wrong password": bad("reader", "wrong", "postgres", "sslmode=verify-full"),
+			"no password":    bad("reader", "", "postgres", "sslmode=verify-full"),
+			"no such role":   bad("nobody", "wrong", "postgres", "sslmode=verify-full"),
+			"no rights":      bad("stranger", readerPassword, "postgres", "sslmode=verify-full"),
+			"no database":    bad("reader", readerPassword, "nowhere", "sslmode=verify-full"),
+			"no slots":       bad("one", readerPassword, "postgres", "sslmode=verify-full"),
+			"no schema": func(t *testing.T) sourcetest.Place {
+				p := place(state(t), s.reader(t))
+				p.Attrs["schema_name"] = text("nowhere")
+				return p
+			},
+			"no table": func(t *testing.T) sourcetest.Place {
+				p := place(state(t), s.reader(t))
+				p.Attrs["table_name"] = text("nothing")
+				return p
+			},
+			"nobody listens": func(t *testing.T) sourcetest.Place {
+				return place(state(t), fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s/postgres", readerPassword, freePort()))
+			},
+		},
+		Stuck: func(t *testing.T) sourcetest.Place {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+			connStr := fmt.Sprintf("postgres://reader:%s@%s/postgres", readerPassword, l.Addr())
+			return sourcetest.Place{Settings: settingsOf(attrs{"conn_str": text(connStr)}), Secrets: []string{readerPassword}}
+		},
+	})
+}

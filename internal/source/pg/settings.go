@@ -1,0 +1,299 @@
+package pg
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// connStrVar is the variable of the backend. Those of libpq are in
+// [environment].
+const connStrVar = "PG_CONN_STR"
+
+// settings are what a connection string can say: libpq's keyword → value.
+type settings map[string]string
+
+// set leaves out what is empty: in a connection string that says nothing.
+func (s settings) set(key, value string) {
+	if key == "database" { // the drivers for Go take it as well
+		key = "dbname"
+	}
+	if value != "" {
+		s[key] = value
+	}
+}
+
+// target is a database, and who asks it.
+type target struct {
+	own    settings         // of the connection string
+	lookup config.LookupEnv // for what own leaves open; nil where the environment has no say
+}
+
+// choose returns what the data source calls name.
+func choose(credentials source.Credentials, lookup config.LookupEnv, name string) (target, error) {
+	v, _, err := credentials.Named("credentials_name", name)
+	if err != nil {
+		return target{}, err
+	}
+	t := target{}
+	if t.own, err = parseConnStr(v.String("conn_str")); err != nil {
+		return target{}, v.Errorf("conn_str", "%w", err)
+	}
+	if name == "" {
+		t.lookup = lookup
+	}
+	s := merge(environment(t.lookup), t.own)
+	if len(s) == 0 {
+		hint := "set conn_str in a pg block of credentials, in the provider block"
+		if t.lookup != nil {
+			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
+		}
+		return target{}, v.Errorf("", "nothing says which database is meant; %s", hint)
+	}
+	if err := s.check(); err != nil {
+		return target{}, v.Errorf("", "%w", err)
+	}
+	return t, nil
+}
+
+// merge puts the later over the earlier.
+func merge(layers ...settings) settings {
+	all := settings{}
+	for _, l := range layers {
+		maps.Copy(all, l)
+	}
+	return all
+}
+
+// environment is what the variables of libpq say.
+//
+// https://www.postgresql.org/docs/current/libpq-envars.html
+func environment(lookup config.LookupEnv) settings {
+	s := settings{}
+	for name, key := range map[string]string{
+		"PGHOST":               "host",
+		"PGHOSTADDR":           "hostaddr",
+		"PGPORT":               "port",
+		"PGDATABASE":           "dbname",
+		"PGUSER":               "user",
+		"PGPASSWORD":           "password",
+		"PGPASSFILE":           "passfile",
+		"PGREQUIREAUTH":        "require_auth",
+		"PGCHANNELBINDING":     "channel_binding",
+		"PGSERVICE":            "service",
+		"PGSERVICEFILE":        "servicefile",
+		"PGOPTIONS":            "options",
+		"PGAPPNAME":            "application_name",
+		"PGTZ":                 "timezone",
+		"PGSSLMODE":            "sslmode",
+		"PGSSLNEGOTIATION":     "sslnegotiation",
+		"PGSSLCERT":            "sslcert",
+		"PGSSLKEY":             "sslkey",
+		"PGSSLPASSWORD":        "sslpassword",
+		"PGSSLCERTMODE":        "sslcertmode",
+		"PGSSLROOTCERT":        "sslrootcert",
+		"PGSSLSNI":             "sslsni",
+		"PGSSLCRL":             "sslcrl",
+		"PGSSLCRLDIR":          "sslcrldir",
+		"PGREQUIREPEER":        "requirepeer",
+		"PGCONNECT_TIMEOUT":    "connect_timeout",
+		"PGTARGETSESSIONATTRS": "target_session_attrs",
+		"PGMINPROTOCOLVERSION": "min_protocol_version",
+		"PGMAXPROTOCOLVERSION": "max_protocol_version",
+		"PGKRBSRVNAME":         "krbsrvname",
+	} {
+		value, _ := lookup.Get(name)
+		s.set(key, value)
+	}
+	return s
+}
+
+// check refuses what would make the connection less safe than it reads.
+func (s settings) check() error {
+	for _, key := range []string{"sslinline", "sslcrl", "sslcrldir", "requirepeer", "ssl_min_protocol_version", "ssl_max_protocol_version"} {
+		if value, set := s[key]; set && value != "false" {
+			return fmt.Errorf("the connection setting %s is not supported", key)
+		}
+	}
+	for key, value := range s {
+		if strings.ContainsRune(key+value, 0) {
+			return errors.New("a NUL byte does not belong in the connection settings")
+		}
+	}
+	switch s["sslmode"] {
+	case "", "require", "verify-ca", "verify-full", "disable":
+	case "allow", "prefer":
+		return fmt.Errorf("sslmode %s lets anybody on the way switch the encryption off; use verify-full, verify-ca, require or disable", s["sslmode"])
+	default:
+		return errors.New("sslmode must be verify-full, verify-ca, require or disable")
+	}
+	switch strings.ToLower(strings.ReplaceAll(s["client_encoding"], "-", "")) {
+	case "", "utf8", "unicode":
+	default:
+		return errors.New("client_encoding must be UTF8, or left out")
+	}
+	if strings.Contains(s["hostaddr"], ",") || s["hostaddr"] != "" && strings.Contains(s["host"], ",") {
+		return errors.New("hostaddr is supported for one host only")
+	}
+	return nil
+}
+
+// resolve completes the settings with files, and with the defaults of the
+// backend's driver.
+func (t target) resolve() (settings, error) {
+	s := merge(environment(t.lookup), t.own)
+	personal := t.personal()
+	if s["service"] != "" {
+		path := s["servicefile"]
+		if path == "" {
+			path = personal(".pg_service.conf")
+		}
+		service, err := readService(path, s["service"])
+		if err != nil {
+			return nil, err
+		}
+		s = merge(environment(t.lookup), service, t.own)
+	}
+	s = merge(settings{"port": "5432", "sslmode": "require", "passfile": personal(".pgpass")}, s)
+	if s["host"] == "" {
+		s["host"] = s["hostaddr"]
+	}
+	if s["host"] == "" {
+		s["host"] = "localhost"
+	}
+	if s["sslcert"] == "" && s["sslkey"] == "" && isFile(personal("postgresql.crt")) && isFile(personal("postgresql.key")) {
+		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
+	}
+	if s["sslrootcert"] == "" && isFile(personal("root.crt")) {
+		s["sslrootcert"] = personal("root.crt")
+	}
+	if s["user"] == "" && t.lookup != nil {
+		if u, err := user.Current(); err == nil {
+			s["user"] = u.Username
+		}
+	}
+	if s["user"] == "" {
+		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in the pg block of credentials")
+	}
+	if s["dbname"] == "" { // as the server does; said here, it can be found in ~/.pgpass
+		s["dbname"] = s["user"]
+	}
+	return s, s.check()
+}
+
+// personal finds files in the user's own folders, where libpq looks for them.
+// The result is "" where the environment has no say: its user may be another
+// than the one that the settings are for.
+func (t target) personal() func(name string) string {
+	return func(name string) string {
+		if appData, ok := t.lookup.Get("APPDATA"); ok && runtime.GOOS == "windows" {
+			if name == ".pgpass" {
+				name = "pgpass.conf"
+			}
+			return filepath.Join(appData, "postgresql", name)
+		}
+		home, ok := t.lookup.Get("HOME")
+		switch {
+		case !ok:
+			return ""
+		case strings.HasPrefix(name, "."):
+			return filepath.Join(home, name)
+		default:
+			return filepath.Join(home, ".postgresql", name)
+		}
+	}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return path != "" && err == nil && info.Mode().IsRegular()
+}
+
+// readService reads one section of a connection service file.
+//
+// https://www.postgresql.org/docs/current/libpq-pgservice.html
+func readService(path, name string) (settings, error) {
+	if path == "" {
+		return nil, errors.New("service needs servicefile, the path of the connection service file")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the connection service file %q: %w", path, reason(err))
+	}
+	var s settings
+	for line := range bytes.Lines(data) {
+		text := strings.TrimSpace(string(line))
+		if strings.HasPrefix(text, "[") {
+			if s != nil {
+				break
+			}
+			if text == "["+name+"]" {
+				s = settings{}
+			}
+			continue
+		}
+		key, value, ok := strings.Cut(text, "=")
+		if s != nil && ok && !strings.HasPrefix(text, "#") {
+			s.set(strings.TrimSpace(key), strings.TrimSpace(value))
+		}
+	}
+	switch {
+	case s == nil:
+		return nil, fmt.Errorf("the connection service file %q has no such service; check service, or PGSERVICE", path)
+	case s["service"] != "" || s["servicefile"] != "":
+		return nil, fmt.Errorf("the connection service file %q: a service cannot name another one", path)
+	}
+	return s, nil
+}
+
+// reason is what happened to a file, without the name of the call.
+func reason(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// driverKeywords are those that pgconn looks up in the environment, with what
+// says nothing. Each is given to it, so that the environment is not asked.
+func driverKeywords() settings {
+	return settings{
+		"host": "", "port": "", "dbname": "", "user": "", "password": "", "passfile": "",
+		"connect_timeout": "0", "target_session_attrs": "any",
+		"sslmode": "", "sslnegotiation": "", "sslcert": "", "sslkey": "", "sslpassword": "", "sslcertmode": "allow", "sslrootcert": "", "sslsni": "1",
+		"require_auth": "", "channel_binding": "", "min_protocol_version": "", "max_protocol_version": "",
+		"krbsrvname": "", "krbspn": "",
+	}
+}
+
+// runtimeParams are the settings that are for the server.
+func (s settings) runtimeParams() map[string]string {
+	params := map[string]string{"application_name": "terraform-provider-statecrypt"}
+	if name := s["fallback_application_name"]; name != "" {
+		params["application_name"] = name
+	}
+	known := driverKeywords()
+	// Those of the backend's driver, and of libpq, that are for the client.
+	others := []string{
+		"hostaddr", "service", "servicefile", "fallback_application_name", "load_balance_hosts",
+		"binary_parameters", "disable_prepared_binary_result", "sslinline",
+	}
+	for key, value := range s {
+		if _, isKnown := known[key]; !isKnown && !slices.Contains(others, key) {
+			params[key] = value
+		}
+	}
+	params["client_encoding"] = "UTF8"
+	return params
+}

@@ -1,0 +1,180 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// run is what the sources of one configured provider share. Connections are
+// not among it: one that waits for the next read would take a server's slot
+// from others.
+type run struct {
+	settings source.Settings
+	patience time.Duration
+}
+
+func start(s source.Settings) source.Open {
+	return newRun(s).open
+}
+
+func newRun(s source.Settings) *run {
+	s.Credentials.Table = credentials()
+	return &run{settings: s, patience: patience}
+}
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	l := &location{
+		run: r, database: req.String("credentials_name"),
+		schema: req.String("schema_name"), table: req.String("table_name"), row: req.Workspace, limit: req.MaxSize,
+	}
+	if l.row == "" {
+		l.row = "default"
+	}
+	for attr, name := range map[string]string{"schema_name": l.schema, "table_name": l.table} {
+		if name == "" || !isText(name) {
+			return nil, req.Errorf(attr, "this cannot be a name in PostgreSQL")
+		}
+	}
+	if !isText(l.row) {
+		return nil, errors.New("the workspace cannot be the name of a row in PostgreSQL")
+	}
+	var err error
+	l.target, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.database)
+	return l, err
+}
+
+// isText reports whether PostgreSQL can hold s.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// location is a row of a table.
+type location struct {
+	*run
+	target        target
+	database      string // as the data source calls it; may be empty
+	schema, table string
+	row           string
+	limit         int64
+}
+
+func (l *location) String() string {
+	in := "PostgreSQL"
+	if l.database != "" {
+		in = fmt.Sprintf("the PostgreSQL database %q", l.database)
+	}
+	return fmt.Sprintf("row %q of %s in %s", l.row, l.name(), in)
+}
+
+// name is the table, as SQL has it.
+func (l *location) name() string { return pgx.Identifier{l.schema, l.table}.Sanitize() }
+
+// Fetch reads the state over a connection of its own.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, l.patience, errPatience)
+	defer cancel()
+	s, err := l.target.resolve()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newConnection(s, l.limit)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgconn.ConnectConfig(limited, c.config)
+	if err != nil {
+		return nil, c.explain(limited, l, err)
+	}
+	defer hangUp(conn)
+	data, found, err := l.read(limited, conn)
+	switch {
+	case err != nil:
+		return nil, c.explain(limited, l, err)
+	case !found:
+		return nil, &source.MissingError{Detail: fmt.Sprintf("%s has no row with the name %q that this role may see", l.name(), l.row), CredentialsSent: c.hasAccount}
+	}
+	return &source.Snapshot{Data: data, Warnings: c.warnings()}, nil
+}
+
+// hangUp closes the connection. It does not wait for a server that is stuck.
+func hangUp(conn *pgconn.PgConn) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	_ = conn.Close(ctx) // what was read is complete, or is not used
+}
+
+// read asks for the row. All is sent at once, and the transaction is begun with
+// a statement: poolers such as PgBouncer refuse it as a parameter of the
+// connection. There are no columns of the system in it, such as xmin, which
+// views do not have, and which take more than a right to name and data.
+func (l *location) read(ctx context.Context, conn *pgconn.PgConn) (data []byte, found bool, err error) {
+	const int4 = pgtype.Int4OID
+	var batch pgconn.Batch
+	batch.ExecParams("BEGIN TRANSACTION READ ONLY", nil, nil, nil, nil)
+	batch.ExecParams(
+		"SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM "+l.name()+" WHERE name = $1 LIMIT 2",
+		[][]byte{[]byte(l.row), []byte(strconv.FormatInt(min(l.limit, math.MaxInt32), 10))}, []uint32{0, int4}, nil, nil,
+	)
+	batch.ExecParams("COMMIT", nil, nil, nil, nil)
+	results := conn.ExecBatch(ctx, &batch)
+	statements := 0
+	for ; results.NextResult(); statements++ {
+		result := results.ResultReader()
+		if statements == 1 {
+			if data, found, err = l.value(result); err != nil {
+				return nil, false, err
+			}
+		}
+		if _, err := result.Close(); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := results.Close(); err != nil {
+		return nil, false, err
+	}
+	if statements != 3 {
+		return nil, false, errNotPostgres
+	}
+	return data, found, nil
+}
+
+// value returns the state out of the answer to the SELECT.
+func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, err error) {
+	columns := result.FieldDescriptions()
+	if len(columns) != 2 {
+		return nil, false, errNotPostgres
+	}
+	switch columns[1].DataTypeOID {
+	case pgtype.TextOID, pgtype.VarcharOID:
+	default:
+		return nil, false, ownError{fmt.Errorf("the column data of %s does not hold text, as that of the backend does", l.name())}
+	}
+	for result.NextRow() {
+		values := result.Values()
+		switch {
+		case found:
+			return nil, false, ownError{fmt.Errorf("%s has more than one row with the name %q", l.name(), l.row)}
+		case len(values) != 2:
+			return nil, false, errNotPostgres
+		}
+		if size, _ := strconv.ParseInt(string(values[0]), 10, 64); size > l.limit || int64(len(values[1])) > l.limit {
+			return nil, false, ownError{source.TooLarge(l.limit)}
+		}
+		found = true
+		data = append([]byte{}, values[1]...) // empty where the column is null, as the backend sees it
+	}
+	return data, found, nil
+}
