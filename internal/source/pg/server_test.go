@@ -208,7 +208,13 @@ func (s *server) exec(t *testing.T, sql string) {
 // query returns one value.
 func (s *server) query(t *testing.T, sql string, args ...any) string {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.admin("postgres"))
+	return s.in(t, "postgres", sql, args...)
+}
+
+// in is query in another database.
+func (s *server) in(t *testing.T, database, sql string, args ...any) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.admin(database))
 	if err != nil {
 		t.Fatal(err)
 	}
