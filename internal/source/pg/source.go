@@ -23,6 +23,7 @@ import (
 type run struct {
 	settings source.Settings
 	patience time.Duration
+	lookup   pgconn.LookupFunc // of hosts; nil for the system's
 }
 
 func start(s source.Settings) source.Open {
@@ -94,6 +95,9 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.lookup != nil {
+		c.config.LookupFunc = l.lookup
+	}
 	conn, err := pgconn.ConnectConfig(limited, c.config)
 	if err != nil {
 		return nil, c.explain(limited, l, err)
@@ -109,11 +113,18 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: data, Warnings: c.warnings()}, nil
 }
 
-// hangUp closes the connection. It does not wait for a server that is stuck.
+// hangUp closes the connection. Where the driver has given up on it, it tells
+// the server so in the background, and reads on to be polite; that may not take
+// as long as a server likes.
 func hangUp(conn *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	_ = conn.Close(ctx) // what was read is complete, or is not used
+	select {
+	case <-conn.CleanupDone():
+	case <-ctx.Done():
+	}
+	_ = conn.Conn().Close()
 }
 
 // read asks for the row. All is sent at once, and the transaction is begun with
@@ -122,33 +133,43 @@ func hangUp(conn *pgconn.PgConn) {
 // views do not have, and which take more than a right to name and data.
 func (l *location) read(ctx context.Context, conn *pgconn.PgConn) (data []byte, found bool, err error) {
 	const int4 = pgtype.Int4OID
-	var batch pgconn.Batch
-	batch.ExecParams("BEGIN TRANSACTION READ ONLY", nil, nil, nil, nil)
-	batch.ExecParams(
+	p := conn.StartPipeline(ctx)
+	p.SendQueryParams("BEGIN TRANSACTION READ ONLY", nil, nil, nil, nil)
+	p.SendQueryParams(
 		"SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM "+l.name()+" WHERE name = $1 LIMIT 2",
 		[][]byte{[]byte(l.row), []byte(strconv.FormatInt(min(l.limit, math.MaxInt32), 10))}, []uint32{0, int4}, nil, nil,
 	)
-	batch.ExecParams("COMMIT", nil, nil, nil, nil)
-	results := conn.ExecBatch(ctx, &batch)
-	statements := 0
-	for ; results.NextResult(); statements++ {
-		result := results.ResultReader()
-		if statements == 1 {
-			if data, found, err = l.value(result); err != nil {
-				return nil, false, err
-			}
-		}
-		if _, err := result.Close(); err != nil {
-			return nil, false, err
-		}
-	}
-	if err := results.Close(); err != nil {
+	p.SendQueryParams("COMMIT", nil, nil, nil, nil)
+	if err := p.Sync(); err != nil {
 		return nil, false, err
 	}
-	if statements != 3 {
-		return nil, false, errNotPostgres
+	if _, err := answer(p); err != nil {
+		return nil, false, err
 	}
-	return data, found, nil
+	result, err := answer(p)
+	if err != nil {
+		return nil, false, err
+	}
+	if data, found, err = l.value(result); err != nil {
+		return nil, false, err
+	}
+	if _, err := answer(p); err != nil {
+		return nil, false, err
+	}
+	return data, found, p.Close()
+}
+
+// answer is what comes of the next statement.
+func answer(p *pgconn.Pipeline) (*pgconn.ResultReader, error) {
+	results, err := p.GetResults()
+	if err != nil {
+		return nil, err
+	}
+	result, ok := results.(*pgconn.ResultReader)
+	if !ok {
+		return nil, errNotPostgres
+	}
+	return result, nil
 }
 
 // value returns the state out of the answer to the SELECT.
@@ -176,5 +197,6 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 		found = true
 		data = append([]byte{}, values[1]...) // empty where the column is null, as the backend sees it
 	}
-	return data, found, nil
+	_, err = result.Close()
+	return data, found, err
 }

@@ -1,0 +1,306 @@
+package pg
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// What the user sees of what goes wrong on the way, with TLS and
+// sslmode=verify-full unless said otherwise.
+func TestFaults(t *testing.T) {
+	const (
+		lost      = "the connection to the server was lost"
+		late      = "the server did not answer in time"
+		notOurs   = "the server does not answer as PostgreSQL does"
+		tooMuch   = "the server sends more than was asked for"
+		untrusted = "the certificate of the server is not trusted: x509: "
+		unfit     = "does not hold text"
+	)
+	trusted := newAuthority()
+	answer := func(messages ...pgproto3.BackendMessage) fault {
+		return func(s *session) {
+			if s.asked() {
+				_ = s.say(messages...)
+				s.next()
+			}
+		}
+	}
+	rows := func(more ...pgproto3.BackendMessage) fault {
+		return func(s *session) {
+			if s.asked() {
+				_ = s.say(columns(25)...)
+				_ = s.say(more...)
+				s.next()
+			}
+		}
+	}
+	halfValue := func(then func(s *session)) fault {
+		return func(s *session) {
+			if !s.asked() {
+				return
+			}
+			_ = s.say(columns(25)...)
+			all, _ := s.row().Encode(nil)
+			_, _ = s.Write(all[:len(all)/2])
+			then(s)
+		}
+	}
+	endless := func(m pgproto3.BackendMessage, after func(*session) bool) fault {
+		return func(s *session) {
+			if after(s) {
+				_ = s.say(columns(25)...)
+				for s.say(m) == nil {
+				}
+			}
+		}
+	}
+	login := func(messages ...pgproto3.BackendMessage) fault {
+		return func(s *session) {
+			if s.start() {
+				_ = s.say(messages...)
+				s.next()
+				s.next()
+			}
+		}
+	}
+	withCertificate := func(a *authority, f flaw, max uint16) fault {
+		return func(s *session) {
+			_, _ = io.ReadFull(s, make([]byte, 8))
+			_, _ = io.WriteString(s, "S")
+			_ = tls.Server(s.Conn, &tls.Config{Certificates: []tls.Certificate{a.issue(f).pair()}, MinVersion: tls.VersionTLS10, MaxVersion: max}).Handshake()
+		}
+	}
+	write := func(text string) fault {
+		return func(s *session) {
+			_, _ = s.Read(make([]byte, 100))
+			_, _ = io.WriteString(s, text)
+			_, _ = s.Read(make([]byte, 1000))
+		}
+	}
+	length := func(kind byte, n uint32, after func(*session) bool) fault {
+		return func(s *session) {
+			if after(s) {
+				_, _ = s.Write(binary.BigEndian.AppendUint32([]byte{kind}, n))
+				s.stall()
+			}
+		}
+	}
+	start, asked := (*session).start, (*session).asked
+	echo := "you sent \x1b[2J" + readerPassword
+	secret := &pgproto3.ErrorResponse{Severity: "ERROR", Code: "42601", Message: echo, Detail: echo, Hint: echo, TableName: echo}
+	junk := []byte(strings.Repeat("x", 60_000))
+
+	for name, c := range map[string]struct {
+		fault     fault
+		query     string // in place of sslmode=verify-full
+		host      string // in place of 127.0.0.1
+		sees      string
+		cancelled bool
+	}{
+		"reset at once":                     {fault: (*session).reset, sees: "the server cannot be reached: | " + lost},
+		"closed at once":                    {fault: func(*session) {}, sees: lost + " | the server cannot be reached"},
+		"closed without an answer":          {fault: func(s *session) { s.start() }, sees: lost},
+		"closed after the login":            {fault: func(s *session) { s.login() }, sees: lost + " | the server cannot be reached"},
+		"closed in the value":               {fault: halfValue(func(*session) {}), sees: lost},
+		"reset in the value":                {fault: halfValue((*session).reset), sees: "the server cannot be reached: | " + lost},
+		"stall":                             {fault: (*session).stall, sees: late},
+		"stall after the login":             {fault: func(s *session) { s.login(); s.stall() }, sees: late},
+		"stall in the value":                {fault: halfValue((*session).stall), sees: late},
+		"stall, cancelled":                  {fault: (*session).stall, cancelled: true},
+		"stall in the handshake, cancelled": {fault: func(s *session) { write("S")(s); s.stall() }, cancelled: true},
+		"stall in the login, cancelled":     {fault: func(s *session) { s.start(); s.stall() }, cancelled: true},
+		"stall after the login, cancelled":  {fault: func(s *session) { s.login(); s.stall() }, cancelled: true},
+		"stall in the value, cancelled":     {fault: halfValue((*session).stall), cancelled: true},
+		"connect_timeout":                   {fault: (*session).stall, query: "sslmode=disable&connect_timeout=1", sees: late},
+		"another service":                   {fault: write("HTTP/1.1 400 Bad Request\r\n\r\n" + echo), sees: "the server does not offer TLS"},
+		"another service, without TLS":      {fault: write("HTTP/1.1 400 Bad Request\r\n\r\n" + echo), query: "sslmode=disable", sees: tooMuch},
+		"garbage":                           {fault: write("\x00\x00\x00\x00\x00\x00\x00\x00\x00"), query: "sslmode=disable", sees: notOurs},
+		"huge message in the login":         {fault: length('R', 0x7fffffff, start), sees: tooMuch},
+		"huge message":                      {fault: length('D', 0x7fffffff, asked), sees: tooMuch},
+		"negative length":                   {fault: length('D', 0xffffffff, asked), sees: notOurs},
+		"endless notices":                   {fault: endless(&pgproto3.NoticeResponse{Message: string(junk)}, asked), sees: tooMuch},
+		"endless notices in the login":      {fault: endless(&pgproto3.NoticeResponse{Message: string(junk)}, start), sees: tooMuch + " | " + notOurs},
+		"endless parameters":                {fault: endless(&pgproto3.ParameterStatus{Name: "a", Value: string(junk)}, asked), sees: tooMuch},
+		"endless notifications":             {fault: endless(&pgproto3.NotificationResponse{Channel: string(junk)}, asked), sees: tooMuch},
+		"endless rows":                      {fault: endless(&pgproto3.DataRow{Values: [][]byte{[]byte("1"), []byte("x")}}, asked), sees: "has more than one row"},
+		"endless copy": {fault: func(s *session) {
+			s.asked()
+			_ = s.say(&pgproto3.CopyOutResponse{})
+			endless(&pgproto3.CopyData{Data: junk}, func(*session) bool { return true })(s)
+		}, sees: notOurs + " | " + tooMuch},
+		"copy out of the blue":              {fault: answer(&pgproto3.CopyOutResponse{}, &pgproto3.CopyDone{}, selected, ready), sees: notOurs},
+		"copy to the server":                {fault: answer(&pgproto3.CopyInResponse{}, selected, ready), sees: notOurs},
+		"nothing but ready":                 {fault: answer(ready), sees: notOurs},
+		"no columns":                        {fault: answer(append(plain("SELECT 0"), ready)...), sees: notOurs},
+		"bytes":                             {fault: answer(append(columns(17), selected, ready)...), sees: unfit},
+		"numbers":                           {fault: answer(append(columns(23), selected, ready)...), sees: unfit},
+		"three columns":                     {fault: answer(&pgproto3.RowDescription{Fields: make([]pgproto3.FieldDescription, 3)}, selected, ready), sees: notOurs},
+		"a row without columns":             {fault: rows(&pgproto3.DataRow{}, selected, ready), sees: notOurs},
+		"a row without announcement":        {fault: answer(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), []byte("{}")}}, selected, ready), sees: notOurs},
+		"two rows":                          {fault: rows(&pgproto3.DataRow{Values: make([][]byte, 2)}, &pgproto3.DataRow{Values: make([][]byte, 2)}, selected, ready), sees: "has more than one row with the name"},
+		"more than it says":                 {fault: rows(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), make([]byte, 1<<20+1)}}, selected, ready), sees: "the file is larger than 1048576 bytes"},
+		"error with secrets":                {fault: answer(secret, ready), sees: "the server answered with an error (SQLSTATE 42601)"},
+		"error in the login":                {fault: login(secret), sees: "the server answered with an error (SQLSTATE 42601)"},
+		"error without a code":              {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: echo, Message: echo}, ready), sees: "an error that has no code of PostgreSQL"},
+		"error after the row":               {fault: rows(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), []byte("{}")}}, selected, secret, ready), sees: "SQLSTATE 42601"},
+		"starting up":                       {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "57P03", Message: echo}), sees: "is starting up, shutting down or recovering; try again (SQLSTATE 57P03)"},
+		"a parameter that a pooler refuses": {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: echo}), sees: "does not take a parameter of the connection settings (SQLSTATE 08P01)"},
+		"cancelled by the server":           {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: "57014", Message: echo}, ready), sees: "statement_timeout"},
+		"TLS refused":                       {fault: write("N"), sees: "the server does not offer TLS, which sslmode asks for; nothing was sent to it"},
+		"TLS refused, by default":           {fault: write("N"), query: "application_name=x", sees: "the server does not offer TLS"},
+		"TLS refused with an error":         {fault: write("E" + echo), sees: "the server does not offer TLS"},
+		"not TLS":                           {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"), sees: "the server does not speak TLS; is the port right?"},
+		"handshake breaks off":              {fault: write("S"), sees: lost + " | the server cannot be reached"},
+		"TLS 1.0":                           {fault: withCertificate(trusted, valid, tls.VersionTLS10), sees: "the server broke off the TLS handshake: tls: protocol version not supported | tls: protocol version not supported"},
+		"certificate expired":               {fault: withCertificate(trusted, expired, 0), sees: untrusted + "certificate has expired"},
+		"certificate of another host":       {fault: withCertificate(trusted, ofAnotherHost, 0), sees: untrusted + "certificate is valid for 127.0.0.9, not 127.0.0.1"},
+		"certificate of unknown authority":  {fault: withCertificate(newAuthority(), valid, 0), sees: untrusted + "certificate signed by unknown authority"},
+		"verify-ca, certificate expired":    {fault: withCertificate(trusted, expired, 0), query: "sslmode=verify-ca", sees: untrusted + "certificate has expired"},
+		"verify-ca, unknown authority":      {fault: withCertificate(newAuthority(), valid, 0), query: "sslmode=verify-ca", sees: untrusted + "certificate signed by unknown authority"},
+		"require with roots, unknown":       {fault: withCertificate(newAuthority(), valid, 0), query: "sslmode=require", sees: untrusted + "certificate signed by unknown authority"},
+		"asks for the password in clear":    {fault: login(&pgproto3.AuthenticationCleartextPassword{}), query: "sslmode=disable", host: "db.example.test", sees: "asks for the password in a way that is not allowed, such as in clear"},
+		"asks for Kerberos":                 {fault: login(&pgproto3.AuthenticationGSS{}), sees: notOurs},
+		"asks for an unknown login":         {fault: login(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{echo}}), sees: notOurs},
+		"SCRAM with two billion iterations": {fault: scram("i=2000000000"), sees: notOurs},
+		"SCRAM without a proof":             {fault: scram("i=4096"), sees: notOurs},
+		"ready before the login":            {fault: login(ready), sees: notOurs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, trusted.issue(valid).pair(), `{"version": 4}`+strings.Repeat(" ", 300_000))
+			host, query := "127.0.0.1", "sslmode=verify-full"
+			if c.query != "" {
+				query = c.query
+			}
+			if c.host != "" {
+				host = c.host
+			}
+			ca := file(t, filepath.Join(t.TempDir(), "ca.pem"), trusted.pem)
+			r := newRun(settingsOf(attrs{"conn_str": text(fmt.Sprintf("postgres://reader:%s@%s:%s/postgres?%s&sslrootcert=%s", readerPassword, host, f.port(), query, ca))}))
+			r.patience = 2 * time.Second // instead of two minutes
+			r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
+			src, err := r.open(request(t, nil, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.set(c.fault)
+			ctx := t.Context()
+			if c.cancelled {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
+				defer cancel()
+			}
+			begin := time.Now()
+			snap, err := src.Fetch(ctx)
+			if err == nil {
+				t.Fatalf("got %d bytes, want an error", len(snap.Data))
+			}
+			if took := time.Since(begin); took > 20*time.Second || c.cancelled && took > 3*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			checkError(t, err)
+			if c.cancelled {
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+			} else if !anyOf(err.Error(), c.sees) {
+				t.Errorf("got %v, want it to contain %q", err, c.sees)
+			}
+			if said := strings.Join(f.said(), "\n"); strings.Contains(said, readerPassword) {
+				t.Errorf("the password was sent: %s", said)
+			}
+			f.set(nil)
+			if snap, err := src.Fetch(t.Context()); err != nil || string(snap.Data) != f.state {
+				t.Errorf("the fault is over, and the same source does not yield the state: %v", err)
+			}
+		})
+	}
+}
+
+// scram begins the login with these parameters, and ends it with nonsense.
+func scram(parameters string) fault {
+	return func(s *session) {
+		if !s.start() {
+			return
+		}
+		_ = s.say(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{"SCRAM-SHA-256"}})
+		_ = s.backend.SetAuthType(pgproto3.AuthTypeSASL)
+		first, ok := s.next().(*pgproto3.SASLInitialResponse)
+		if !ok {
+			return
+		}
+		_, nonce, _ := strings.Cut(string(first.Data), "r=")
+		_ = s.say(&pgproto3.AuthenticationSASLContinue{Data: []byte("r=" + nonce + "more,s=c2FsdA==," + parameters)})
+		_ = s.backend.SetAuthType(pgproto3.AuthTypeSASLContinue)
+		s.next()
+		_ = s.say(&pgproto3.AuthenticationSASLFinal{Data: []byte("v=AAAA")}, &pgproto3.AuthenticationOk{}, ready)
+		s.next()
+	}
+}
+
+func anyOf(text, parts string) bool {
+	for part := range strings.SplitSeq(parts, " | ") {
+		if part != "" && strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkError looks for what must never be in an error.
+func checkError(t *testing.T, err error) {
+	t.Helper()
+	for _, e := range []string{err.Error(), fmt.Sprintf("%#v", err)} {
+		if strings.Contains(e, "ssssss") {
+			t.Errorf("the error holds a secret: %s", e)
+		}
+	}
+	if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+		t.Errorf("the error holds control characters: %q", err)
+	}
+	if _, ok := source.IsMissing(err); ok {
+		t.Errorf("got %v: a read that failed does not show that there is no state", err)
+	}
+}
+
+// A state of 64 MiB is held twice at most: as it came, and as it is handed out.
+func TestMemory(t *testing.T) {
+	const size = 64 << 20
+	x := newTable(t)
+	x.exec(t, fmt.Sprintf("INSERT INTO %q.states (name, data) VALUES ('default', repeat('0123456789abcdef', %d))", x.schema, size/16))
+	r := request(t, attrs{"schema_name": text(x.schema)}, nil)
+	r.MaxSize = size
+	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t))}))(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	snap, err := src.Fetch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if len(snap.Data) != size {
+		t.Errorf("got %d bytes", len(snap.Data))
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > size*22/10 {
+		t.Errorf("allocated %d MiB for a state of %d MiB", used>>20, size>>20)
+	} else {
+		t.Logf("allocated %d MiB", used>>20)
+	}
+}
