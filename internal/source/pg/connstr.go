@@ -70,7 +70,10 @@ func splitHosts(authority string) (hosts, ports string) {
 		}
 		h, p = append(h, strings.Trim(host, "[]")), append(p, port)
 	}
-	return strings.Join(h, ","), strings.Trim(strings.Join(p, ","), ",")
+	if ports = strings.Join(p, ","); strings.Trim(ports, ",") == "" {
+		ports = ""
+	}
+	return strings.Join(h, ","), ports
 }
 
 // parseKeywords reads host=… user='…', where a backslash takes away the meaning

@@ -22,7 +22,7 @@ type fake struct {
 	state       string
 
 	mu    sync.Mutex
-	fault fault // nil for none
+	fault fault    // nil for none
 	heard []string // what clients sent
 	over  chan struct{}
 }

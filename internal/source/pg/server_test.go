@@ -1,7 +1,6 @@
 package pg
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,6 @@ import (
 type server struct {
 	port      string
 	authority *authority
-	stop      func()
 }
 
 const (
@@ -32,13 +30,14 @@ const (
 	readerPassword = "reader-ssssssssssssssssss"
 )
 
-var startServer = sync.OnceValues(newServer)
+var (
+	startServer = sync.OnceValues(newServer)
+	stopServer  = func() {}
+)
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if s, err := startServer(); err == nil {
-		s.stop()
-	}
+	stopServer()
 	os.Exit(code)
 }
 
@@ -57,7 +56,7 @@ func postgres(t *testing.T) *server {
 
 var errNoServer = errors.New("PostgreSQL is not installed in /usr/lib/postgresql")
 
-func newServer() (_ *server, err error) {
+func newServer() (*server, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
 		return nil, errNoServer
@@ -67,11 +66,7 @@ func newServer() (_ *server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(dir)
-		}
-	}()
+	stopServer = func() { os.RemoveAll(dir) }
 	authority := newAuthority()
 	files := map[string]string{
 		"password": adminPassword,
@@ -127,15 +122,11 @@ func newServer() (_ *server, err error) {
 		return nil, err
 	}
 	s := &server{port: port, authority: authority}
-	s.stop = func() {
+	stopServer = func() {
 		_ = run("pg_ctl", "-D", data, "-m", "immediate", "stop")
 		os.RemoveAll(dir)
 	}
-	if err := s.prepare(); err != nil {
-		s.stop()
-		return nil, err
-	}
-	return s, nil
+	return s, s.prepare()
 }
 
 // nobody owns no files, and runs the server.
@@ -268,6 +259,16 @@ func file(t *testing.T, path, text string) string {
 	return path
 }
 
-func hasControl(text string) bool {
-	return bytes.ContainsFunc([]byte(text), func(r rune) bool { return r < ' ' })
+// lock keeps everybody from the table until release is closed.
+func (x table1) lock(release <-chan struct{}, locked chan<- error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	conn, err := pgconn.Connect(ctx, x.admin("postgres"))
+	if err == nil {
+		defer conn.Close(ctx)
+		_, err = conn.Exec(ctx, fmt.Sprintf("BEGIN; LOCK TABLE %q.states IN ACCESS EXCLUSIVE MODE", x.schema)).ReadAll()
+	}
+	locked <- err
+	<-release
+	return err
 }

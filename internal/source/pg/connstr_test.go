@@ -1,0 +1,99 @@
+package pg
+
+import (
+	"maps"
+	"strings"
+	"testing"
+)
+
+func TestParseConnStr(t *testing.T) {
+	for text, want := range map[string]settings{
+		"":                                   {},
+		"postgres://":                        {},
+		"postgres://db.example.com":          {"host": "db.example.com"},
+		"postgresql://db.example.com/states": {"host": "db.example.com", "dbname": "states"},
+		"postgres://me:p%40%2Fss@db.example.com:5433/states?sslmode=verify-full&sslrootcert=/etc/ca.pem": {
+			"host": "db.example.com", "port": "5433", "user": "me", "password": "p@/ss", "dbname": "states", "sslmode": "verify-full", "sslrootcert": "/etc/ca.pem",
+		},
+		"postgres://me:a@b@db.example.com/":                       {"host": "db.example.com", "user": "me", "password": "a@b"},
+		"postgres://me@[2001:db8::1]:5433/x":                      {"host": "2001:db8::1", "port": "5433", "user": "me", "dbname": "x"},
+		"postgres://[::1]/x":                                      {"host": "::1", "dbname": "x"},
+		"postgres://a,b:1/x":                                      {"host": "a,b", "port": ",1", "dbname": "x"},
+		"postgres://a:1,b:2/x?target_session_attrs=any":           {"host": "a,b", "port": "1,2", "dbname": "x", "target_session_attrs": "any"},
+		"postgres://%2Fvar%2Frun%2Fpostgresql/x":                  {"host": "/var/run/postgresql", "dbname": "x"},
+		"postgres:///x?host=/run/postgresql&user=me":              {"host": "/run/postgresql", "dbname": "x", "user": "me"},
+		"host=a user=me dbname=x":                                 {"host": "a", "user": "me", "dbname": "x"},
+		"  host = a\tpassword = 'it\\'s a \\\\'  port=1 ":         {"host": "a", "password": `it's a \`, "port": "1"},
+		`host=a password=a\ b\\ database=x`:                       {"host": "a", "password": `a b\`, "dbname": "x"},
+		"host=a password='' user=":                                {"host": "a"},
+		"password=p=q host=a":                                     {"password": "p=q", "host": "a"},
+		"application_name='\u00fcber den Wolken' search_path=abc": {"application_name": "\u00fcber den Wolken", "search_path": "abc"},
+	} {
+		got, err := parseConnStr(text)
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"c4n4ry":                                     "neither a URL",
+		"host=a c4n4ry":                              "neither a URL",
+		"host=a c4n4ry password=b":                   "neither a URL",
+		"=c4n4ry":                                    "neither a URL",
+		"password='c4n4ry":                           "does not end",
+		`password='c4n4ry\'`:                         "does not end",
+		"mysql://me:c4n4ry@db":                       "neither a URL",
+		"postgres://me:c4n4ry#1@db/x":                "special characters of the password must be encoded",
+		"postgres://me:c4n4ry/1@db/x":                "",
+		"postgres://me:c4n4ry%zz@db/x":               "special characters",
+		"postgres://me:c4n4ry%00@db/x":               "special characters",
+		"postgres://db/x?password=c4n4ry%00":         "special characters",
+		"postgres://db/x?password=c4n4ry;a=%zz":      "special characters",
+		"host=a password=c4n4ry\x00 sslmode=disable": "NUL",
+	} {
+		s, err := parseConnStr(text)
+		if want == "" { // it can be read, as something else
+			_, err = driverConfig(s)
+			want = "check the port"
+		}
+		switch {
+		case err == nil:
+			t.Errorf("%q: got %q", text, s)
+		case !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c4n4ry"):
+			t.Errorf("%q: got %v, want it to contain %q, and nothing of the text", text, err, want)
+		}
+	}
+}
+
+// Whatever can be read says to the driver what it says to us.
+func FuzzConnStr(f *testing.F) {
+	for _, text := range []string{
+		"postgres://me:p%40ss@a:1,[::1]:2/x?sslmode=disable", "host=a password='it\\'s' port=1", `password=\\\' sslmode=require`, "user=a\\", "postgres://a?b=c&b=d",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := parseConnStr(text)
+		if err != nil || s.check() != nil {
+			return
+		}
+		for _, key := range []string{"sslcert", "sslkey", "sslrootcert", "passfile"} { // no files of the machine
+			delete(s, key)
+		}
+		if s["user"] == "" {
+			s["user"] = "somebody"
+		}
+		if s["host"] == "" || strings.HasPrefix(s["host"], ",") {
+			s["host"] = "localhost"
+		}
+		c, err := newConnection(s, 1<<20)
+		if err != nil {
+			return
+		}
+		if c.config.User != s["user"] || c.config.Password != s["password"] || c.config.Database != s["dbname"] || !strings.HasPrefix(s["host"], c.config.Host) {
+			t.Errorf("%q: got %q, %q, %q, %q for %q", text, c.config.User, c.config.Password, c.config.Database, c.config.Host, s)
+		}
+		if (c.config.TLSConfig == nil) != (s["sslmode"] == "disable" || strings.HasPrefix(c.config.Host, "/")) && s["sslmode"] != "" {
+			t.Errorf("%q: TLS does not follow sslmode", text)
+		}
+	})
+}

@@ -1,0 +1,291 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+func fetchAs(t *testing.T, connStr string, a attrs, workspace string) (*source.Snapshot, error) {
+	t.Helper()
+	r := request(t, a, nil)
+	r.Workspace = workspace
+	src, err := start(settingsOf(attrs{"conn_str": text(connStr)}))(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src.Fetch(t.Context())
+}
+
+// Missing, denied and broken, as the real server tells them.
+func TestAnswers(t *testing.T) {
+	x := newTable(t)
+	x.put(t, "default", []byte(`{"default": true}`))
+	x.put(t, "Prod é'\"; --", []byte(`{"odd": true}`))
+	x.put(t, "", []byte(`{"nameless": true}`))
+	x.exec(t, fmt.Sprintf(`
+		CREATE TABLE %[1]q.nulls (name text, data text); INSERT INTO %[1]q.nulls VALUES ('default', NULL);
+		CREATE TABLE %[1]q.numbers (name text, data integer); INSERT INTO %[1]q.numbers VALUES ('default', 1);
+		CREATE TABLE %[1]q.bytes (name text, data bytea); INSERT INTO %[1]q.bytes VALUES ('default', 'x');
+		CREATE TABLE %[1]q.names (name integer, data text);
+		CREATE TABLE %[1]q.varchars (name varchar(90), data varchar(90)); INSERT INTO %[1]q.varchars VALUES ('default', '{}');
+		CREATE TABLE %[1]q.others (title text, data text);
+		CREATE TABLE %[1]q.twice (name text, data text); INSERT INTO %[1]q.twice VALUES ('default', 'a'), ('default', 'b');
+		CREATE VIEW %[1]q.view AS SELECT name, data FROM %[1]q.states;
+		CREATE SEQUENCE %[1]q.counter; GRANT USAGE ON SEQUENCE %[1]q.counter TO reader;
+		CREATE VIEW %[1]q.writes AS SELECT name, data || nextval('%[1]q.counter') AS data FROM %[1]q.states;
+		CREATE TABLE %[1]q.secured (name text, data text); INSERT INTO %[1]q.secured VALUES ('default', '{}'), ('network', '{}');
+		ALTER TABLE %[1]q.secured ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY network ON %[1]q.secured FOR SELECT TO reader USING (name = 'network');
+		GRANT SELECT ON ALL TABLES IN SCHEMA %[1]q TO reader; REVOKE ALL ON %[1]q.states FROM reader; GRANT SELECT (name, data) ON %[1]q.states TO reader;
+		CREATE TABLE %[1]q.half (name text, data text); GRANT SELECT (name) ON %[1]q.half TO reader;
+		CREATE TABLE %[1]q.denied (name text, data text)`, x.schema))
+	reader := x.reader(t)
+	nobody := x.url("stranger", readerPassword, "postgres", "sslmode=disable")
+	const denied = "what it takes is CONNECT on the database, USAGE on the schema, and SELECT on the columns name and data (SQLSTATE 42501)"
+	for name, c := range map[string]struct {
+		connStr, table, workspace string
+		data, err                 string
+		missing                   bool
+	}{
+		"default":                {data: `{"default": true}`},
+		"odd workspace":          {workspace: "Prod é'\"; --", data: `{"odd": true}`},
+		"no such workspace":      {workspace: "nothing", missing: true},
+		"other letters":          {workspace: "DEFAULT", missing: true},
+		"null":                   {table: "nulls", data: ""},
+		"varchar":                {table: "varchars", data: "{}"},
+		"view":                   {table: "view", data: `{"default": true}`},
+		"view, missing":          {table: "view", workspace: "nothing", missing: true},
+		"row-level security":     {table: "secured", workspace: "network", data: "{}"},
+		"hidden row":             {table: "secured", missing: true},
+		"no such table":          {table: "nothing", err: `."nothing"; check schema_name, table_name, and the database`},
+		"no such table, quoted":  {table: `no"thing`, err: `."no""thing"`},
+		"denied":                 {table: "denied", err: denied},
+		"half a right":           {table: "half", err: denied},
+		"no right to the schema": {connStr: nobody, err: denied},
+		"numbers":                {table: "numbers", err: "do not hold text, as those of the backend do (SQLSTATE 42883)"},
+		"bytes":                  {table: "bytes", err: "does not hold text"},
+		"name is a number":       {table: "names", err: "(SQLSTATE 22P02)"},
+		"other columns":          {table: "others", err: "does not have the columns name and data (SQLSTATE 42703)"},
+		"two rows":               {table: "twice", err: `has more than one row with the name "default"`},
+		"a view that writes":     {table: "writes", err: "writes when it is read, which is not allowed (SQLSTATE 25006)"},
+		"wrong password":         {connStr: x.url("reader", "c4n4ry", "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode in the connection settings, and the server's pg_hba.conf (SQLSTATE 28P01)"},
+		"no password":            {connStr: x.url("reader", "", "postgres", "sslmode=disable"), err: "refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block (SQLSTATE 28P01)"},
+		"not without TLS":        {connStr: x.url("nosslonly", readerPassword, "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode"},
+		"no such database":       {connStr: x.url("reader", readerPassword, "c4n4ry", "sslmode=disable"), err: "has no such database; check the one in the connection settings (SQLSTATE 3D000)"},
+		"no free connection":     {connStr: x.url("one", readerPassword, "postgres", "sslmode=disable"), err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
+		"unknown parameter":      {connStr: reader + "&c4n4ry=1", err: "does not take a parameter of the connection settings (SQLSTATE 42704)"},
+		"statement_timeout":      {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
+		"not a host":             {connStr: "host=c4n4ry.invalid user=me", err: "the host of the server cannot be found"},
+		"client certificate":     {connStr: x.url("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.table == "slow" {
+				x.exec(t, fmt.Sprintf("CREATE VIEW %[1]q.slow AS SELECT name, data FROM %[1]q.states, pg_sleep(10); GRANT SELECT ON %[1]q.slow TO reader", x.schema))
+			}
+			connStr, a := reader, attrs{"schema_name": text(x.schema)}
+			if c.connStr != "" {
+				connStr = c.connStr
+			}
+			if c.table != "" {
+				a["table_name"] = text(c.table)
+			}
+			snap, err := fetchAs(t, connStr, a, c.workspace)
+			missing, isMissing := source.IsMissing(err)
+			switch {
+			case c.missing:
+				if !isMissing || !missing.CredentialsSent || !strings.Contains(missing.Detail, "has no row with the name") {
+					t.Errorf("got %v, want that it is missing", err)
+				}
+			case c.err != "":
+				if err == nil {
+					t.Fatalf("got %d bytes", len(snap.Data))
+				}
+				checkError(t, err)
+				if !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "c4n4ry") {
+					t.Errorf("got %v, want it to contain %q", err, c.err)
+				}
+			case err != nil || string(snap.Data) != c.data || snap.Data == nil || snap.Revision != "" || snap.Lock != nil:
+				t.Errorf("got %v, %v, want %s", snap, err, c.data)
+			}
+		})
+	}
+	if got := x.query(t, fmt.Sprintf("SELECT is_called::text FROM %q.counter", x.schema)); got != "false" {
+		t.Error("reading a view has written")
+	}
+}
+
+// The ways to log in, with TLS and without.
+func TestLogins(t *testing.T) {
+	x := newTable(t)
+	x.put(t, "default", []byte("{}"))
+	x.exec(t, fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]q TO md5user, clearuser, certuser; GRANT SELECT ON %[1]q.states TO md5user, clearuser, certuser", x.schema))
+	dir, client := t.TempDir(), x.authority.issue(ofCertuser)
+	certificate := file(t, filepath.Join(dir, "client.crt"), client.chain)
+	key := file(t, filepath.Join(dir, "client.key"), client.key)
+	ca := x.ca(t)
+	for name, connStr := range map[string]string{
+		"SCRAM":                  x.url("reader", readerPassword, "postgres", "sslmode=verify-full&channel_binding=require&sslrootcert="+ca),
+		"SCRAM, verify-ca":       x.url("reader", readerPassword, "postgres", "sslmode=verify-ca&sslrootcert="+ca),
+		"SCRAM, require":         x.url("reader", readerPassword, "postgres", "sslmode=require"),
+		"SCRAM, by default":      x.url("reader", readerPassword, "postgres", ""),
+		"SCRAM, in clear":        x.url("reader", readerPassword, "postgres", "sslmode=disable"),
+		"MD5":                    x.url("md5user", readerPassword, "postgres", "sslmode=require"),
+		"the password, with TLS": x.url("clearuser", readerPassword, "postgres", "sslmode=require"),
+		"the password, local":    x.url("clearuser", readerPassword, "postgres", "sslmode=disable"),
+		"certificate":            x.url("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+key),
+		"two hosts":              fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s,127.0.0.1:%s/postgres", readerPassword, freePort(), x.port),
+		"a primary":              x.url("reader", readerPassword, "postgres", "target_session_attrs=primary"),
+		"keywords":               fmt.Sprintf("host=127.0.0.1 port=%s user=reader password='%s' dbname=postgres binary_parameters=yes", x.port, readerPassword),
+		"another search_path":    x.reader(t) + "&search_path=pg_temp",
+	} {
+		if snap, err := fetchAs(t, connStr, attrs{"schema_name": text(x.schema)}, "default"); err != nil || string(snap.Data) != "{}" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// When nobody waits for the read any more, nor does the server for the table.
+func TestCancelledQuery(t *testing.T) {
+	x := newTable(t)
+	x.put(t, "default", []byte("{}"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	name := fmt.Sprintf("reads %s", x.schema)
+	waiting := func() string {
+		return x.query(t, "SELECT count(*)::text FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", name)
+	}
+	blocker := make(chan struct{})
+	locked := make(chan error, 1)
+	done := make(chan error, 1)
+	go func() { done <- x.lock(blocker, locked) }()
+	if err := <-locked; err != nil {
+		t.Fatal(err)
+	}
+	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+"))}))(request(t, attrs{"schema_name": text(x.schema)}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := src.Fetch(ctx)
+		read <- err
+	}()
+	until(t, func() bool { return waiting() == "1" })
+	begin := time.Now()
+	cancel()
+	if err := <-read; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("it took %s to give up", took)
+	}
+	until(t, func() bool { return waiting() == "0" })
+	close(blocker)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// until waits for what happens soon.
+func until(t *testing.T, happened func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !happened(); {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// The views of the documentation are enough for their readers, and no more.
+func TestOneWorkspace(t *testing.T) {
+	s := postgres(t)
+	s.exec(t, "CREATE DATABASE documented")
+	for _, sql := range []string{
+		"CREATE SCHEMA terraform_remote_state; CREATE TABLE terraform_remote_state.states (id bigserial PRIMARY KEY, name text UNIQUE, data text)",
+		"INSERT INTO terraform_remote_state.states (name, data) VALUES ('default', '{}'), ('network', '{\"network\": true}')",
+		example(t, "one-workspace.sql"),
+		"ALTER ROLE network_reader PASSWORD '" + readerPassword + "'",
+	} {
+		if err := s.try("documented", sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	connStr := s.url("network_reader", readerPassword, "documented", "")
+	if snap, err := fetchAs(t, connStr, attrs{"schema_name": text("network_state")}, "network"); err != nil || string(snap.Data) != `{"network": true}` {
+		t.Errorf("got %v, %v", snap, err)
+	}
+	if _, err := fetchAs(t, connStr, attrs{"schema_name": text("network_state")}, "default"); err == nil {
+		t.Error("another workspace is read")
+	}
+	if _, err := fetchAs(t, connStr, nil, "network"); err == nil || !strings.Contains(err.Error(), "42501") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Every attribute of the backend, of OpenTofu 1.12.6 and Terraform, has its
+// place, or a reason not to have one.
+func TestBackendAttributes(t *testing.T) {
+	const creates = "it is for who creates what is not there; a read creates nothing"
+	for attr, place := range map[string]string{
+		"conn_str":             "credentials",
+		"schema_name":          "data source",
+		"table_name":           "data source",
+		"index_name":           creates,
+		"skip_schema_creation": creates,
+		"skip_table_creation":  creates,
+		"skip_index_creation":  creates,
+	} {
+		_, in := table().Attr(attr)
+		_, secret := credentials().Attr(attr)
+		if in != (place == "data source") || secret != (place == "credentials") {
+			t.Errorf("%s: want it in %s", attr, place)
+		}
+	}
+}
+
+// Where the backend puts a workspace, and what the data source leaves open.
+func TestPlaces(t *testing.T) {
+	env := environment1{"PG_SCHEMA_NAME": "of env", "PG_TABLE_NAME": "t"}
+	for name, c := range map[string]struct {
+		attrs     attrs
+		env       environment1
+		workspace string
+		want      string
+	}{
+		"defaults":         {nil, nil, "default", `row "default" of "terraform_remote_state"."states" in PostgreSQL`},
+		"no workspace":     {nil, nil, "", `row "default" of "terraform_remote_state"."states" in PostgreSQL`},
+		"workspace":        {nil, nil, "prod", `row "prod" of "terraform_remote_state"."states" in PostgreSQL`},
+		"environment":      {nil, env, "prod", `row "prod" of "of env"."t" in PostgreSQL`},
+		"schema and table": {attrs{"schema_name": text(`a"b.c`), "table_name": text("Ü")}, env, "x", `row "x" of "a""b.c"."Ü" in PostgreSQL`},
+		"named":            {attrs{"credentials_name": text("main")}, nil, "x", `row "x" of "terraform_remote_state"."states" in the PostgreSQL database "main"`},
+	} {
+		r := request(t, c.attrs, c.env.lookup)
+		r.Workspace = c.workspace
+		src, err := start(settingsOf(attrs{"conn_str": text("host=a")}, attrs{"name": text("main"), "conn_str": text("host=b")}))(r)
+		if err != nil || src.String() != c.want {
+			t.Errorf("%s: got %v, %v, want %s", name, src, err, c.want)
+		}
+	}
+	for name, r := range map[string]source.Request{
+		"empty schema": request(t, attrs{"schema_name": text("")}, nil),
+		"empty table":  request(t, attrs{"table_name": text("")}, nil),
+		"NUL":          request(t, attrs{"table_name": text("a\x00b")}, nil),
+		"NUL in the workspace": func() source.Request {
+			r := request(t, nil, nil)
+			r.Workspace = "a\x00b"
+			return r
+		}(),
+	} {
+		if _, err := start(settingsOf(attrs{"conn_str": text("host=a")}))(r); err == nil || !strings.Contains(err.Error(), "cannot be") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package pg
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// settled is what a data source without arguments comes to.
+func settled(t *testing.T, s source.Settings, name string) (*connection, error) {
+	t.Helper()
+	a := attrs{}
+	if name != "" {
+		a["credentials_name"] = text(name)
+	}
+	src, err := newRun(s).open(request(t, a, nil))
+	if err != nil {
+		return nil, err
+	}
+	all, err := src.(*location).target.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return newConnection(all, 1<<20)
+}
+
+func summary(c *connection) string {
+	mode := "plain"
+	if tlsConfig := c.config.TLSConfig; tlsConfig != nil {
+		mode = "unverified"
+		switch {
+		case !tlsConfig.InsecureSkipVerify:
+			mode = "verified for " + tlsConfig.ServerName
+		case tlsConfig.VerifyPeerCertificate != nil:
+			mode = "verified"
+		}
+		if tlsConfig.MinVersion < tls.VersionTLS12 {
+			mode += ", old"
+		}
+		if len(tlsConfig.Certificates) > 0 {
+			mode += ", certificate"
+		}
+	}
+	return fmt.Sprintf("%s:%s@%s:%d/%s, %s", c.config.User, c.config.Password, c.config.Host, c.config.Port, c.config.Database, mode)
+}
+
+// ambientEnvironment are variables that would each lead elsewhere.
+func ambientEnvironment(t *testing.T) environment1 {
+	t.Helper()
+	home := t.TempDir()
+	file(t, filepath.Join(home, ".pgpass"), "*:*:*:*:from-pgpass\n")
+	file(t, filepath.Join(home, ".pg_service.conf"), "[other]\nhost=nowhere\n# a comment = 1\n[main]\nhost=service.test\nport = 5499\nuser=server-user\npassword=from-service\n[third]\nhost=nowhere")
+	return environment1{
+		"HOME": home, "PGHOST": "env.test", "PGPORT": "5433", "PGUSER": "env-user", "PGPASSWORD": "env-password", "PGDATABASE": "env-database",
+		"PGSSLMODE": "verify-full", "PGAPPNAME": "env-app", "PGOPTIONS": "-c search_path=evil", "PGTZ": "UTC", "PGCONNECT_TIMEOUT": "7",
+		"PGTARGETSESSIONATTRS": "primary", "PGREQUIREAUTH": "none",
+	}
+}
+
+// Who is asked, as whom, and what the environment has a say in. The process
+// has the same variables: the driver looks into it by itself.
+func TestWhoIsAsked(t *testing.T) {
+	ambient := ambientEnvironment(t)
+	for name, value := range ambient {
+		t.Setenv(name, value)
+	}
+	without := func(names ...string) environment1 {
+		e := maps.Clone(ambient)
+		for _, n := range names {
+			delete(e, n)
+		}
+		return e
+	}
+	connStr := func(s string) attrs { return attrs{"conn_str": text(s)} }
+	named := func(name, s string) attrs { return attrs{"name": text(name), "conn_str": text(s)} }
+	const full = "postgres://me:secret@own.test/states"
+	for name, c := range map[string]struct {
+		settings source.Settings
+		name     string
+		want     string
+	}{
+		"all of it":                  {settingsOf(connStr(full)), "", "me:secret@own.test:5432/states, unverified"},
+		"nothing of the environment": {settingsOf(connStr("postgres://me@own.test")), "", "me:@own.test:5432/me, unverified"},
+		"no host":                    {settingsOf(connStr("user=me")), "", "me:@localhost:5432/me, unverified"},
+		"named":                      {with(ambient, named("a", "postgres://me@own.test")), "a", "me:@own.test:5432/me, unverified"},
+		"named, of two":              {with(ambient, named("a", "postgres://me@own.test"), named("b", "postgres://b@b.test")), "b", "b:@b.test:5432/b, unverified"},
+		"named, beside another":      {with(ambient, connStr(full), named("b", "postgres://b@b.test?sslmode=disable")), "b", "b:@b.test:5432/b, plain"},
+		"filled in":                  {with(ambient, connStr("postgres://own.test?sslmode=disable")), "", "env-user:env-password@own.test:5433/env-database, plain"},
+		"the block wins":             {with(ambient, connStr(full+"?sslmode=require")), "", "me:secret@own.test:5433/states, unverified"},
+		"the environment alone":      {with(ambient), "", "env-user:env-password@env.test:5433/env-database, verified for env.test"},
+		"PG_CONN_STR":                {with(environment1{"PG_CONN_STR": full}), "", "me:secret@own.test:5432/states, unverified"},
+		"PG_CONN_STR and the block":  {with(environment1{"PG_CONN_STR": full}, connStr("postgres://other@block.test")), "", "other:@block.test:5432/other, unverified"},
+		"PG_CONN_STR and named":      {with(environment1{"PG_CONN_STR": full}, named("a", "postgres://other@block.test")), "a", "other:@block.test:5432/other, unverified"},
+		"~/.pgpass":                  {with(without("PGPASSWORD")), "", "env-user:from-pgpass@env.test:5433/env-database, verified for env.test"},
+		"~/.pgpass, named":           {with(ambient, named("a", "postgres://me@own.test")), "a", "me:@own.test:5432/me, unverified"},
+		"passfile":                   {settingsOf(connStr("host=own.test user=me passfile=" + filepath.Join(ambient["HOME"], ".pgpass"))), "", "me:from-pgpass@own.test:5432/me, unverified"},
+		"service":                    {with(without("PGSSLMODE"), connStr("service=main")), "", "server-user:from-service@service.test:5499/env-database, unverified"},
+		"service and the rest":       {with(without("PGSSLMODE", "PGDATABASE"), connStr("service=main user=me")), "", "me:from-service@service.test:5499/me, unverified"},
+		"service, named": {settingsOf(connStr("service=main servicefile=" + filepath.Join(ambient["HOME"], ".pg_service.conf"))), "",
+			"server-user:from-service@service.test:5499/server-user, unverified"},
+		"hostaddr": {settingsOf(connStr("hostaddr=192.0.2.1 user=me")), "", "me:@192.0.2.1:5432/me, unverified"},
+		"socket":   {settingsOf(connStr("host=/run/postgresql user=me sslmode=verify-full")), "", "me:@/run/postgresql:5432/me, plain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := settled(t, c.settings, c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if summary(got) != c.want {
+				t.Errorf("got %s, want %s", summary(got), c.want)
+			}
+			if c.settings.LookupEnv == nil || c.name != "" {
+				params := maps.Clone(got.config.RuntimeParams)
+				if want := map[string]string{"application_name": "terraform-provider-statecrypt", "client_encoding": "UTF8"}; !maps.Equal(params, want) {
+					t.Errorf("got parameters %q", params)
+				}
+				if got.config.ConnectTimeout != 0 || got.config.ValidateConnect != nil || got.config.RequireAuth == "none" {
+					t.Error("the environment had a say")
+				}
+			}
+		})
+	}
+}
+
+func TestNoOneIsAsked(t *testing.T) {
+	ambient := ambientEnvironment(t)
+	connStr := func(s string) attrs { return attrs{"conn_str": text(s)} }
+	for name, c := range map[string]struct {
+		settings source.Settings
+		name     string
+		want     string
+	}{
+		"environment switched off":  {settingsOf(), "", "nothing says which database is meant; set conn_str in a pg block of credentials, in the provider block"},
+		"empty environment":         {with(environment1{}), "", "or PG_CONN_STR, or the variables of libpq, such as PGHOST"},
+		"named, without conn_str":   {with(ambient, attrs{"name": text("a")}), "a", "nothing says which database is meant"},
+		"every block has a name":    {with(ambient, attrs{"name": text("a"), "conn_str": text("host=a")}), "", `set credentials_name to one of "a"`},
+		"no such name":              {with(ambient, connStr("host=a")), "b", `has the name "b"`},
+		"twice the same name":       {settingsOf(connStr("host=a"), connStr("host=b")), "", "has the same name"},
+		"no user":                   {settingsOf(connStr("host=a password=secret-a")), "", "nothing says which user"},
+		"not a connection string":   {settingsOf(connStr("secret-a")), "", "neither a URL"},
+		"prefer":                    {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), "", "switch the encryption off"},
+		"allow, of the environment": {with(environment1{"PGHOST": "a", "PGSSLMODE": "allow"}), "", "switch the encryption off"},
+		"another sslmode":           {settingsOf(connStr("host=a user=me sslmode=secret-a")), "", "sslmode must be"},
+		"sslinline":                 {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), "", "sslinline is not supported"},
+		"sslcrl":                    {with(environment1{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
+		"encoding":                  {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), "", "client_encoding must be UTF8"},
+		"two addresses":             {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
+		"port":                      {settingsOf(connStr("host=a user=me port=secret-a")), "", "check the port"},
+		"no such service":           {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
+		"no such service file":      {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "", `the connection service file "/nowhere": no such file`},
+		"service without a file":    {settingsOf(connStr("service=main password=secret-a")), "", "service needs servicefile"},
+		"no such root":              {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), "", `the file "/nowhere", which the connection settings name: no such file`},
+		"half a certificate":        {settingsOf(connStr("host=a user=me password=secret-a sslkey=/nowhere")), "", "the first two belong together"},
+		"unknown name":              {settingsOf(attrs{"name": cty.UnknownVal(cty.String), "conn_str": text("host=a")}), "", "name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := settled(t, c.settings, c.name)
+			if err == nil {
+				t.Fatalf("got %s", summary(got))
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret-a") {
+				t.Errorf("got %q, want it to contain %q, and no secret", err, c.want)
+			}
+		})
+	}
+}
+
+// A service of the process's environment that cannot be read is the one thing
+// that the driver cannot be kept from looking for.
+func TestServiceOfTheProcess(t *testing.T) {
+	t.Setenv("PGSERVICE", "main")
+	t.Setenv("PGSERVICEFILE", "/nowhere")
+	s := settingsOf(attrs{"conn_str": text("postgres://me:secret@own.test")})
+	if _, err := settled(t, s, ""); err == nil || !strings.Contains(err.Error(), "PGSERVICE names a service that cannot be read; unset it") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("PGSERVICEFILE", file(t, filepath.Join(t.TempDir(), "s"), "[main]\nhost=evil.test\npassword=evil\nsslmode=disable\noptions=-c\n"))
+	got, err := settled(t, s, "")
+	if err != nil || summary(got) != "me:secret@own.test:5432/me, unverified" || len(got.config.RuntimeParams) != 2 {
+		t.Errorf("got %s, %v", summary(got), err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	ca := postgres(t).ca(t)
+	for connStr, want := range map[string]string{
+		"host=db.example.test user=me":                                   "was not verified, because sslmode is require, its default",
+		"host=db.example.test user=me sslmode=disable":                   "was not encrypted, because sslmode is disable",
+		"host=localhost,db.example.test user=me sslmode=disable":         "was not encrypted",
+		"hostaddr=192.0.2.1 host=localhost user=me sslmode=disable":      "was not encrypted",
+		"host=localhost.example.test user=me sslmode=disable":            "was not encrypted",
+		"host=db.example.test user=me sslmode=verify-full":               "",
+		"host=db.example.test user=me sslmode=verify-ca":                 "",
+		"host=db.example.test user=me sslmode=require sslrootcert=" + ca: "",
+		"host=localhost user=me sslmode=disable":                         "",
+		"host=127.0.0.1 user=me":                                         "",
+		"host=::1 user=me":                                               "",
+		"host=/run/postgresql user=me":                                   "",
+	} {
+		c, err := settled(t, settingsOf(attrs{"conn_str": text(connStr)}), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(c.warnings(), " ")
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", connStr, got, want)
+		}
+		refuses := c.config.RequireAuth == "!password"
+		if refuses != strings.Contains(want, "not encrypted") {
+			t.Errorf("%s: the password in clear is refused: %t", connStr, refuses)
+		}
+	}
+}
+
+// A warning reaches whoever reads.
+func TestFetchWarns(t *testing.T) {
+	f := newFake(t, newAuthority().issue(valid).pair(), "{}")
+	r := newRun(settingsOf(attrs{"conn_str": text("host=db.example.test user=me password=" + readerPassword + " port=" + f.port())}))
+	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
+	src, err := r.open(request(t, nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := src.Fetch(t.Context())
+	if err != nil || len(snap.Warnings) != 1 || strings.Contains(snap.Warnings[0], readerPassword) {
+		t.Errorf("got %v, %v", snap, err)
+	}
+}
+
+// Everything that is sent, but for the login: one SELECT in a transaction that
+// cannot write.
+func TestOnlyReads(t *testing.T) {
+	f := newFake(t, newAuthority().issue(valid).pair(), "{}")
+	r := request(t, attrs{"schema_name": text(`a"b`), "table_name": text("C d")}, nil)
+	r.Workspace = `'; DROP TABLE x; --`
+	src, err := start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me dbname=x port=" + f.port())}))(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `row "'; DROP TABLE x; --" of "a""b"."C d" in PostgreSQL`; src.String() != want {
+		t.Errorf("got %s, want %s", src, want)
+	}
+	if _, err := src.Fetch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	parse := "Parse SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM \"a\"\"b\".\"C d\" WHERE name = $1 LIMIT 2"
+	var got []string
+	for _, m := range f.said() {
+		if verb, _, _ := strings.Cut(m, " "); verb == "Parse" || verb == "Bind" || verb == "StartupMessage" || verb == "Query" {
+			got = append(got, m)
+		}
+	}
+	want := []string{
+		"StartupMessage map[application_name:terraform-provider-statecrypt client_encoding:UTF8 database:x user:me]",
+		"Parse BEGIN TRANSACTION READ ONLY", "Bind []", parse, `Bind ["'; DROP TABLE x; --" "1048576"]`, "Parse COMMIT", "Bind []",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
