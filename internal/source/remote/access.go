@@ -1,0 +1,157 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	nethttp "net/http"
+	"net/url"
+	"strings"
+
+	"github.com/hashicorp/go-cleanhttp"
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// access is what a credentials block says, ready to be used. No two blocks share
+// connections, because a proxy and a CA belong to the connection.
+type access struct {
+	block      string // its url; "" where there is no block
+	token      string // "" where the block has none
+	transport  *nethttp.Transport
+	unverified bool
+}
+
+// accessTo returns what may be used for u. Blocks for an organization or a
+// workspace are for its host; another host needs a block for all of it.
+func (l *location) accessTo(u *url.URL) (*access, error) {
+	target := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
+	if source.Covers(target, l.address()) {
+		target = l.address()
+	}
+	block, found, err := l.credentials.For(target)
+	if err != nil {
+		return nil, err
+	}
+	key := ""
+	if found {
+		key = block.String("url")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a, ok := l.accesses[key]; ok {
+		return a, nil
+	}
+	a, err := newAccess(block, found, l.tokens.lookup)
+	if err != nil {
+		return nil, err
+	}
+	a.block, l.accesses[key] = key, a
+	return a, nil
+}
+
+// tokenFor returns the token that may be sent to u, "" when there is none. It may
+// read the files of the CLIs.
+func (l *location) tokenFor(u *url.URL) (string, error) {
+	a, err := l.accessTo(u)
+	switch {
+	case err != nil, u.Scheme != "https":
+		return "", err
+	case a.token != "":
+		return a.token, nil
+	}
+	token := l.tokens.forHost(u.Host)
+	if !isFieldValue(token) {
+		return "", errors.New("the token for " + printable(u.Host) + " in the environment or in a file of the CLI holds a line break or another control character")
+	}
+	return token, nil
+}
+
+// checkURLs refuses blocks that could never be used: their secrets would be
+// missed in a less helpful way.
+func (r *run) checkURLs() error {
+	for _, e := range r.credentials.Entries {
+		text := e.Settings["url"].Value
+		if text == cty.NilVal || text.Type() != cty.String || !text.IsKnown() || text.IsNull() {
+			continue // Credentials.For says what is wrong
+		}
+		u, err := source.ParseBase(text.AsString())
+		if err != nil {
+			continue // likewise
+		}
+		switch path := strings.Trim(u.Path, "/"); {
+		case u.Scheme != "https":
+			err = errors.New("the URL must begin with https://")
+		case path != "" && path != "app" && !strings.HasPrefix(path, "app/"):
+			err = errors.New("the URL of a host is required, such as https://app.terraform.io/, or that of an organization or workspace there, as a browser shows it: https://app.terraform.io/app/acme/")
+		default:
+			continue
+		}
+		return &config.Error{Address: e.Address, Attr: "url", Pos: e.Settings["url"].Pos, Err: err}
+	}
+	return nil
+}
+
+func newAccess(block config.Values, found bool, lookup config.LookupEnv) (*access, error) {
+	a := &access{transport: cleanhttp.DefaultPooledTransport()}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	proxies := proxiesOf(lookup).ProxyFunc()
+	proxy := func(req *nethttp.Request) (*url.URL, error) { return proxies(req.URL) }
+	if found {
+		a.token, a.unverified = block.String("token"), block.Bool("skip_cert_verification")
+		settings.InsecureSkipVerify = a.unverified //nolint:gosec // the user's choice, with a warning at each read
+		if !isFieldValue(a.token) {
+			return nil, block.Errorf("token", "the token holds a line break or another control character")
+		}
+		if ca := block.String("client_ca_certificate_pem"); ca != "" {
+			settings.RootCAs = x509.NewCertPool()
+			if !settings.RootCAs.AppendCertsFromPEM([]byte(ca)) {
+				return nil, block.Errorf("client_ca_certificate_pem", "there is no certificate in PEM format in it")
+			}
+		}
+		if text := block.String("proxy"); text != "" {
+			u, err := url.Parse(text)
+			if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
+				return nil, block.Errorf("proxy", "a URL is required, such as http://proxy.example.com:3128")
+			}
+			proxy = nethttp.ProxyURL(u)
+		}
+	}
+	a.transport.Proxy = proxy
+	a.transport.TLSClientConfig = settings
+	a.transport.DisableCompression = true // see readBody
+	a.transport.MaxResponseHeaderBytes = 1 << 20
+	a.transport.OnProxyConnectResponse = proxyAnswer
+	return a, nil
+}
+
+// proxiesOf reads the user's own proxies, as every Go program understands them,
+// through lookup, because the environment may be switched off.
+func proxiesOf(lookup config.LookupEnv) *httpproxy.Config {
+	either := func(upper, lower string) string {
+		value, _ := lookup.Get(upper, lower)
+		return value
+	}
+	return &httpproxy.Config{HTTPSProxy: either("HTTPS_PROXY", "https_proxy"), NoProxy: either("NO_PROXY", "no_proxy")}
+}
+
+// proxyAnswer replaces the error of net/http, which would be the proxy's own
+// words.
+func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
+	switch {
+	case resp.StatusCode == nethttp.StatusOK:
+		return nil
+	case resp.StatusCode == nethttp.StatusProxyAuthRequired:
+		return final("the proxy refused the connection (%s); check its user name and password", status(resp.StatusCode))
+	default:
+		return again("the proxy refused the connection (%s)", status(resp.StatusCode))
+	}
+}
+
+func isFieldValue(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
+}

@@ -1,0 +1,152 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Bounds of what one service can make us ask.
+const (
+	maxPages     = 100
+	maxSensitive = 1000
+)
+
+// output is one of the service's. A sensitive one is listed without its value.
+type output struct {
+	ID         string `json:"id"`
+	Attributes struct {
+		Name         string          `json:"name"`
+		Sensitive    bool            `json:"sensitive"`
+		Value        json.RawMessage `json:"value"`
+		DetailedType json.RawMessage `json:"detailed-type"` // in the notation of state files
+	} `json:"attributes"`
+}
+
+// readOutputs makes a state file of the outputs that the service tells. It has
+// no serial and no lineage, because these are not told.
+func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspace) ([]byte, error) {
+	outputs, err := x.listOutputs(ctx, service, w)
+	if err != nil {
+		return nil, err
+	}
+	if len(outputs) == 0 && w.Relationships.CurrentState.isNone() {
+		return nil, x.missing(w, nil, nil)
+	}
+	var sensitive int
+	for i, o := range outputs {
+		if !o.Attributes.Sensitive {
+			continue
+		}
+		if sensitive++; sensitive > maxSensitive {
+			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, each of which takes a request; read the state without outputs_only", maxSensitive)
+		}
+		if outputs[i].Attributes.Value, err = x.readOutput(ctx, service, o); err != nil {
+			return nil, err
+		}
+	}
+	return x.stateOf(outputs)
+}
+
+func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspace) ([]output, error) {
+	var all []output
+	var size int64
+	from := at(service, "workspaces", w.ID, "current-state-version-outputs")
+	for page := 1; ; {
+		var answer struct {
+			Data []output `json:"data"`
+			Meta struct {
+				Pagination struct {
+					Next *int `json:"next-page"`
+				} `json:"pagination"`
+			} `json:"meta"`
+		}
+		if err := x.getDocument(ctx, from, x.limit+maxDocument, &answer); err != nil {
+			return nil, x.fail(ctx, err, func(code int) error { return x.noOutputs(w, code) })
+		}
+		all = append(all, answer.Data...)
+		for _, o := range answer.Data {
+			size += int64(len(o.Attributes.Value) + len(o.Attributes.DetailedType))
+		}
+		next := answer.Meta.Pagination.Next
+		switch {
+		case size > x.limit:
+			return nil, source.TooLarge(x.limit)
+		case next == nil || *next == 0:
+			return all, nil
+		case *next != page+1 || *next > maxPages:
+			return nil, errors.New("the service's list of outputs does not end")
+		}
+		page = *next
+		from.RawQuery = url.Values{"page[number]": {strconv.Itoa(page)}}.Encode()
+	}
+}
+
+func (x *exchange) noOutputs(w *workspace, code int) error {
+	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team the permission \"Read outputs only\" on the workspace", x.origin(), status(code))
+	if code == nethttp.StatusNotFound {
+		return x.missing(w, w.Attributes.Permissions.ReadOutputs, denied)
+	}
+	return denied
+}
+
+// readOutput asks for the value of a sensitive output.
+func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (json.RawMessage, error) {
+	if !idPattern.MatchString(o.ID) {
+		return nil, errors.New("the service names an output by something that is no ID")
+	}
+	var answer struct {
+		Data output `json:"data"`
+	}
+	if err := x.getDocument(ctx, at(service, "state-version-outputs", o.ID), x.limit+maxDocument, &answer); err != nil {
+		return nil, x.fail(ctx, err, func(code int) error {
+			return fmt.Errorf("the value of a sensitive output cannot be read: %s answered %s; if the state was just written, try again", x.origin(), status(code))
+		})
+	}
+	got := answer.Data
+	if got.ID != o.ID || got.Attributes.Name != o.Attributes.Name || !bytes.Equal(got.Attributes.DetailedType, o.Attributes.DetailedType) {
+		return nil, errors.New("the service answered with another output than the one that was asked for")
+	}
+	return got.Attributes.Value, nil
+}
+
+// stateOf writes the state file.
+func (x *exchange) stateOf(outputs []output) ([]byte, error) {
+	type entry struct {
+		Value     json.RawMessage `json:"value"`
+		Type      json.RawMessage `json:"type"`
+		Sensitive bool            `json:"sensitive,omitempty"`
+	}
+	file := struct {
+		Version int              `json:"version"`
+		Outputs map[string]entry `json:"outputs"`
+	}{4, map[string]entry{}}
+	for _, o := range outputs {
+		a := o.Attributes
+		switch _, twice := file.Outputs[a.Name]; {
+		case twice:
+			return nil, errors.New("the service lists two outputs with the same name")
+		case len(a.DetailedType) == 0 || string(a.DetailedType) == "null":
+			return nil, errors.New("the service does not know the exact types of the outputs, because the state was written by a Terraform before 1.3; " +
+				"read the state without outputs_only, which takes the permission \"Read state versions\"")
+		case len(a.Value) == 0:
+			return nil, errors.New("the service lists an output without a value")
+		}
+		file.Outputs[a.Name] = entry{a.Value, a.DetailedType, a.Sensitive}
+	}
+	data, err := json.Marshal(file)
+	if err != nil {
+		return nil, errors.New("the outputs do not make a state file")
+	}
+	if int64(len(data)) > x.limit {
+		return nil, source.TooLarge(x.limit)
+	}
+	return data, nil
+}

@@ -1,0 +1,107 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// serviceKey is a host, and the block that says how to connect to it.
+type serviceKey struct{ host, block string }
+
+// service returns the URL of the API, for which the host has a document at a
+// well-known place. That is public: no token is sent. It is asked once in a run.
+func (l *location) service(ctx context.Context) (*url.URL, error) {
+	a, err := l.accessTo(l.address())
+	if err != nil {
+		return nil, err
+	}
+	return l.services.Do(ctx, serviceKey{l.host, a.block}, l.discover)
+}
+
+func (l *location) discover(ctx context.Context) (*url.URL, error) {
+	x := &exchange{location: l, anonymous: true}
+	at := &url.URL{Scheme: "https", Host: l.host, Path: "/.well-known/terraform.json"}
+	var offered map[string]json.RawMessage
+	err := x.get(ctx, at, "application/json", func(resp *nethttp.Response) error {
+		return readJSON(resp, maxDocument, &offered)
+	})
+	switch code := statusOf(err); {
+	case code == nethttp.StatusNotFound:
+		return nil, fmt.Errorf("%s offers no services of Terraform (404 Not Found); check hostname", x.origin())
+	case code != 0:
+		return nil, fmt.Errorf("%s does not say where its services are: it answered %s", x.origin(), status(code))
+	case err != nil:
+		return nil, x.explain(ctx, err)
+	}
+	// The first two are what the backends cloud and remote ask for; the last one
+	// serves states alone.
+	for _, id := range []string{"tfe.v2", "tfe.v2.1", "tfe.v2.2", "state.v2"} {
+		var text string
+		if json.Unmarshal(offered[id], &text) == nil && text != "" {
+			return x.parseService(text)
+		}
+	}
+	return nil, fmt.Errorf("%s offers no service that keeps states, neither tfe.v2 nor state.v2; check hostname", x.origin())
+}
+
+// parseService reads a URL that may be relative to the document's.
+func (x *exchange) parseService(text string) (*url.URL, error) {
+	u, err := x.asked.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s names a service in a URL that cannot be read", x.origin())
+	}
+	if err := checkForeign(u); err != nil {
+		return nil, fmt.Errorf("%s names a service %w", x.origin(), err)
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("%s names a service in a URL with a query or a fragment", x.origin())
+	}
+	return u, nil
+}
+
+// checkForeign looks at a URL that a server gave. What is wrong goes on the words
+// "the server sends us to a place".
+func checkForeign(u *url.URL) error {
+	switch {
+	case u.Scheme == "http":
+		return errors.New("at a place with http instead of https, where anybody on the way could read and replace the state")
+	case u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
+		return errors.New("at a place that is no https URL")
+	case u.User != nil:
+		return errors.New("at a URL with a user name or password in it")
+	}
+	return nil
+}
+
+// checkToken refuses to ask without a token: the service would answer that there
+// is no such workspace.
+func (x *exchange) checkToken(service *url.URL) error {
+	token, err := x.tokenFor(service)
+	if err != nil || token != "" {
+		return err
+	}
+	origin := printable(source.Origin(service))
+	if service.Host == x.host {
+		return fmt.Errorf("there is no token for %s; set token in a remote block of credentials, in the provider block, with url = %q, "+
+			"or the variable %s, or run terraform login or tofu login%s", x.host, origin+"/", variable(x.host), x.tokens.trouble())
+	}
+	return fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
+		"add remote { url = %q … } with a token to credentials, in the provider block", x.host, origin, origin+"/")
+}
+
+// at is the URL of a thing in the API.
+func at(service *url.URL, path ...string) *url.URL {
+	for i, segment := range path {
+		path[i] = url.PathEscape(segment)
+	}
+	u := *service
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
+	return u.JoinPath(path...)
+}

@@ -1,0 +1,170 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// run is what the sources of one configured provider share.
+type run struct {
+	credentials source.Credentials
+	patience    patience
+	tokens      *cliTokens
+
+	services memo.Memo[serviceKey, *url.URL]
+
+	mu       sync.Mutex
+	accesses map[string]*access // :: url of the block, or "" → access
+}
+
+// patience says how long a source waits and how often it asks again.
+type patience struct {
+	timeout          time.Duration // of one try
+	tries            int           // beyond the first
+	waitMin, waitMax time.Duration
+}
+
+func start(s source.Settings) source.Open { return newRun(s).open }
+
+func newRun(s source.Settings) *run {
+	// What the variables are called depends on the host: see cliTokens.
+	s.Credentials.Table, s.Credentials.Env = credentials(), nil
+	return &run{
+		credentials: s.Credentials,
+		patience:    patience{timeout: 2 * time.Minute, tries: 2, waitMin: time.Second, waitMax: 30 * time.Second},
+		tokens:      &cliTokens{lookup: s.LookupEnv},
+		accesses:    map[string]*access{},
+	}
+}
+
+var (
+	// namePattern is what organizations and workspaces may be called. Services
+	// differ in more than this; what they all lack is a slash.
+	namePattern = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.@~+-]{0,199}$`)
+	// idPattern keeps IDs, which come from outside, one segment of a path.
+	idPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$`)
+)
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	host, err := svchost.ForComparison(req.String("hostname"))
+	if err != nil {
+		return nil, req.Errorf("hostname", "the name of a host is required, with a port where it has one, such as app.terraform.io")
+	}
+	l := &location{
+		run: r, host: host.String(), organization: req.String("organization"), limit: req.MaxSize,
+		version: req.String("state_version"), outputsOnly: req.Bool("outputs_only"),
+	}
+	if l.workspace, err = workspaceName(req); err != nil {
+		return nil, err
+	}
+	switch {
+	case !namePattern.MatchString(l.organization):
+		return nil, req.Errorf("organization", "this cannot be the name of an organization")
+	case !namePattern.MatchString(l.workspace):
+		return nil, req.Errorf("workspaces", "this does not make the name of a workspace")
+	case l.version != "" && !idPattern.MatchString(l.version):
+		return nil, req.Errorf("state_version", "the ID of a state version is required, such as sv-g4rqST72reoHMM5a")
+	case l.version != "" && l.outputsOnly:
+		return nil, req.Errorf("outputs_only", "state_version and outputs_only exclude each other: only the current outputs can be asked for")
+	}
+	// Wrong settings are said before anything is sent.
+	if err := r.checkURLs(); err != nil {
+		return nil, err
+	}
+	_, err = l.accessTo(l.address())
+	return l, err
+}
+
+// workspaceName is what the backend's workspace is called by the service.
+func workspaceName(req source.Request) (string, error) {
+	w, _ := req.Block("workspaces")
+	var name, prefix string
+	if w.Address != "" {
+		name, prefix = w.String("name"), w.String("prefix")
+		if (name == "") == (prefix == "") {
+			return "", req.Errorf("workspaces", "either name or prefix is required")
+		}
+	}
+	isDefault := req.Workspace == "" || req.Workspace == "default"
+	switch {
+	case name != "" && !isDefault && req.Workspace != name:
+		return "", req.Errorf("workspaces", "with name there are no other workspaces; leave workspace out, or set prefix instead of name")
+	case name != "":
+		return name, nil
+	case isDefault:
+		return "", req.Errorf("workspaces", "without name there is no workspace called default; set workspace")
+	case strings.HasPrefix(req.Workspace, prefix): // the backend does not repeat it
+		return req.Workspace, nil
+	default:
+		return prefix + req.Workspace, nil
+	}
+}
+
+// location is one workspace.
+type location struct {
+	*run
+	host                    string // with its port, in ASCII
+	organization, workspace string
+	version                 string // "" for the current one
+	outputsOnly             bool
+	limit                   int64
+}
+
+func (l *location) String() string {
+	what := fmt.Sprintf("workspace %s/%s at %s", l.organization, l.workspace, svchost.ForDisplay(l.host))
+	switch {
+	case l.version != "":
+		return fmt.Sprintf("state version %s of %s", l.version, what)
+	case l.outputsOnly:
+		return "the outputs of " + what
+	}
+	return what
+}
+
+// address is where a browser shows the workspace. It is what a credentials block
+// covers or not; nothing is sent there.
+func (l *location) address() *url.URL {
+	return &url.URL{Scheme: "https", Host: l.host, Path: "/app/" + l.organization + "/workspaces/" + l.workspace}
+}
+
+// Fetch finds the service, its workspace and the state version, and downloads
+// the state.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	service, err := l.service(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{location: l}
+	if err := x.checkToken(service); err != nil {
+		return nil, err
+	}
+	w, err := x.readWorkspace(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	snapshot := &source.Snapshot{Lock: w.lock(l)}
+	if l.outputsOnly {
+		snapshot.Data, err = x.readOutputs(ctx, service, w)
+	} else {
+		snapshot.Data, snapshot.Revision, err = x.readState(ctx, service, w)
+	}
+	if missing, ok := source.IsMissing(err); ok {
+		missing.Lock = snapshot.Lock
+		return nil, missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	snapshot.Warnings = x.warnings
+	return snapshot, nil
+}

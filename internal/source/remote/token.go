@@ -1,0 +1,192 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// cliTokens are the tokens that the user has given to the Terraform and OpenTofu
+// CLIs. Each is for one host.
+type cliTokens struct {
+	lookup config.LookupEnv // nil when the environment is not to be used, and the files neither
+
+	once  sync.Once
+	files map[string]string // :: host → token
+	bad   []string          // files that cannot be read
+}
+
+// forHost returns the token for a host, which may have a port; "" when there is
+// none.
+func (t *cliTokens) forHost(host string) string {
+	if t.lookup == nil {
+		return ""
+	}
+	h, err := svchost.ForComparison(svchost.ForDisplay(host))
+	if err != nil {
+		return ""
+	}
+	if token, ok := t.lookup.Get(variables(h.String())...); ok {
+		return token
+	}
+	t.once.Do(t.readFiles)
+	return t.files[h.String()]
+}
+
+// trouble is what errors say about files that cannot be read, which matters only
+// to those who find no token.
+func (t *cliTokens) trouble() string {
+	if len(t.bad) == 0 {
+		return ""
+	}
+	return "; these files of the CLI cannot be read: " + strings.Join(t.bad, ", ")
+}
+
+// variable is what the token for a host is called in the environment: shells
+// allow neither dots nor hyphens in names.
+func variable(host string) string {
+	return "TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
+}
+
+// variables are all the names that the CLIs know for it, but for such that mix
+// small letters and capitals.
+func variables(host string) []string {
+	var names []string
+	for _, h := range []string{host, strings.ToUpper(host)} {
+		for _, hyphen := range []string{"__", "-"} {
+			for _, dot := range []string{"_", "."} {
+				names = append(names, "TF_TOKEN_"+strings.NewReplacer(".", dot, "-", hyphen).Replace(h))
+			}
+		}
+	}
+	return names
+}
+
+func (t *cliTokens) readFiles() {
+	t.files = map[string]string{}
+	for _, path := range t.paths() {
+		tokens, err := readTokens(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.bad = append(t.bad, fmt.Sprintf("%s (%v)", printable(path), err))
+			continue
+		}
+		for host, token := range tokens {
+			if h, err := svchost.ForComparison(host); err == nil && t.files[h.String()] == "" {
+				t.files[h.String()] = token
+			}
+		}
+	}
+}
+
+// paths are the files that may hold tokens, the most important first.
+func (t *cliTokens) paths() []string {
+	if one, ok := t.lookup.Get("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"); ok {
+		return []string{one}
+	}
+	var paths []string
+	add := func(dir string, names ...string) {
+		for _, name := range names {
+			if dir != "" {
+				paths = append(paths, filepath.Join(dir, name))
+			}
+		}
+	}
+	if runtime.GOOS == "windows" {
+		dir, _ := t.lookup.Get("APPDATA")
+		add(dir, `terraform.d\credentials.tfrc.json`, "tofu.rc", "terraform.rc")
+		return paths
+	}
+	home, _ := t.lookup.Get("HOME")
+	xdg, _ := t.lookup.Get("XDG_CONFIG_HOME")
+	add(home, ".terraform.d/credentials.tfrc.json")
+	add(xdg, "opentofu/credentials.tfrc.json")
+	add(home, ".tofurc", ".terraformrc")
+	add(xdg, "opentofu/tofurc")
+	return paths
+}
+
+const maxConfig = 1 << 20
+
+// readTokens reads the credentials blocks of one file, by host. An error holds
+// nothing of what is in the file.
+func readTokens(path string) (map[string]string, error) {
+	f, err := os.Open(path) //nolint:gosec // the user's own configuration
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil:
+		return nil, errors.New("it cannot be opened")
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() && info.Mode().Type() != os.ModeDevice|os.ModeCharDevice {
+		return nil, errors.New("it is not a file")
+	}
+	text, err := source.Read(f, -1, maxConfig)
+	if err != nil {
+		return nil, errors.New("it is too large, or reading it failed")
+	}
+	if trimmed := strings.TrimSpace(string(text)); strings.HasPrefix(trimmed, "{") {
+		return parseJSON(text)
+	}
+	return parseHCL(text)
+}
+
+func parseJSON(text []byte) (map[string]string, error) {
+	var file struct {
+		Credentials map[string]struct {
+			Token string `json:"token"`
+		} `json:"credentials"`
+	}
+	if json.Unmarshal(text, &file) != nil {
+		return nil, errors.New("its JSON is not in the form that the CLI writes")
+	}
+	tokens := map[string]string{}
+	for host, c := range file.Credentials {
+		tokens[host] = c.Token
+	}
+	return tokens, nil
+}
+
+// parseHCL reads the syntax of .terraformrc. What else is in such a file is
+// nobody's concern here.
+func parseHCL(text []byte) (map[string]string, error) {
+	file, diags := hclsyntax.ParseConfig(text, "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, errors.New("its syntax is wrong")
+	}
+	content, _, diags := file.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials", LabelNames: []string{"host"}}}})
+	if diags.HasErrors() {
+		return nil, errors.New("a credentials block is not in the form of the CLI")
+	}
+	tokens := map[string]string{}
+	for _, block := range content.Blocks {
+		body, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "token"}}})
+		attr, ok := body.Attributes["token"]
+		if !ok {
+			continue
+		}
+		v, diags := attr.Expr.Value(nil)
+		if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+			return nil, errors.New("the token in a credentials block is not a string")
+		}
+		tokens[block.Labels[0]] = v.AsString()
+	}
+	return tokens, nil
+}

@@ -1,0 +1,206 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"regexp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// relation is what JSON:API says of another resource. Data is nil where the
+// service says nothing, and "null" where it says that there is none.
+type relation struct {
+	Data json.RawMessage `json:"data"`
+}
+
+// id returns the ID of the one related resource, "" when there is none.
+func (r relation) id() string {
+	var one struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(r.Data, &one) != nil || !idPattern.MatchString(one.ID) {
+		return ""
+	}
+	return one.ID
+}
+
+func (r relation) isNone() bool { return string(r.Data) == "null" }
+
+// workspace is the document of one, as far as it matters here.
+type workspace struct {
+	ID         string `json:"id"`
+	Attributes struct {
+		Name        string `json:"name"`
+		Locked      bool   `json:"locked"`
+		Permissions struct {
+			ReadStates  *bool `json:"can-read-state-versions"` // nil where the service does not say
+			ReadOutputs *bool `json:"can-read-state-outputs"`
+		} `json:"permissions"`
+	} `json:"attributes"`
+	Relationships struct {
+		CurrentState relation `json:"current-state-version"`
+		LockedBy     relation `json:"locked-by"`
+	} `json:"relationships"`
+}
+
+func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*workspace, error) {
+	var answer struct {
+		Data workspace `json:"data"`
+	}
+	err := x.getDocument(ctx, at(service, "organizations", x.organization, "workspaces", x.workspace), maxDocument, &answer)
+	if err != nil {
+		return nil, x.fail(ctx, err, func(code int) error {
+			return fmt.Errorf("there is no workspace %s in the organization %s, or the token may not see it (%s answered %s); check both names, "+
+				"and give the token's team a permission on the workspace", x.workspace, x.organization, x.origin(), status(code))
+		})
+	}
+	w := &answer.Data
+	if !idPattern.MatchString(w.ID) {
+		return nil, fmt.Errorf("the answer of %s for the workspace is not a workspace", x.origin())
+	}
+	return w, nil
+}
+
+// lock says who has the workspace locked. The service names an ID: of a user,
+// a run or a team.
+func (w *workspace) lock(l *location) *source.Lock {
+	if !w.Attributes.Locked {
+		return nil
+	}
+	return &source.Lock{ID: l.organization + "/" + l.workspace, Who: w.Relationships.LockedBy.id()}
+}
+
+// missing decides what a 404 for the current state means: the service gives the
+// same answer for no state and for no permission. what is the kind of thing that
+// was asked for, and allowed the permission for it.
+func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
+	if allowed != nil && !*allowed || w.Relationships.CurrentState.id() != "" {
+		return denied
+	}
+	return &source.MissingError{
+		Detail:          "the workspace has no current state version",
+		CredentialsSent: true,
+	}
+}
+
+// stateVersion is the document of one, as far as it matters here.
+type stateVersion struct {
+	ID         string `json:"id"`
+	Attributes struct {
+		Status       string  `json:"status"`
+		Size         int64   `json:"size"`
+		DownloadURL  string  `json:"hosted-state-download-url"`
+		EncryptedURL *string `json:"encrypted-state-download-url"`
+	} `json:"attributes"`
+	Relationships struct {
+		Workspace relation `json:"workspace"`
+	} `json:"relationships"`
+}
+
+// readState reads the current state, or the one that was asked for.
+func (x *exchange) readState(ctx context.Context, service *url.URL, w *workspace) ([]byte, string, error) {
+	v, err := x.readVersion(ctx, service, w)
+	if err != nil {
+		return nil, "", err
+	}
+	from, err := x.downloadURL(v)
+	if err != nil {
+		return nil, "", err
+	}
+	if v.Attributes.Size > x.limit {
+		return nil, "", source.TooLarge(x.limit)
+	}
+	var data []byte
+	err = x.get(ctx, from, "application/json", func(resp *nethttp.Response) (err error) {
+		data, err = readBody(resp, x.limit)
+		return err
+	})
+	if err != nil {
+		return nil, "", x.fail(ctx, err, x.notDownloaded)
+	}
+	if size := v.Attributes.Size; size > 0 && size != int64(len(data)) {
+		return nil, "", fmt.Errorf("the service says that the state has %d bytes, and sent %d", size, len(data))
+	}
+	return data, v.ID, nil
+}
+
+func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspace) (*stateVersion, error) {
+	from := at(service, "workspaces", w.ID, "current-state-version")
+	if x.version != "" {
+		from = at(service, "state-versions", x.version)
+	}
+	var answer struct {
+		Data stateVersion `json:"data"`
+	}
+	err := x.getDocument(ctx, from, maxDocument, &answer)
+	if err != nil {
+		return nil, x.fail(ctx, err, func(code int) error {
+			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team the permission \"Read state versions\" on the workspace, "+
+				"or, if it may read outputs, set outputs_only", x.origin(), status(code))
+			switch {
+			case x.version != "":
+				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); check state_version, and that the token's team has the permission \"Read state versions\" on the workspace", x.version, x.origin(), status(code))
+			case code == nethttp.StatusNotFound:
+				return x.missing(w, w.Attributes.Permissions.ReadStates, denied)
+			}
+			return denied
+		})
+	}
+	v := &answer.Data
+	switch of := v.Relationships.Workspace.id(); {
+	case !idPattern.MatchString(v.ID):
+		return nil, fmt.Errorf("the answer of %s for the state version is not a state version", x.origin())
+	case x.version == "" && (of == "" || of == w.ID):
+		return v, nil
+	case x.version == "":
+		return nil, errors.New("the service answered with a state version of another workspace")
+	case v.ID != x.version:
+		return nil, errors.New("the service answered with another state version")
+	case of == "":
+		// Otherwise whoever names the version could put the state of any
+		// workspace that the token can read into the place of this one.
+		return nil, errors.New("the service does not say which workspace the state version belongs to, so state_version cannot be used with it")
+	case of != w.ID:
+		return nil, fmt.Errorf("the state version %s belongs to another workspace", x.version)
+	}
+	return v, nil
+}
+
+var statusPattern = regexp.MustCompile(`^(pending|finalized|discarded|backing_data_soft_deleted|backing_data_permanently_deleted)$`)
+
+func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
+	text := v.Attributes.DownloadURL
+	if text == "" && v.Attributes.EncryptedURL != nil && *v.Attributes.EncryptedURL != "" {
+		return nil, errors.New("the service keeps this state encrypted with a key of the organization (hold your own key); only its agents can read it")
+	}
+	if text == "" {
+		is := ""
+		if s := v.Attributes.Status; s != "finalized" && statusPattern.MatchString(s) {
+			is = ", which is " + s
+		}
+		return nil, fmt.Errorf("the service gives no place to download the state version %s from%s", v.ID, is)
+	}
+	u, err := x.asked.Parse(text)
+	if err != nil {
+		return nil, errors.New("the service gives a place to download the state from that is no URL")
+	}
+	if err := checkForeign(u); err != nil {
+		return nil, fmt.Errorf("the service keeps the state %w", err)
+	}
+	return u, nil
+}
+
+func (x *exchange) notDownloaded(code int) error {
+	switch origin := x.origin(); {
+	case x.tokenSent:
+		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have the permission \"Read state versions\" on the workspace?", origin, status(code))
+	default:
+		return fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
+			"add remote { url = %q … } to credentials, in the provider block", origin, status(code), origin+"/")
+	}
+}
