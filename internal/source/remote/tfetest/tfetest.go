@@ -72,6 +72,7 @@ type Version struct {
 	Status   string
 	Outputs  []Output
 	Sent     map[string]any // the attributes that the client created it with
+	JSON     []byte         // the state in Terraform's public format, where the client sent it
 	MoreSize int64          // what the announced size is wrong by
 }
 
@@ -415,10 +416,10 @@ func (x *exchange) workspace(w *Workspace, rest string) {
 		x.send(200, x.version(w, v))
 	case get && rest == "current-state-version-outputs" && x.access >= Outputs && v != nil:
 		x.listOutputs(v)
-	case get && rest == "tag-bindings":
-		x.send(200, map[string]any{"data": []any{}})
-	case !write || get:
+	case !write || get && rest != "tag-bindings":
 		x.notFound()
+	case rest == "tag-bindings":
+		x.send(200, map[string]any{"data": []any{}})
 	case x.r.Method == http.MethodPatch:
 		if version, ok := x.attributes()["terraform-version"].(string); ok {
 			w.TerraformVersion = version
@@ -606,6 +607,9 @@ func (x *exchange) object() {
 	case x.r.Header.Get("Authorization") != "" && x.Archive != "":
 		http.Error(x.w, "canary: signed URLs take no Authorization", http.StatusBadRequest)
 	case x.r.Method == http.MethodPut && strings.HasSuffix(key, "-json"):
+		if _, v := x.versionByID(strings.TrimSuffix(key, "-json")); v != nil {
+			v.JSON = x.body
+		}
 	case x.r.Method == http.MethodPut && v != nil && v.Status == "pending":
 		if !x.finalize(v, x.body) {
 			http.Error(x.w, "canary: the checksum differs", http.StatusBadRequest)
