@@ -22,7 +22,13 @@ func (l *location) service(ctx context.Context) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.services.Do(ctx, serviceKey{l.host, a.block}, l.discover)
+	return l.services.Do(ctx, serviceKey{l.host, a.block}, func(ctx context.Context) (*url.URL, error) {
+		service, err := l.discover(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return service, l.checkToken(service)
+	})
 }
 
 func (l *location) discover(ctx context.Context) (*url.URL, error) {
@@ -82,18 +88,18 @@ func checkForeign(u *url.URL) error {
 
 // checkToken refuses to ask without a token: the service would answer that there
 // is no such workspace.
-func (x *exchange) checkToken(service *url.URL) error {
-	token, err := x.tokenFor(service)
+func (l *location) checkToken(service *url.URL) error {
+	token, err := l.tokenFor(service)
 	if err != nil || token != "" {
 		return err
 	}
 	origin := printable(source.Origin(service))
-	if service.Host == x.host {
+	if service.Host == l.host {
 		return fmt.Errorf("there is no token for %s; set token in a remote block of credentials, in the provider block, with url = %q, "+
-			"or the variable %s, or run terraform login or tofu login%s", x.host, origin+"/", variable(x.host), x.tokens.trouble())
+			"or the variable %s, or run terraform login or tofu login%s", l.host, origin+"/", variable(l.host), l.tokens.trouble())
 	}
 	return fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
-		"add remote { url = %q … } with a token to credentials, in the provider block", x.host, origin, origin+"/")
+		"add remote { url = %q … } with a token to credentials, in the provider block", l.host, origin, origin+"/")
 }
 
 // at is the URL of a thing in the API.

@@ -145,9 +145,6 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		return nil, err
 	}
 	x := &exchange{location: l}
-	if err := x.checkToken(service); err != nil {
-		return nil, err
-	}
 	w, err := x.readWorkspace(ctx, service)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,128 @@
+package remote
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+)
+
+// answering serves what h says, by path, and everything else faithfully.
+func answering(t *testing.T, h map[string]http.HandlerFunc) ask {
+	t.Helper()
+	s := server([]byte(`{"version":4}`))
+	host, ca := tfetest.Start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if own, ok := h[r.URL.Path]; ok {
+			own(w, r)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	return ask{attrs: network(host), settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}}
+}
+
+func saying(code int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(text))
+	}
+}
+
+const (
+	discoveryPath = "/.well-known/terraform.json"
+	workspacePath = "/api/v2/organizations/acme/workspaces/network"
+	currentPath   = "/api/v2/workspaces/ws-0000000000000001/current-state-version"
+	statePath     = "/api/state-versions/sv-0000000000000002/hosted_state"
+)
+
+// What is not an answer of the API is told in our own words.
+func TestStrangeAnswers(t *testing.T) {
+	version := func(attributes string) string {
+		return `{"data":{"id":"sv-1","type":"state-versions","attributes":{` + attributes + `}}}`
+	}
+	for name, r := range map[string]struct {
+		path, text string
+		code       int
+		want       string
+	}{
+		"no document at all":          {discoveryPath, "canary", 404, "offers no services of Terraform (404 Not Found); check hostname"},
+		"no service":                  {discoveryPath, `{"login.v1":{"canary":1}}`, 200, "offers no service that keeps states, neither tfe.v2 nor state.v2"},
+		"a service of another kind":   {discoveryPath, `{"tfe.v2":{"canary":1},"state.v2":["canary"]}`, 200, "offers no service that keeps states"},
+		"a service with http":         {discoveryPath, `{"tfe.v2":"http://canary.test/"}`, 200, "names a service at a place with http instead of https"},
+		"a service with a password":   {discoveryPath, `{"tfe.v2":"https://canary:pw@127.0.0.1/"}`, 200, "names a service at a URL with a user name or password in it"},
+		"a service with a query":      {discoveryPath, `{"tfe.v2":"/api/v2/?canary=1"}`, 200, "with a query or a fragment"},
+		"a service that is no URL":    {discoveryPath, `{"tfe.v2":"https://canary:port/"}`, 200, "in a URL that cannot be read"},
+		"a list":                      {workspacePath, `["canary"]`, 200, "the answer is not what the API of HCP Terraform has there"},
+		"no data":                     {workspacePath, `{}`, 200, "for the workspace is not a workspace"},
+		"an ID that is a path":        {workspacePath, `{"data":{"id":"../../canary"}}`, 200, "for the workspace is not a workspace"},
+		"500":                         {workspacePath, "canary", 500, "the server answered 500 Internal Server Error (after 3 tries)"},
+		"418":                         {workspacePath, "canary", 418, "the server answered 418 I'm a teapot"},
+		"payment required":            {currentPath, "canary", 402, "the server answered 402 Payment Required"},
+		"403 for the state version":   {currentPath, "canary", 403, `(` + "https://"},
+		"no version":                  {currentPath, `{}`, 200, "for the state version is not a state version"},
+		"of another workspace":        {currentPath, `{"data":{"id":"sv-1","relationships":{"workspace":{"data":{"id":"ws-canary"}}}}}`, 200, "a state version of another workspace"},
+		"no download URL":             {currentPath, version(`"status":"finalized"`), 200, "the service gives no place to download the state version sv-1 from"},
+		"hold your own key":           {currentPath, version(`"hosted-state-download-url":null,"encrypted-state-download-url":"https://canary"`), 200, "only its agents can read it"},
+		"a download URL with http":    {currentPath, version(`"hosted-state-download-url":"http://canary.test/"`), 200, "the service keeps the state at a place with http instead of https"},
+		"a download URL of a file":    {currentPath, version(`"hosted-state-download-url":"file:///canary"`), 200, "the service keeps the state at a place that is no https URL"},
+		"a download URL, broken":      {currentPath, version(`"hosted-state-download-url":"https://canary:x/"`), 200, "that is no URL"},
+		"403 for the state":           {statePath, "canary", 403, `does the token's team have the permission "Read state versions"`},
+		"401 for the state":           {statePath, "canary", 401, "refused the token (401 Unauthorized)"},
+		"404 for the state":           {statePath, "canary", 404, "the state cannot be downloaded: https://"},
+		"a size that is no number":    {currentPath, version(`"size":"canary"`), 200, "the answer is not what the API of HCP Terraform has there"},
+		"a negative size and no data": {currentPath, version(`"size":-7`), 200, "gives no place"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := answering(t, map[string]http.HandlerFunc{r.path: saying(r.code, r.text)}).fetch(t)
+			fails(t, err, r.want)
+			if _, ok := source.IsMissing(err); ok {
+				t.Errorf("got %v: this does not show that there is no state", err)
+			}
+		})
+	}
+}
+
+// Nothing compressed is asked for, so that nobody can send a bomb.
+func TestEncoding(t *testing.T) {
+	for _, path := range []string{discoveryPath, workspacePath, statePath} {
+		var asked string
+		_, err := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, r *http.Request) {
+			asked = r.Header.Get("Accept-Encoding")
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write([]byte("canary"))
+		}}).fetch(t)
+		fails(t, err, "the server sent a content encoding that was not asked for")
+		if asked != "identity" {
+			t.Errorf("asked for %q", asked)
+		}
+	}
+}
+
+// A service that limits requests says when the next is welcome.
+func TestWait(t *testing.T) {
+	const shortest, longest = time.Second, 30 * time.Second
+	for _, r := range []struct {
+		code          int
+		header, value string
+		want          time.Duration
+	}{
+		{429, "X-RateLimit-Reset", "2.5", 2500 * time.Millisecond},
+		{429, "X-RateLimit-Reset", "0.0", shortest},
+		{429, "X-RateLimit-Reset", "1e300", longest},
+		{429, "X-RateLimit-Reset", "Inf", longest},
+		{429, "X-RateLimit-Reset", "NaN", shortest},
+		{429, "X-RateLimit-Reset", "-5", shortest},
+		{429, "X-RateLimit-Reset", "canary", shortest},
+		{429, "Retry-After", "7", 7 * time.Second},
+		{429, "Retry-After", "31536000", longest},
+		{500, "X-RateLimit-Reset", "20", shortest},
+	} {
+		resp := &http.Response{StatusCode: r.code, Header: http.Header{}}
+		resp.Header.Set(r.header, r.value)
+		if got := wait(shortest, longest, 0, resp); got != r.want {
+			t.Errorf("%d with %s of %s: got %s, want %s", r.code, r.header, r.value, got, r.want)
+		}
+	}
+}

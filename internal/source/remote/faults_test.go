@@ -1,0 +1,102 @@
+package remote
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+// What goes wrong may go wrong with a document, of which the first says where the
+// service is, or with the state itself.
+func TestFaults(t *testing.T) {
+	const (
+		lost    = "the connection broke off before the answer was complete"
+		late    = "there was no complete answer within"
+		invalid = "the connection failed, or the answer is not valid HTTP"
+		nothing = "the answer is not what the API of HCP Terraform has there"
+	)
+	kind := Kind()
+	kind.Start = func(s source.Settings) source.Open {
+		r := newRun(s)
+		r.patience = patience{timeout: 500 * time.Millisecond, tries: 1, waitMin: 10 * time.Millisecond, waitMax: 400 * time.Millisecond}
+		return r.open
+	}
+	common := map[string]string{
+		"nobody listens":           "the server cannot be reached: ",
+		"reset at once":            "the server cannot be reached: ",
+		"reset in the body":        "the server cannot be reached: ",
+		"reset in the body, once":  sourcetest.Works,
+		"closed without an answer": lost,
+		"short body":               lost,
+		"Content-Length too large": lost,
+		"endless body":             "the file is larger than ",
+		"not HTTP":                 invalid,
+		"malformed status line":    invalid,
+		"malformed header":         invalid,
+
+		"stall":             late,
+		"stall in the body": late,
+		"slow drip":         late,
+
+		"500, once":                      sourcetest.Works,
+		"500":                            "500 Internal Server Error",
+		"503 with Retry-After, once":     sourcetest.Works,
+		"429 with Retry-After, once":     sourcetest.Works,
+		"429 with Retry-After":           "429 Too Many Requests",
+		"429 with Retry-After of a year": "429 Too Many Requests",
+
+		"redirect loop":          "the server redirected more than 5 times",
+		"redirect to plain http": "the server redirected us: the answer is at a place with http instead of https",
+
+		"certificate expired":                 "certificate has expired",
+		"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
+		"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block",
+		"TLS 1.0":                             "tls: protocol version not supported",
+		"no TLS":                              "the server does not speak https at this port",
+		"handshake breaks off":                lost,
+	}
+	for where, at := range map[string]struct {
+		path string // a part of it
+		sees map[string]string
+	}{
+		"discovery": {"/.well-known/", map[string]string{
+			"Content-Length too small":   nothing,
+			"another service":            nothing,
+			"403":                        "does not say where its services are: it answered 403 Forbidden",
+			"redirect to another origin": "and the token of one is not sent to the other",
+		}},
+		"state": {"/v1/object/", map[string]string{
+			"Content-Length too small":   "the service says that the state has 120116 bytes, and sent 60058",
+			"another service":            "the service says that the state has 120116 bytes, and sent ",
+			"403":                        "the state cannot be downloaded: ",
+			"redirect to another origin": sourcetest.Works, // without the token, which the signed URL needs not
+		}},
+	} {
+		t.Run(where, func(t *testing.T) {
+			sees := maps.Clone(common)
+			maps.Copy(sees, at.sees)
+			sourcetest.Faults(t, sourcetest.FaultHarness{
+				Kind:   kind,
+				Server: func(_ *testing.T, data []byte) http.Handler { return server(data) },
+				At:     func(r *http.Request, _ []byte) bool { return strings.Contains(r.URL.Path, at.path) },
+				Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+					ca := block(strings.TrimPrefix(f.URL, "https://"), f.CA, readToken)
+					other := with(block(strings.TrimPrefix(f.Other, "https://"), f.CA, ""), "url", text(f.Other+"/"))
+					return sourcetest.Place{
+						Attrs:    network(strings.TrimPrefix(f.URL, "https://")),
+						Settings: source.Settings{Credentials: blocks(ca, other)},
+						Secrets:  []string{readToken},
+					}
+				},
+				Sees:   sees,
+				Cannot: map[string]string{"gzip bomb": "nothing compressed is asked for; what comes so anyway is refused: see TestEncoding"},
+			})
+		})
+	}
+}
