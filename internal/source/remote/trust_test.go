@@ -1,0 +1,248 @@
+package remote
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+)
+
+// recorder serves as h and remembers what came with the requests.
+type recorder struct {
+	http.Handler
+	host, ca string
+	tokens   []string
+	paths    []string
+}
+
+func record(t *testing.T, h http.Handler) *recorder {
+	t.Helper()
+	r := &recorder{Handler: h}
+	r.host, r.ca = tfetest.Start(t, r)
+	return r
+}
+
+func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.tokens = append(r.tokens, req.Header.Get("Authorization"))
+	r.paths = append(r.paths, req.URL.Path)
+	if req.Referer() != "" {
+		r.tokens = append(r.tokens, "Referer "+req.Referer())
+	}
+	r.Handler.ServeHTTP(w, req)
+}
+
+// got reports whether any of the requests had something to tell.
+func (r *recorder) got() bool { return strings.Join(r.tokens, "") != "" }
+
+// A data source may name any host. It gets no token that is not its own.
+func TestAnotherHostGetsNoToken(t *testing.T) {
+	mine, other := record(t, server(nil)), record(t, server([]byte(`{"version":4}`)))
+	for name, settings := range map[string]source.Settings{
+		"block":       {Credentials: blocks(block(mine.host, mine.ca, readToken), block(other.host, other.ca, ""))},
+		"environment": {Credentials: blocks(block(other.host, other.ca, "")), LookupEnv: environment(map[string]string{"TF_TOKEN_" + mine.host: readToken, "TFE_TOKEN": readToken, "TF_TOKEN_app_terraform_io": readToken})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
+			fails(t, err, "there is no token for "+other.host+"; set token in a remote block of credentials, in the provider block, with url = \"https://"+other.host+"/\"")
+			if other.got() || len(other.paths) != 1 {
+				t.Errorf("the other host was asked for %q and got %q", other.paths, other.tokens)
+			}
+			other.paths, other.tokens = nil, nil
+		})
+	}
+	if len(mine.paths) > 0 {
+		t.Errorf("the host of the token was asked for %q", mine.paths)
+	}
+}
+
+// A host may say that its service is elsewhere. That gets a token only from a
+// block of its own.
+func TestServiceElsewhere(t *testing.T) {
+	service := record(t, server([]byte(`{"version":4}`)))
+	front := tfetest.New()
+	front.Discovery = map[string]any{"tfe.v2": "https://" + service.host + "/api/v2/"}
+	host := record(t, front)
+
+	_, err := ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken), block(service.host, service.ca, ""))}}.fetch(t)
+	fails(t, err, host.host+" says that its service is at https://"+service.host, `add remote { url = "https://`+service.host+`/" … } with a token`)
+	if len(service.paths) > 0 {
+		t.Errorf("the service was asked for %q", service.paths)
+	}
+	own := source.Settings{Credentials: blocks(block(host.host, host.ca, "of-the-host"), block(service.host, service.ca, readToken))}
+	if _, err := (ask{attrs: network(host.host), settings: own}).fetch(t); err != nil {
+		t.Fatal(err)
+	}
+	// A block for an organization is for the host that it names.
+	org := with(block(service.host, service.ca, readToken), "url", text("https://"+service.host+"/app/acme/"))
+	_, err = ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken), org, block(service.host, service.ca, ""))}}.fetch(t)
+	fails(t, err, "and the token of one is not sent to the other")
+	if host.got() {
+		t.Errorf("the document, which is public, was asked for with %q", host.tokens)
+	}
+	for _, token := range service.tokens {
+		if token != "" && token != "Bearer "+readToken {
+			t.Errorf("the service got %q", token)
+		}
+	}
+}
+
+// States are kept in object storage, whose signed URLs need no token, whether
+// the API redirects there or names them.
+func TestStorageElsewhere(t *testing.T) {
+	for _, direct := range []bool{false, true} {
+		t.Run(fmt.Sprintf("direct %t", direct), func(t *testing.T) {
+			s := server([]byte(`{"version":4}`))
+			service, storage := record(t, s), record(t, s)
+			s.Archive, s.Direct = "https://"+storage.host, direct
+			settings := source.Settings{Credentials: blocks(block(service.host, service.ca, readToken), block(storage.host, storage.ca, ""))}
+			snap, err := ask{attrs: network(service.host), settings: settings}.fetch(t)
+			if err != nil || string(snap.Data) != `{"version":4}` {
+				t.Fatalf("got %v, %v", snap, err)
+			}
+			if storage.got() || len(storage.paths) != 1 {
+				t.Errorf("the storage was asked for %q and got %q", storage.paths, storage.tokens)
+			}
+			// Signed URLs are secrets: they are in no error.
+			s.Change(func() { clear(s.Tokens) })
+			away := answering(t, map[string]http.HandlerFunc{
+				statePath: func(w http.ResponseWriter, r *http.Request) {
+					http.Redirect(w, r, "https://"+storage.host+"/v1/object/canary-signature?X-Amz-Signature=canary", http.StatusFound)
+				},
+			})
+			away.settings.Credentials.Entries = append(away.settings.Credentials.Entries, blocks(block(storage.host, storage.ca, "")).Entries...)
+			_, err = away.fetch(t)
+			fails(t, err, "the state cannot be downloaded: https://"+storage.host+" answered 403 Forbidden, and no token was sent there")
+		})
+	}
+}
+
+// Every step could be redirected. No token goes along, and nothing goes over
+// plain http.
+func TestRedirects(t *testing.T) {
+	for _, path := range []string{discoveryPath, workspacePath, currentPath, statePath} {
+		t.Run(path, func(t *testing.T) {
+			thief := record(t, saying(200, `{"tfe.v2":"/api/v2/","data":{"id":"x"}}`))
+			a := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "https://"+thief.host+"/", http.StatusTemporaryRedirect)
+			}})
+			a.settings.Credentials.Entries = append(a.settings.Credentials.Entries, blocks(block(thief.host, thief.ca, "")).Entries...)
+			_, err := a.fetch(t)
+			if err == nil {
+				t.Error("no error")
+			}
+			if thief.got() || len(thief.paths) == 0 {
+				t.Errorf("the other host was asked for %q and got %q", thief.paths, thief.tokens)
+			}
+			for to, want := range map[string]string{
+				"http://" + thief.host + "/":      "the server redirected us: the answer is at a place with http instead of https",
+				"https://canary:pw@" + thief.host: "the server redirected us: the answer is at a URL with a user name or password in it",
+				"ftp://" + thief.host + "/canary": "the server redirected us: the answer is at a place that is no https URL",
+				"https:opaque":                    "the server redirected us: the answer is at a place that is no https URL",
+			} {
+				a := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Location", to)
+					w.WriteHeader(http.StatusFound)
+				}})
+				_, err := a.fetch(t)
+				fails(t, err, want)
+			}
+		})
+	}
+}
+
+func TestOpen(t *testing.T) {
+	good := network("tfe.example.com")
+	for name, r := range map[string]struct {
+		attrs     attrs
+		workspace string
+		blocks    []attrs
+		want      string
+	}{
+		"a URL":              {attrs: with(good, "hostname", text("https://tfe.example.com/")), want: "the name of a host is required"},
+		"no host":            {attrs: with(good, "hostname", text("")), want: "the name of a host is required"},
+		"user":               {attrs: with(good, "hostname", text("canary:secret@tfe.example.com")), want: "the name of a host is required"},
+		"path":               {attrs: with(good, "hostname", text("tfe.example.com/canary")), want: "the name of a host is required"},
+		"query":              {attrs: with(good, "hostname", text("tfe.example.com?canary")), want: "the name of a host is required"},
+		"no organization":    {attrs: attrs{"workspaces": named("network")}, want: "organization: this argument is required (or the environment variable TF_CLOUD_ORGANIZATION)"},
+		"org is a path":      {attrs: with(good, "organization", text("acme/../canary")), want: "this cannot be the name of an organization"},
+		"org is dots":        {attrs: with(good, "organization", text("..")), want: "this cannot be the name of an organization"},
+		"workspace's path":   {attrs: with(good, "workspaces", named("../canary")), want: "this does not make the name of a workspace"},
+		"neither":            {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": cty.NullVal(cty.String), "prefix": cty.NullVal(cty.String)})), want: "either name or prefix is required"},
+		"both":               {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": text("a"), "prefix": text("b")})), want: "either name or prefix is required"},
+		"another workspace":  {attrs: good, workspace: "staging", want: "with name there are no other workspaces"},
+		"no default, prefix": {attrs: with(good, "workspaces", prefixed("net-")), want: "without name there is no workspace called default; set workspace"},
+		"no default":         {attrs: with(good, "workspaces", cty.NilVal), want: "without name there is no workspace called default; set workspace"},
+		"version is a path":  {attrs: with(good, "state_version", text("../canary")), want: "the ID of a state version is required"},
+		"version of outputs": {attrs: with(with(good, "state_version", text("sv-1")), "outputs_only", cty.True), want: "state_version and outputs_only exclude each other"},
+		"CA":                 {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "client_ca_certificate_pem": text("canary")}}, want: "client_ca_certificate_pem: there is no certificate in PEM format in it"},
+		"proxy":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}}, want: "proxy: a URL is required"},
+		"token":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}}, want: "token: the token holds a line break"},
+		"two blocks":         {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}}, want: "has the same url; one block is enough"},
+		"no url":             {attrs: good, blocks: []attrs{{"token": text("canary")}}, want: "url: this argument is required"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for k, v := range r.attrs {
+				if v == cty.NilVal {
+					delete(r.attrs, k)
+				}
+			}
+			_, err := ask{attrs: r.attrs, workspace: r.workspace, settings: source.Settings{Credentials: blocks(r.blocks...)}}.open(t)
+			fails(t, err, r.want)
+		})
+	}
+}
+
+// Certificates that nobody vouches for are accepted only where the block says so,
+// and every read warns of it. So may the environment choose the proxy, and only
+// where it is used.
+func TestConnections(t *testing.T) {
+	s := server([]byte(`{"version":4}`))
+	host, _ := tfetest.Start(t, s)
+	unverified := attrs{"url": text("https://" + host + "/"), "token": text(readToken), "skip_cert_verification": cty.True}
+	a := ask{attrs: network(host), settings: source.Settings{Credentials: blocks(unverified)}}
+	snap, err := a.fetch(t)
+	if err != nil || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "The certificate of https://"+host+" was not verified") {
+		t.Fatalf("got %v, %v", snap, err)
+	}
+	delete(unverified, "skip_cert_verification")
+	a.settings.Credentials = blocks(unverified)
+	_, err = a.fetch(t)
+	fails(t, err, `signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block of credentials with url = "https://`+host+`/"`)
+
+	refusing, _ := tfetest.Start(t, saying(http.StatusProxyAuthRequired, "canary"))
+	a.attrs = network("tfe.example.com")
+	variables := map[string]string{"HTTPS_PROXY": "https://" + refusing}
+	a.settings = source.Settings{Credentials: blocks(attrs{"url": text("https://tfe.example.com/"), "token": text(readToken), "proxy": text("https://user:canary@" + refusing)})}
+	_, err = a.fetch(t)
+	fails(t, err, "signed by an unknown authority") // the proxy was asked
+	a.settings = source.Settings{LookupEnv: environment(variables)}
+	_, err = a.fetch(t)
+	fails(t, err, "signed by an unknown authority")
+}
+
+// With use_environment = false, nothing of the environment matters.
+func TestEnvironmentIsLeftAlone(t *testing.T) {
+	s := server([]byte(`{"version":4}`))
+	host, ca := tfetest.Start(t, s)
+	for name, value := range map[string]string{
+		"HTTPS_PROXY": "http://127.0.0.1:1", "TF_CLOUD_HOSTNAME": "canary.example.com", "TF_CLOUD_ORGANIZATION": "canary",
+		"TF_WORKSPACE": "canary", "TFE_TOKEN": "canary", "TF_CLI_CONFIG_FILE": "/canary", "TFE_ADDRESS": "https://canary",
+		"TF_FORCE_LOCAL_BACKEND": "1", "TF_TOKEN_" + host: "canary", "TF_CLOUD_PROJECT": "canary",
+	} {
+		t.Setenv(name, value)
+	}
+	if _, err := (ask{attrs: network(host), settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}}).fetch(t); err != nil {
+		t.Error(err)
+	}
+	_, err := ask{attrs: attrs{"workspaces": named("network")}}.open(t)
+	fails(t, err, "organization: this argument is required")
+	src, err := ask{attrs: attrs{"organization": text("acme"), "workspaces": named("network")}}.open(t)
+	if err != nil || src.String() != "workspace acme/network at app.terraform.io" {
+		t.Errorf("got %v, %v", src, err)
+	}
+}
