@@ -19,7 +19,8 @@ var leftOut = map[string]string{
 	"TF_WORKSPACE":           "workspace is an argument of every source, and none reads the variable, which is for the configuration that runs",
 	"TF_FORCE_LOCAL_BACKEND": "it says where operations run",
 	"TFE_RUN_ID":             "it labels states that are written",
-	"TFE_PARALLELISM":        "it is for runs",
+	"TFC_RUN_ID":             "it is for runs on the service",
+	"TFC_AGENT_VERSION":      "it is for runs on the service",
 }
 
 // Every argument of the backends remote and cloud, and every variable that they
@@ -30,7 +31,7 @@ func TestEveryArgumentOfTheBackends(t *testing.T) {
 		"hostname", "organization", "token", "workspaces.name", "workspaces.prefix",
 		// cloud/backend.go, ConfigSchema and what it reads of the environment
 		"workspaces.tags", "workspaces.project",
-		"TF_CLOUD_HOSTNAME", "TF_CLOUD_ORGANIZATION", "TF_CLOUD_PROJECT", "TF_WORKSPACE", "TF_FORCE_LOCAL_BACKEND", "TFE_RUN_ID", "TFE_PARALLELISM",
+		"TF_CLOUD_HOSTNAME", "TF_CLOUD_ORGANIZATION", "TF_CLOUD_PROJECT", "TF_WORKSPACE", "TF_FORCE_LOCAL_BACKEND", "TFE_RUN_ID", "TFC_RUN_ID", "TFC_AGENT_VERSION",
 	}
 	ours := map[string]bool{}
 	var add func(prefix string, attrs []config.Attr)
