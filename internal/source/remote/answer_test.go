@@ -68,7 +68,7 @@ func TestStrangeAnswers(t *testing.T) {
 		"a download URL with http":    {currentPath, version(`"hosted-state-download-url":"http://canary.test/"`), 200, "the service keeps the state at a place with http instead of https"},
 		"a download URL of a file":    {currentPath, version(`"hosted-state-download-url":"file:///canary"`), 200, "the service keeps the state at a place that is no https URL"},
 		"a download URL, broken":      {currentPath, version(`"hosted-state-download-url":"https://canary:x/"`), 200, "that is no URL"},
-		"403 for the state":           {statePath, "canary", 403, `does the token's team have the permission "Read state versions"`},
+		"403 for the state":           {statePath, "canary", 403, `does the token's team have "Read" for the workspace's state versions`},
 		"401 for the state":           {statePath, "canary", 401, "refused the token (401 Unauthorized)"},
 		"404 for the state":           {statePath, "canary", 404, "the state cannot be downloaded: https://"},
 		"a size that is no number":    {currentPath, version(`"size":"canary"`), 200, "the answer is not what the API of HCP Terraform has there"},

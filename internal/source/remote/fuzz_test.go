@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate" //nolint:depguard // the test opens what the source reads
 )
 
 // Whatever a service lists, what is made of it is a state file or an error.

@@ -15,13 +15,13 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"         //nolint:depguard // the test opens what the source reads
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin" //nolint:depguard // the test opens what the source reads
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate" //nolint:depguard // the test opens what the source reads
 )
 
 // clis are the real programs that write states: OpenTofu where make has built

@@ -90,7 +90,7 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 }
 
 func (x *exchange) noOutputs(w *workspace, code int) error {
-	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team the permission \"Read outputs only\" on the workspace", x.origin(), status(code))
+	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team \"Read outputs only\" for the workspace's state versions", x.origin(), status(code))
 	if code == nethttp.StatusNotFound {
 		return x.missing(w, w.Attributes.Permissions.ReadOutputs, denied)
 	}
@@ -135,7 +135,7 @@ func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 			return nil, errors.New("the service lists two outputs with the same name")
 		case len(a.DetailedType) == 0 || string(a.DetailedType) == "null":
 			return nil, errors.New("the service does not know the exact types of the outputs, because the state was written by a Terraform before 1.3; " +
-				"read the state without outputs_only, which takes the permission \"Read state versions\"")
+				"read the state without outputs_only, which takes \"Read\" for the workspace's state versions")
 		case len(a.Value) == 0:
 			return nil, errors.New("the service lists an output without a value")
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate" //nolint:depguard // the test opens what the source reads
 )
 
 // onlyOutputs asks s for the outputs of the workspace network, with a token that

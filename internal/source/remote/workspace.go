@@ -140,11 +140,12 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	err := x.getDocument(ctx, from, maxDocument, &answer)
 	if err != nil {
 		return nil, x.fail(ctx, err, func(code int) error {
-			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team the permission \"Read state versions\" on the workspace, "+
+			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team \"Read\" for the workspace's state versions, "+
 				"or, if it may read outputs, set outputs_only", x.origin(), status(code))
 			switch {
 			case x.version != "":
-				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); check state_version, and that the token's team has the permission \"Read state versions\" on the workspace", x.version, x.origin(), status(code))
+				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); "+
+					"check state_version, and that the token's team has \"Read\" for the workspace's state versions", x.version, x.origin(), status(code))
 			case code == nethttp.StatusNotFound:
 				return x.missing(w, w.Attributes.Permissions.ReadStates, denied)
 			}
@@ -198,7 +199,7 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 func (x *exchange) notDownloaded(code int) error {
 	switch origin := x.origin(); {
 	case x.tokenSent:
-		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have the permission \"Read state versions\" on the workspace?", origin, status(code))
+		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state versions?", origin, status(code))
 	default:
 		return fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
 			"add remote { url = %q … } to credentials, in the provider block", origin, status(code), origin+"/")

@@ -33,7 +33,7 @@ type Access int
 const (
 	None    Access = iota // a valid token that sees nothing
 	Outputs               // "Read outputs only"
-	Read                  // "Read state versions"
+	Read                  // "Read"
 	Write
 )
 
