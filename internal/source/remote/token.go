@@ -50,6 +50,7 @@ func (t *cliTokens) forHost(host string) string {
 // trouble is what errors say about files that cannot be read, which matters only
 // to those who find no token.
 func (t *cliTokens) trouble() string {
+	t.once.Do(t.readFiles)
 	if len(t.bad) == 0 {
 		return ""
 	}
@@ -80,9 +81,6 @@ func (t *cliTokens) readFiles() {
 	t.files = map[string]string{}
 	for _, path := range t.paths() {
 		tokens, err := readTokens(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			t.bad = append(t.bad, fmt.Sprintf("%s (%v)", printable(path), err))
 			continue
@@ -124,20 +122,23 @@ func (t *cliTokens) paths() []string {
 
 const maxConfig = 1 << 20
 
-// readTokens reads the credentials blocks of one file, by host. An error holds
-// nothing of what is in the file.
+// readTokens reads the credentials blocks of one file, by host. A file that is not
+// there has none. An error holds nothing of what is in the file.
 func readTokens(path string) (map[string]string, error) {
-	f, err := os.Open(path) //nolint:gosec // the user's own configuration
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, err
+		return nil, nil
 	case err != nil:
+		return nil, errors.New("it cannot be opened")
+	case !info.Mode().IsRegular(): // such as /dev/null, or a pipe, which could be waited for
+		return nil, nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the user's own configuration
+	if err != nil {
 		return nil, errors.New("it cannot be opened")
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() && info.Mode().Type() != os.ModeDevice|os.ModeCharDevice {
-		return nil, errors.New("it is not a file")
-	}
 	text, err := source.Read(f, -1, maxConfig)
 	if err != nil {
 		return nil, errors.New("it is too large, or reading it failed")
