@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -41,12 +42,13 @@ func TestAccExamples(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, filepath.Join("..", "..", "..")).CombinedOutput(); err != nil { //nolint:gosec // our own program
 		t.Fatalf("%v\n%s", err, out)
 	}
+	access := allowed(t, filepath.Join(examples, "sources/remote/policy/team.tf"))
 	serve := func() *tfetest.Server {
 		s := tfetest.New()
 		s.Put("network", seal(t, exampleState))
 		s.Put("dns", []byte(exampleState))
 		s.Put("network-prod", []byte(exampleState))
-		s.Tokens = map[string]tfetest.Access{readToken: tfetest.Read}
+		s.Tokens = map[string]tfetest.Access{readToken: access}
 		return s
 	}
 	variables := "variable \"tfe_token\" {\n  type = string\n  ephemeral = true\n}\n"
@@ -97,6 +99,17 @@ func TestAccExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// allowed is what the team of a policy may do with states.
+func allowed(t *testing.T, path string) tfetest.Access {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^ +state_versions += "(.*?)"`).FindStringSubmatch(read(t, path))
+	levels := map[string]tfetest.Access{"none": tfetest.None, "read-outputs": tfetest.Outputs, "read": tfetest.Read, "write": tfetest.Write}
+	if len(found) != 2 || levels[found[1]] == 0 {
+		t.Fatalf("%s says nothing of states", path)
+	}
+	return levels[found[1]]
 }
 
 // hasEphemeralValues: since Terraform 1.10 and OpenTofu 1.11.

@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,6 +169,10 @@ func TestSource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Harness{
 		Kind:  quick(),
 		Place: place,
+		Stuck: func(t *testing.T) sourcetest.Place {
+			host, ca := tfetest.Start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+			return sourcetest.Place{Attrs: network(host), Settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}, Secrets: []string{readToken}}
+		},
 		Bad: map[string]func(*testing.T) sourcetest.Place{
 			"wrong token":   broken(func(s *tfetest.Server, _ *sourcetest.Place) { s.Tokens = nil }),
 			"sees nothing":  broken(func(s *tfetest.Server, _ *sourcetest.Place) { s.Tokens[readToken] = tfetest.None }),
@@ -472,5 +477,34 @@ func TestVariables(t *testing.T) {
 		if tokens.forHost("cafe.fr") != "" || tokens.forHost("café.fr:8443") != "" {
 			t.Errorf("%s is found for another host", name)
 		}
+	}
+}
+
+// The service may be called by several names, and be anywhere on its host.
+func TestDiscovery(t *testing.T) {
+	for name, r := range map[string]struct {
+		services map[string]any
+		want     string // path of the first request of the API
+	}{
+		"tfe.v2":            {map[string]any{"state.v2": "/wrong/", "tfe.v2.1": "/wrong/", "tfe.v2": "/api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
+		"tfe.v2.1":          {map[string]any{"state.v2": "/wrong/", "tfe.v2.1": "/api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
+		"state.v2":          {map[string]any{"state.v2": "/api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
+		"no slash":          {map[string]any{"state.v2": "/api/v2"}, "/api/v2/organizations/acme/workspaces/network"},
+		"relative":          {map[string]any{"state.v2": "../api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
+		"with a path":       {map[string]any{"state.v2": "/tfe/api/"}, "/tfe/api/organizations/acme/workspaces/network"},
+		"odd value skipped": {map[string]any{"tfe.v2": 7, "state.v2": "/api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := server([]byte(`{"version":4}`))
+			s.Discovery = r.services
+			host, ca := tfetest.Start(t, s)
+			_, err := ask{attrs: network(host), settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}}.fetch(t)
+			if (err == nil) != strings.HasPrefix(r.want, "/api/v2/") {
+				t.Error(err)
+			}
+			if got := s.Requests(); len(got) < 2 || got[1] != "GET "+r.want {
+				t.Errorf("asked for %q", got)
+			}
+		})
 	}
 }
