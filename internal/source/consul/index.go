@@ -1,0 +1,34 @@
+package consul
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+)
+
+// chunk is how much the backend puts into one key when a state does not fit.
+const chunk = 512 << 10
+
+// index is what the key of a large state holds.
+type index struct {
+	hash   string // MD5 of the state before it was compressed, in hexadecimal digits
+	chunks []string
+}
+
+var md5Pattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// readIndex returns nil for a value that is the state itself. The backend goes
+// by the name alone as well.
+func readIndex(value []byte) (*index, error) {
+	const hash = "current-hash"
+	// Not a struct: its fields would be matched in capital letters, too.
+	var members map[string]json.RawMessage
+	if json.Unmarshal(value, &members) != nil || members[hash] == nil {
+		return nil, nil
+	}
+	var x index
+	if json.Unmarshal(members[hash], &x.hash) != nil || json.Unmarshal(members["chunks"], &x.chunks) != nil || !md5Pattern.MatchString(x.hash) {
+		return nil, errors.New("the value holds neither a state nor a list of its parts as the consul backend writes it")
+	}
+	return &x, nil
+}

@@ -1,0 +1,114 @@
+// Package consul reads a state from the key-value store of Consul, where
+// Terraform's consul backend writes it: in one value, or in several where the
+// state is large.
+//
+// Which server is asked, and as whom, is said by the provider block or the
+// environment alone. A data source, which any module can write, names the key,
+// and at most which of the servers it is in. Every request is a GET of one key;
+// none lists, waits or locks.
+//
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/consul
+// https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/consul
+package consul
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the consul source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+}
+
+// table says nothing of CONSUL_NAMESPACE and CONSUL_PARTITION in Env: they are
+// meant for the server that the environment names, not for every source.
+func table() config.Table {
+	return config.Table{
+		Name: "consul",
+		Doc: "Reads the state from a key of Consul, as Terraform's `consul` backend writes it. A state that is compressed, or divided among several keys because it is large, is put together. " +
+			"Only `GET` requests are sent, each for one key. " +
+			"How to reach Consul is set in `credentials`, in the provider block.",
+		Attrs: []config.Attr{
+			{
+				Name: "path", Type: cty.String, Required: true,
+				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it.",
+			},
+			{
+				Name: "datacenter", Type: cty.String,
+				Doc: "The datacenter to ask. Defaults to that of the agent.",
+			},
+			{
+				Name: "namespace", Type: cty.String,
+				Doc: "The namespace of the key, in Consul Enterprise. Defaults to that of the token, or to `CONSUL_NAMESPACE` where the environment says which server is asked.",
+			},
+			{
+				Name: "partition", Type: cty.String,
+				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` where the environment says which server is asked.",
+			},
+			{
+				Name: "credentials_name", Type: cty.String,
+				Doc: "The `name` of the `consul` block of `credentials` that says how to reach Consul. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+			},
+		},
+	}
+}
+
+// credentials declares the variables for the documentation. They are not
+// filled in by [config.Entry.Decode], but by [settings.fill], which knows where
+// they belong.
+func credentials() config.Table {
+	return config.Table{
+		Name: "consul",
+		Doc: "How to reach Consul, with the arguments of Terraform's `consul` backend. " +
+			"The variables `CONSUL_*` fill only the block without a name, and not where `CONSUL_HTTP_ADDR` names another server than `address`.",
+		Attrs: []config.Attr{
+			{
+				Name: "name", Type: cty.String,
+				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
+			},
+			{
+				Name: "address", Type: cty.String, Env: []string{addressVar},
+				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a socket. Defaults to `localhost:8500`.",
+			},
+			{
+				Name: "scheme", Type: cty.String, Env: []string{sslVar},
+				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; the variable makes it `https` where it is `true`.",
+			},
+			{
+				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{tokenVar},
+				Doc: "The ACL token. It needs the right to read the key.",
+			},
+			{
+				Name: "token_file", Type: cty.String, Env: []string{tokenFileVar},
+				Doc: "A file with the ACL token. The variable counts more than that of `access_token`.",
+			},
+			{
+				Name: "http_auth", Type: cty.String, Sensitive: true, Env: []string{authVar},
+				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy before it may.",
+			},
+			{
+				Name: "ca_file", Type: cty.String, Env: []string{caVar},
+				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system.",
+			},
+			{
+				Name: "cert_file", Type: cty.String, Env: []string{certificateVar},
+				Doc: "A file with the client's certificate in PEM format. It needs `key_file`.",
+			},
+			{
+				Name: "key_file", Type: cty.String, Env: []string{keyVar},
+				Doc: "A file with the private key of `cert_file` in PEM format.",
+			},
+			{
+				Name: "tls_server_name", Type: cty.String, Env: []string{serverNameVar},
+				Doc: "The name that the server's certificate must be for, in place of the host's.",
+			},
+			{
+				Name: "ssl_verify", Type: cty.Bool, Env: []string{verifyVar},
+				Doc: "Whether to verify the server's certificate. Without it anybody on the way can read the token and replace the state; each read warns of it. Defaults to `true`.",
+			},
+		},
+	}
+}

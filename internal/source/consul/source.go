@@ -1,0 +1,232 @@
+package consul
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/fips140"
+	"crypto/md5" //nolint:gosec // the backend's checksum; it finds accidents, not attacks
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// run is what the sources of one configured provider share: the connections to
+// each server.
+type run struct {
+	settings source.Settings
+	patience patience
+	clients  memo.Memo[string, *client] // :: name of the block → client
+}
+
+func start(s source.Settings) source.Open {
+	return newRun(s).open
+}
+
+func newRun(s source.Settings) *run {
+	s.Credentials.Table = credentials()
+	return &run{settings: s, patience: usualPatience}
+}
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	l := &location{run: r, server: req.String("credentials_name"), limit: req.MaxSize}
+	var err error
+	if l.settings, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.server); err != nil {
+		return nil, err
+	}
+	path := req.String("path")
+	if err := checkPath(path); err != nil {
+		return nil, req.Errorf("path", "%w", err)
+	}
+	l.chunks = strings.TrimRight(path, "/")
+	if w := req.Workspace; w != "" && w != "default" {
+		path += "-env:" + w
+		l.chunks = path
+	}
+	l.where = where{
+		datacenter: req.String("datacenter"),
+		namespace:  either(req.String("namespace"), l.settings.namespace),
+		partition:  either(req.String("partition"), l.settings.partition),
+	}
+	l.key = path
+	return l, nil
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// checkPath refuses what is no key of its own in the URL of a request. Consul
+// redirects such paths to others, as the backend does not expect either.
+func checkPath(path string) error {
+	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	for _, s := range segments {
+		if s == "" || s == "." || s == ".." {
+			return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between slashes")
+		}
+	}
+	if strings.ContainsRune(path, '\\') || !isFieldValue(path) {
+		return errors.New("the path of a key must not hold backslashes or control characters")
+	}
+	return nil
+}
+
+// location is a state in Consul.
+type location struct {
+	*run
+	settings settings
+	server   string // as the data source names it; may be empty
+	where    where
+	key      string
+	chunks   string // what the keys of the parts of a large state begin with
+	limit    int64
+}
+
+func (l *location) String() string {
+	in := "Consul"
+	if l.server != "" {
+		in = fmt.Sprintf("the Consul %q", l.server)
+	}
+	if l.where.datacenter != "" {
+		in += fmt.Sprintf(", datacenter %q", l.where.datacenter)
+	}
+	return fmt.Sprintf("the key %q in %s", l.key, in)
+}
+
+// Fetch reads the state. A large one is not read at one moment: where it was
+// replaced meanwhile, it is read once more.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return newClient(l.settings, l.patience) })
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := l.read(ctx, c)
+	if errors.Is(err, errTorn) {
+		if snapshot, err = l.read(ctx, c); errors.Is(err, errTorn) {
+			err = fmt.Errorf("%w; it was read twice: if it is being written, try again, otherwise it is damaged", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	snapshot.Warnings = c.warnings()
+	return snapshot, nil
+}
+
+// errTorn means that the parts of a large state do not belong together.
+var errTorn = errors.New("the parts of the state do not fit together")
+
+func torn(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", errTorn, fmt.Sprintf(format, args...))
+}
+
+func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error) {
+	head, err := c.get(ctx, l.where, l.key, packedLimit(l.limit))
+	switch {
+	case errors.Is(err, errNoKey):
+		return nil, &source.MissingError{Detail: fmt.Sprintf("Consul has no key %q (404 Not Found)", l.key), CredentialsSent: c.sends}
+	case err != nil:
+		return nil, l.tooLarge(err)
+	}
+	index, err := readIndex(head.Value)
+	if err != nil {
+		return nil, err
+	}
+	data := head.Value
+	if index != nil {
+		if data, err = l.collect(ctx, c, index); err != nil {
+			return nil, err
+		}
+	}
+	if data, err = unpack(data, l.limit, index != nil); err != nil {
+		return nil, err
+	}
+	if index != nil && checksum(data) != index.hash {
+		return nil, torn("their checksum differs from that in the key %q", l.key)
+	}
+	return &source.Snapshot{Data: data, Revision: strconv.FormatUint(head.ModifyIndex, 10)}, nil
+}
+
+// collect reads the parts of a large state. The keys are those that the backend
+// makes: what the server says they are called is not asked for.
+func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte, error) {
+	prefix := l.chunks + "/tfstate." + index.hash + "/"
+	limit := packedLimit(l.limit)
+	if int64(len(index.chunks)) > limit/chunk+1 {
+		return nil, source.TooLarge(l.limit)
+	}
+	var data []byte
+	for i, name := range index.chunks {
+		if key := prefix + strconv.Itoa(i); name != key {
+			return nil, fmt.Errorf("the key %q lists parts of the state elsewhere than the backend puts them", l.key)
+		}
+		part, err := c.get(ctx, l.where, name, limit-int64(len(data)))
+		switch {
+		case errors.Is(err, errNoKey):
+			return nil, torn("there is no key %q", name)
+		case err != nil:
+			return nil, l.tooLarge(err)
+		}
+		if i == 0 {
+			data = slices.Grow(data, min(len(index.chunks), int(limit/chunk)+1)*min(len(part.Value), chunk))
+		}
+		data = append(data, part.Value...)
+	}
+	return data, nil
+}
+
+// tooLarge says what the user can change.
+func (l *location) tooLarge(err error) error {
+	if errors.Is(err, errTooLarge) {
+		return source.TooLarge(l.limit)
+	}
+	return err
+}
+
+// packedLimit is how much may be stored of a state of at most limit bytes: gzip
+// makes what it cannot pack a little larger.
+func packedLimit(limit int64) int64 {
+	const most = 1 << 40 // more than any memory, and far from an overflow
+	limit = min(limit, most)
+	return limit + limit/1000 + 1024
+}
+
+// unpack undoes the compression, if there is any, as the backend recognises it.
+func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
+	if len(data) == 0 || data[0] != 0x1f {
+		if int64(len(data)) > limit {
+			return nil, source.TooLarge(limit)
+		}
+		return data, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		broken := &flagged{Reader: z}
+		if data, err = source.Read(broken, -1, limit); broken.err == nil {
+			return data, err
+		}
+	}
+	if parts {
+		return nil, torn("gzip cannot open them")
+	}
+	return nil, errors.New("the state is damaged: gzip cannot open it")
+}
+
+func checksum(data []byte) string {
+	var sum [md5.Size]byte
+	// No secret depends on it.
+	fips140.WithoutEnforcement(func() { sum = md5.Sum(data) }) //nolint:gosec // see above
+	return hex.EncodeToString(sum[:])
+}
