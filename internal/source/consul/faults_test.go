@@ -1,0 +1,91 @@
+package consul
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+func TestFaults(t *testing.T) {
+	const (
+		brokeOff  = "the connection broke off before the answer was complete"
+		notHTTP   = "the connection failed, or the answer is not valid HTTP"
+		notConsul = "the answer is not a key of Consul's key-value store; check the address"
+		late      = "there was no complete answer within 1s"
+		redirects = "the server redirects to another place, which Consul does not do for keys; nothing was sent there"
+	)
+	sourcetest.Faults(t, sourcetest.FaultHarness{
+		Kind: impatient(),
+		Server: func(t *testing.T, data []byte) http.Handler {
+			s := consultest.NewHandler()
+			s.Tokens = map[string]consultest.Policy{"token-" + canary: reader(t)}
+			s.Put("network", data)
+			return s
+		},
+		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
+			return sourcetest.Place{
+				Attrs:    attrs{"path": text("network")},
+				Settings: settingsOf(attrs{"address": text(f.URL), "ca_file": text(file(t, f.CA)), "access_token": text("token-" + canary), "http_auth": text("u:" + canary)}),
+				Secrets:  []string{canary},
+			}
+		},
+		Sees: map[string]string{
+			"nobody listens":           "the server cannot be reached: dial tcp",
+			"reset at once":            "the server cannot be reached: ",
+			"reset in the body":        "connection reset by peer",
+			"reset in the body, once":  sourcetest.Works,
+			"closed without an answer": brokeOff,
+			"short body":               brokeOff,
+			"Content-Length too large": brokeOff,
+			"Content-Length too small": notConsul,
+			"endless body":             source.TooLarge(1 << 20).Error(),
+			"gzip bomb":                sourcetest.Works, // no compression is asked for
+			"not HTTP":                 notHTTP,
+			"malformed status line":    notHTTP,
+			"malformed header":         notHTTP,
+			"another service":          notConsul,
+
+			"stall":             late,
+			"stall in the body": late,
+			"slow drip":         late,
+
+			"403":                            "what the token needs is a policy with",
+			"500, once":                      sourcetest.Works,
+			"500":                            "the server answered 500 Internal Server Error",
+			"503 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After":           "the server answered 429 Too Many Requests",
+			"429 with Retry-After of a year": "the server answered 429 Too Many Requests",
+
+			"redirect loop":              redirects,
+			"redirect to another origin": redirects,
+			"redirect to plain http":     redirects,
+
+			"certificate expired":                 "the certificate of the server is not trusted: x509: certificate has expired",
+			"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set ca_file",
+			"TLS 1.0":                             "protocol version not supported",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
+			"handshake breaks off":                brokeOff,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "the longest wait ends first; TestCancelledWhileWaiting cancels one",
+		},
+	})
+}
+
+// file writes a file and returns its path.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

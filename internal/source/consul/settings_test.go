@@ -1,0 +1,465 @@
+package consul
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
+)
+
+// Every attribute of the backend has its place here, or a reason to have none.
+func TestAttributesOfTheBackend(t *testing.T) {
+	leftOut := map[string]string{
+		"gzip": "says how to write; what is compressed is always read",
+		"lock": "nothing is locked to read",
+	}
+	for _, name := range []string{
+		"path", "access_token", "address", "scheme", "datacenter", "http_auth", "gzip", "lock", "ca_file", "cert_file", "key_file",
+	} {
+		_, inData := table().Attr(name)
+		_, inCredentials := credentials().Attr(name)
+		places := 0
+		for _, is := range []bool{inData, inCredentials, leftOut[name] != ""} {
+			if is {
+				places++
+			}
+		}
+		if places != 1 {
+			t.Errorf("%s is in the data source (%t), in credentials (%t), or left out (%q)", name, inData, inCredentials, leftOut[name])
+		}
+	}
+	for _, secret := range []string{"access_token", "http_auth"} {
+		if a, _ := credentials().Attr(secret); !a.Sensitive {
+			t.Errorf("%s is a secret", secret)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	for _, c := range []struct{ path, workspace, want string }{
+		{"network", "default", "network"},
+		{"network", "", "network"},
+		{"network", "staging", "network-env:staging"},
+		{"a/b/c", "staging", "a/b/c-env:staging"},
+		{"a/", "default", "a/"},
+		{"a/", "staging", "a/-env:staging"},
+		{"ä b?c#d%2F", "w~1.x", "ä b?c#d%2F-env:w~1.x"},
+	} {
+		s := consultest.New(t)
+		s.Put(c.want, []byte(stateJSON))
+		r := request(t, attrs{"path": text(c.path)}, nil)
+		r.Workspace = c.workspace
+		src := opened(t, settingsOf(attrs{"address": text(s.URL)}), r)
+		if snap := fetch(t, src); string(snap.Data) != stateJSON {
+			t.Errorf("%q, workspace %q: got %q", c.path, c.workspace, snap.Data)
+		}
+	}
+	for _, path := range []string{"", "/", "/a", "a//b", "a//", ".", "..", "a/../b", "../agent/self", "a/.", `a\..\b`, "a\nb", "a\x00"} {
+		if _, err := start(settingsOf())(request(t, attrs{"path": text(path)}, nil)); err == nil || !strings.Contains(err.Error(), "path: the path of a key must not") {
+			t.Errorf("%q: got %v", path, err)
+		}
+	}
+}
+
+func TestString(t *testing.T) {
+	settings := settingsOf(attrs{"name": text("prod"), "access_token": text(canary)}, attrs{"access_token": text(canary)})
+	for want, a := range map[string]attrs{
+		`the key "a/b" in Consul`:                             {},
+		`the key "a/b" in Consul, datacenter "dc\x1b"`:        {"datacenter": text("dc\x1b")},
+		`the key "a/b" in the Consul "prod"`:                  {"credentials_name": text("prod")},
+		`the key "a/b" in the Consul "prod", datacenter "dc"`: {"credentials_name": text("prod"), "datacenter": text("dc")},
+	} {
+		a["path"] = text("a/b")
+		if got := opened(t, settings, request(t, a, nil)).String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestParsePlace(t *testing.T) {
+	for _, c := range []struct{ address, scheme, want, socket string }{
+		{"", "", "http://localhost:8500", ""},
+		{"", "https", "https://localhost:8500", ""},
+		{"consul.example.com:8500", "", "http://consul.example.com:8500", ""},
+		{"consul.example.com:8501", "https", "https://consul.example.com:8501", ""},
+		{"consul.example.com", "", "http://consul.example.com", ""},
+		{"http://consul.example.com:8500", "", "http://consul.example.com:8500", ""},
+		{"http://consul.example.com:8501", "https", "https://consul.example.com:8501", ""}, // never back to http
+		{"https://consul.example.com", "http", "https://consul.example.com", ""},
+		{"https://gate.example.com/consul/", "", "https://gate.example.com/consul", ""},
+		{"gate.example.com/consul", "", "http://gate.example.com/consul", ""},
+		{"[::1]:8500", "", "http://[::1]:8500", ""},
+		{"unix:///run/consul.sock", "", "http://localhost", "/run/consul.sock"},
+	} {
+		p, err := parsePlace(c.address, c.scheme)
+		if err != nil || p.base.String() != c.want || p.socket != c.socket {
+			t.Errorf("%q, %q: got %s, %q, %v", c.address, c.scheme, p.base.String(), p.socket, err)
+		}
+	}
+	for _, address := range []string{
+		"http://", "https:///x", ":8500", "http://user:" + canary + "@host", canary + "@host:1", "host?token=" + canary, "host?", "host#" + canary,
+		"ftp://" + canary, "unix://", "ho st", "host:" + canary, "\n",
+	} {
+		if _, err := parsePlace(address, ""); err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("%q: got %v", address, err)
+		}
+	}
+	if _, err := parsePlace("", "ftp"); err == nil {
+		t.Error("ftp is a scheme")
+	}
+}
+
+type environment map[string]string
+
+func (e environment) lookup(name string) (string, bool) {
+	v, ok := e[name]
+	return v, ok
+}
+
+// family is an environment with everything set.
+var family = environment{
+	addressVar: "env.example.com:8501", sslVar: "1", tokenVar: "env-token", authVar: "env:auth", caVar: "env-ca", certificateVar: "env-cert",
+	keyVar: "env-key", serverNameVar: "env-name", verifyVar: "false", namespaceVar: "env-ns", partitionVar: "env-part",
+}
+
+func TestEnvironment(t *testing.T) {
+	all := settings{
+		token: "env-token", auth: "env:auth", caFile: "env-ca", certFile: "env-cert", keyFile: "env-key", serverName: "env-name", unverified: true,
+		namespace: "env-ns", partition: "env-part",
+	}
+	from := func(address, scheme string, s settings) settings {
+		p, err := parsePlace(address, scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.place = p
+		return s
+	}
+	own := attrs{
+		"address": text("own.example.com"), "access_token": text("own-token"), "http_auth": text("own:auth"), "ca_file": text("own-ca"), "cert_file": text("own-cert"),
+		"key_file": text("own-key"), "tls_server_name": text("own-name"), "ssl_verify": cty.True, "scheme": text("http"),
+	}
+	named := attrs{"name": text("other")}
+	for name, c := range map[string]struct {
+		block attrs // nil for none
+		env   environment
+		ask   string
+		want  settings
+	}{
+		"nothing":           {nil, nil, "", from("", "", settings{})},
+		"environment alone": {nil, family, "", from("env.example.com:8501", "https", all)},
+		"empty block":       {attrs{}, family, "", from("env.example.com:8501", "https", all)},
+		"named block":       {named, family, "other", from("", "", settings{})},
+		"own everything, another server": {own, family, "", from("own.example.com", "", settings{
+			token: "own-token", auth: "own:auth", caFile: "own-ca", certFile: "own-cert", keyFile: "own-key", serverName: "own-name",
+		})},
+		"another server":       {attrs{"address": text("own.example.com")}, family, "", from("own.example.com", "", settings{})},
+		"another port":         {attrs{"address": text("env.example.com")}, family, "", from("env.example.com", "", settings{})},
+		"the same server":      {attrs{"address": text("http://ENV.example.com:8501")}, family, "", from("ENV.example.com:8501", "https", all)},
+		"a socket":             {attrs{"address": text("unix:///s")}, family, "", from("unix:///s", "", settings{})},
+		"no address in it":     {attrs{"address": text("own.example.com")}, environment{tokenVar: "env-token"}, "", from("own.example.com", "", settings{token: "env-token"})},
+		"a token of its own":   {attrs{"access_token": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "", from("", "", settings{token: "own"})},
+		"a file of its own":    {attrs{"token_file": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "", from("", "", settings{tokenFile: "own"})},
+		"token and file":       {attrs{}, environment{tokenVar: "t", tokenFileVar: "f"}, "", from("", "", settings{token: "t", tokenFile: "f"})},
+		"http, said by scheme": {attrs{"scheme": text("http")}, environment{sslVar: "true"}, "", from("", "http", settings{})},
+		"verified after all":   {attrs{"ssl_verify": cty.True}, environment{verifyVar: "0"}, "", from("", "", settings{})},
+		"empty variables":      {nil, environment{addressVar: "", verifyVar: "", sslVar: ""}, "", from("", "", settings{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settingsOf()
+			if c.block != nil {
+				s = settingsOf(c.block)
+			}
+			got, err := choose(s.Credentials, c.env.lookup, c.ask)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.proxies = nil
+			if got != c.want {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+	// What is switched off says nothing.
+	got, err := choose(settingsOf(attrs{}).Credentials, nil, "")
+	if err != nil || got.proxies.HTTPProxy != "" || got.token != "" || got.place.base.Host != defaultAddress {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestWrongSettings(t *testing.T) {
+	for name, c := range map[string]struct {
+		block attrs
+		env   environment
+		want  string
+	}{
+		"two tokens":       {attrs{"access_token": text(canary), "token_file": text("f")}, nil, "access_token and token_file exclude each other"},
+		"half a pair":      {attrs{"cert_file": text("f")}, nil, "cert_file and key_file are needed together"},
+		"two lines":        {attrs{"access_token": text("a\n" + canary)}, nil, "line break"},
+		"address":          {attrs{"address": text("http://x:" + canary + "@h")}, nil, "address must be"},
+		"scheme":           {attrs{"scheme": text("tcp")}, nil, "scheme must be http or https"},
+		"verify":           {nil, environment{verifyVar: "maybe"}, "the environment variables CONSUL_*: CONSUL_HTTP_SSL_VERIFY must be true or false"},
+		"ssl":              {nil, environment{sslVar: "maybe"}, "CONSUL_HTTP_SSL must be true or false"},
+		"address, by name": {nil, environment{addressVar: "http://x:" + canary + "@h"}, "the environment variables CONSUL_*: address must be"},
+		"no such name":     {attrs{"name": text("a")}, nil, "every consul block of credentials has a name; set credentials_name to one of"},
+	} {
+		s := settingsOf()
+		if c.block != nil {
+			s = settingsOf(c.block)
+		}
+		s.LookupEnv = c.env.lookup
+		_, err := start(s)(request(t, attrs{"path": text("a")}, nil))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// seen is what arrived at a server.
+type seen struct {
+	mu       sync.Mutex
+	requests []*http.Request
+}
+
+func (s *seen) front(behind http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests = append(s.requests, r)
+		s.mu.Unlock()
+		behind.ServeHTTP(w, r)
+	})
+}
+
+// What is sent, of a data source that says everything.
+func TestRequest(t *testing.T) {
+	var arrived seen
+	s := consultest.NewHandler()
+	s.Answer = func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`[{"LockIndex":0,"Key":"a b","Flags":0,"Value":null,"CreateIndex":1,"ModifyIndex":18446744073709551615}]`))
+		return true
+	}
+	server := httptest.NewServer(arrived.front(s))
+	t.Cleanup(server.Close)
+	env := environment{addressVar: server.URL + "/pre/", tokenFileVar: file(t, " env-token\n"), tokenVar: "other", authVar: "me:a:b", namespaceVar: "env-ns", partitionVar: "env-part"}
+	settings := settingsOf()
+	settings.LookupEnv = env.lookup
+	a := attrs{"path": text("a b"), "datacenter": text("dc&x"), "namespace": text("own-ns")}
+	snap := fetch(t, opened(t, settings, request(t, a, env.lookup)))
+	if snap.Data == nil || len(snap.Data) != 0 || snap.Revision != "18446744073709551615" || snap.Lock != nil || snap.Warnings != nil {
+		t.Errorf("got %+v", snap)
+	}
+	r := arrived.requests[0]
+	user, password, _ := r.BasicAuth()
+	if r.RequestURI != "/pre/v1/kv/a%20b?dc=dc%26x&ns=own-ns&partition=env-part" || r.Header.Get("X-Consul-Token") != "env-token" || user != "me" || password != "a:b" {
+		t.Errorf("got %s %v", r.RequestURI, r.Header)
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	s := consultest.NewHandler()
+	s.Put("network", []byte(stateJSON))
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
+	if err != nil {
+		t.Skip(err)
+	}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}}
+	server.Start()
+	t.Cleanup(server.Close)
+	settings := settingsOf(attrs{"address": text("unix://" + path), "access_token": text("t")})
+	settings.LookupEnv = environment{"HTTP_PROXY": "http://127.0.0.1:1"}.lookup
+	if snap := fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != stateJSON || snap.Warnings != nil {
+		t.Errorf("got %+v", snap)
+	}
+}
+
+// A proxy is the user's own, and only where the environment may be used.
+func TestProxy(t *testing.T) {
+	s := consultest.New(t) // plays every host
+	s.Put("network", []byte(stateJSON))
+	block := attrs{"address": text("consul.example.com:8500"), "access_token": text(canary)}
+	settings := settingsOf(block)
+	settings.LookupEnv = environment{"http_proxy": s.URL}.lookup
+	snap := fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil)))
+	if string(snap.Data) != stateJSON || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "without encryption") {
+		t.Errorf("got %+v", snap)
+	}
+	t.Setenv("HTTP_PROXY", s.URL)
+	t.Setenv(addressVar, s.URL)
+	t.Setenv(tokenVar, canary)
+	s.Requests()
+	settings = settingsOf(attrs{"address": text("consul.invalid:8500")})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := opened(t, settings, request(t, attrs{"path": text("network")}, nil)).Fetch(ctx); err == nil || len(s.Requests()) > 0 {
+		t.Errorf("got %v; the environment was used, although it is switched off", err)
+	}
+}
+
+// pair makes a certificate that signs itself, and its key, in PEM format.
+func pair(t *testing.T, host string) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
+}
+
+func TestTLS(t *testing.T) {
+	s := consultest.NewHandler()
+	s.Put("network", []byte(stateJSON))
+	serverCert, serverKey := pair(t, "consul.example")
+	clientCert, clientKey := pair(t, "client.example")
+	own, err := tls.X509KeyPair([]byte(serverCert), []byte(serverKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(s)
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM([]byte(clientCert))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	good := func() attrs {
+		return attrs{
+			"address": text(server.URL), "ca_file": text(file(t, serverCert)), "tls_server_name": text("consul.example"),
+			"cert_file": text(file(t, clientCert)), "key_file": text(file(t, clientKey)),
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(attrs)
+		want   string // part of the error; of the warning where it begins with !
+	}{
+		"all":                    {func(attrs) {}, ""},
+		"another name":           {func(a attrs) { delete(a, "tls_server_name") }, "the certificate of the server is not trusted"},
+		"another authority":      {func(a attrs) { a["ca_file"] = a["cert_file"] }, "unknown authority"},
+		"no client certificate":  {func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, "certificate required"},
+		"not verified":           {func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, "!was not verified, because ssl_verify is off"},
+		"no certificates":        {func(a attrs) { a["ca_file"] = text(file(t, canary)) }, "the file that ca_file names holds no certificate in PEM format"},
+		"not its key":            {func(a attrs) { a["key_file"] = text(file(t, serverKey)) }, "a certificate and its unencrypted key in PEM format"},
+		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file "/no/such/file", which key_file names: no such file`},
+		"two lines in the token": {func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, "holds more than one line"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := good()
+			c.change(a)
+			snap, err := opened(t, settingsOf(a), request(t, attrs{"path": text("network")}, nil)).Fetch(t.Context())
+			warning, warned := strings.CutPrefix(c.want, "!")
+			switch {
+			case c.want == "" && (err != nil || snap.Warnings != nil):
+				t.Errorf("got %+v, %v", snap, err)
+			case warned && (err != nil || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], warning)):
+				t.Errorf("got %+v, %v", snap, err)
+			case c.want != "" && !warned && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary)):
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Two blocks: each data source asks the server that it names, with its secrets
+// and no others, and the sources of a run share the connections.
+func TestNamedBlocks(t *testing.T) {
+	var one, two seen
+	a, b := consultest.NewHandler(), consultest.NewHandler()
+	a.Put("network", []byte("a"))
+	b.Put("network", []byte("b"))
+	serverA, serverB := httptest.NewServer(one.front(a)), httptest.NewServer(two.front(b))
+	t.Cleanup(serverA.Close)
+	t.Cleanup(serverB.Close)
+	settings := settingsOf(
+		attrs{"address": text(serverA.URL), "access_token": text("token-a")},
+		attrs{"name": text("b"), "address": text(serverB.URL), "access_token": text("token-b")},
+	)
+	settings.LookupEnv = environment{authVar: "env:auth", namespaceVar: "x"}.lookup
+	open := start(settings)
+	read := func(name, want string) {
+		t.Helper()
+		data := attrs{"path": text("network")}
+		if name != "" {
+			data["credentials_name"] = text(name)
+		}
+		src, err := open(request(t, data, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := src.Fetch(t.Context())
+		if name == "" { // CONSUL_NAMESPACE is for this one, and consultest has no namespaces
+			if err == nil || !strings.Contains(err.Error(), "only Consul Enterprise") {
+				t.Errorf("got %v", err)
+			}
+			return
+		}
+		if err != nil || string(snap.Data) != want {
+			t.Errorf("got %v, %v", snap, err)
+		}
+	}
+	read("", "a")
+	read("b", "b")
+	read("b", "b")
+	if len(one.requests) != 1 || len(two.requests) != 2 {
+		t.Fatalf("got %d and %d requests", len(one.requests), len(two.requests))
+	}
+	if h := one.requests[0].Header; h.Get("X-Consul-Token") != "token-a" || h.Get("Authorization") == "" {
+		t.Errorf("got %v", h)
+	}
+	if h := two.requests[0].Header; h.Get("X-Consul-Token") != "token-b" || h.Get("Authorization") != "" {
+		t.Errorf("got %v", h)
+	}
+	if two.requests[0].RemoteAddr != two.requests[1].RemoteAddr {
+		t.Error("the connection is not shared")
+	}
+	if _, err := open(request(t, attrs{"path": text("a"), "credentials_name": text("c")}, nil)); err == nil || !strings.Contains(err.Error(), `has the name "c"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Opening a source sends and reads nothing.
+func TestOpenDoesNothing(t *testing.T) {
+	s := settingsOf(attrs{"address": text("127.0.0.1:1"), "ca_file": text("/no/such/file")})
+	if _, err := start(s)(request(t, attrs{"path": text("a")}, nil)); err != nil {
+		t.Error(err)
+	}
+	var _ source.Kind = Kind()
+	if !slices.ContainsFunc(credentials().Attrs, func(a config.Attr) bool { return a.Name == "name" && !a.Required }) {
+		t.Error("the name of a block is not optional")
+	}
+}

@@ -1,0 +1,392 @@
+package consul
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+const (
+	stateJSON = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x","outputs":{}}`
+	canary    = "canary-7e1f"
+)
+
+// impatient is a kind that gives up sooner.
+func impatient() source.Kind {
+	kind := Kind()
+	kind.Start = func(s source.Settings) source.Open {
+		r := newRun(s)
+		r.patience = patience{timeout: time.Second, tries: 1, waitMin: time.Millisecond, waitMax: 100 * time.Millisecond}
+		return r.open
+	}
+	return kind
+}
+
+// holding is a server whose only token may read what the example says, and that
+// serves nothing else.
+func holding(t *testing.T, data []byte) *consultest.Server {
+	s := consultest.New(t)
+	s.Tokens = map[string]consultest.Policy{"token-" + canary: reader(t), "": func(string, string) bool { return false }, "powerless": func(string, string) bool { return false }}
+	s.Auth = "proxy:auth-" + canary
+	if data != nil {
+		s.Put("network", data)
+	}
+	return s
+}
+
+// access is what a block needs to read there.
+func access(s *consultest.Server) attrs {
+	return attrs{"address": text(s.URL), "access_token": text("token-" + canary), "http_auth": text(s.Auth)}
+}
+
+func placeOf(s *consultest.Server, a attrs) sourcetest.Place {
+	return sourcetest.Place{
+		Attrs: attrs{"path": text("network")}, Settings: settingsOf(a), Secrets: []string{canary},
+		Changed: func() error {
+			for _, r := range s.Requests() {
+				if !strings.HasPrefix(r, "GET /") || !strings.HasSuffix(r, "/v1/kv/network") {
+					return fmt.Errorf("it was asked for %s", r)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func TestSource(t *testing.T) {
+	bad := func(change func(*consultest.Server, attrs)) func(*testing.T) sourcetest.Place {
+		return func(t *testing.T) sourcetest.Place {
+			s := holding(t, []byte(stateJSON))
+			a := access(s)
+			change(s, a)
+			return placeOf(s, a)
+		}
+	}
+	replies := func(status int, body string, headers ...string) func(*testing.T) sourcetest.Place {
+		return bad(func(s *consultest.Server, _ attrs) {
+			s.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
+				for i := 0; i+1 < len(headers); i += 2 {
+					w.Header().Set(headers[i], headers[i+1])
+				}
+				w.WriteHeader(status)
+				fmt.Fprint(w, body+canary)
+				return true
+			}
+		})
+	}
+	sourcetest.Run(t, sourcetest.Harness{
+		Kind: impatient(),
+		Place: func(t *testing.T, data []byte) sourcetest.Place {
+			s := holding(t, data)
+			return placeOf(s, access(s))
+		},
+		Bad: map[string]func(*testing.T) sourcetest.Place{
+			"unknown token":    bad(func(_ *consultest.Server, a attrs) { a["access_token"] = text("other") }),
+			"no token":         bad(func(_ *consultest.Server, a attrs) { delete(a, "access_token") }),
+			"forbidden":        bad(func(_ *consultest.Server, a attrs) { a["access_token"] = text("powerless") }),
+			"wrong password":   bad(func(_ *consultest.Server, a attrs) { a["http_auth"] = text("proxy:other") }),
+			"another prefix":   bad(func(_ *consultest.Server, a attrs) { a["address"] = text(a["address"].AsString() + "/elsewhere") }),
+			"https":            bad(func(_ *consultest.Server, a attrs) { a["scheme"] = text("https") }),
+			"404 of a proxy":   replies(404, "not found"),
+			"404, odd index":   replies(404, "", "X-Consul-Index", "x"),
+			"404, index 0":     replies(404, "", "X-Consul-Index", "0"),
+			"not JSON":         replies(200, "<html>"),
+			"no key":           replies(200, "[]"),
+			"no list":          replies(200, `{"Key":"network","Value":"","ModifyIndex":1}`),
+			"another key":      replies(200, `[{"Key":"other","Value":"","ModifyIndex":1}]`),
+			"two keys":         replies(200, `[{"Key":"network","Value":""},{"Key":"network","Value":""}]`),
+			"not base64":       replies(200, `[{"Key":"network","Value":"%","ModifyIndex":1}]`),
+			"negative index":   replies(200, `[{"Key":"network","Value":"","ModifyIndex":-1}]`),
+			"no content":       replies(204, ""),
+			"broken":           replies(500, "{"),
+			"no leader":        replies(500, "No cluster leader"),
+			"moved":            replies(301, "", "Location", "/v1/kv/other"),
+			"damaged gzip":     bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte("\x1f\x8bnot gzip")) }),
+			"cut gzip":         bad(func(s *consultest.Server, _ attrs) { s.Put("network", pack(t, []byte(stateJSON))[:20]) }),
+			"index of another": bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte(`{"current-hash":"x","chunks":[]}`)) }),
+			"nobody there": bad(func(_ *consultest.Server, a attrs) {
+				l, _ := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+				a["address"] = text(l.Addr().String())
+				l.Close()
+			}),
+			"missing CA file": bad(func(_ *consultest.Server, a attrs) { a["ca_file"] = text("/no/such/file") }),
+			"missing token file": bad(func(_ *consultest.Server, a attrs) {
+				delete(a, "access_token")
+				a["token_file"] = text("/no/such/file")
+			}),
+		},
+		Stuck: func(t *testing.T) sourcetest.Place {
+			s := holding(t, []byte(stateJSON))
+			s.Answer = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
+			return placeOf(s, access(s))
+		},
+	})
+}
+
+func pack(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// What the user is told of each answer.
+func TestRefusals(t *testing.T) {
+	refuses := func(status int, body string) func(*consultest.Server, attrs, attrs) {
+		return func(s *consultest.Server, _, _ attrs) {
+			s.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.WriteHeader(status)
+				fmt.Fprint(w, body)
+				return true
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(s *consultest.Server, block, data attrs)
+		want   string
+	}{
+		"missing":         {func(s *consultest.Server, _, _ attrs) { s.Remove("network") }, `there is no state: Consul has no key "network" (404 Not Found)`},
+		"unknown token":   {func(_ *consultest.Server, b, _ attrs) { b["access_token"] = text("x") }, "Consul does not know the token (403 Forbidden, ACL not found)"},
+		"no token":        {func(s *consultest.Server, b, _ attrs) { s.Auth = ""; delete(b, "access_token"); delete(b, "http_auth") }, "without a token (403 Forbidden); set access_token in a consul block"},
+		"forbidden":       {func(_ *consultest.Server, b, _ attrs) { b["access_token"] = text("powerless") }, `what the token needs is a policy with key "network" { policy = "read" }`},
+		"wrong password":  {func(_ *consultest.Server, b, _ attrs) { b["http_auth"] = text("proxy") }, "check http_auth"},
+		"datacenter":      {func(_ *consultest.Server, _, d attrs) { d["datacenter"] = text("dc9") }, `Consul knows no datacenter "dc9", or cannot reach it (500 Internal Server Error)`},
+		"namespace":       {func(_ *consultest.Server, _, d attrs) { d["namespace"] = text("team") }, "only Consul Enterprise has namespaces and partitions"},
+		"partition":       {func(_ *consultest.Server, _, d attrs) { d["partition"] = text("team") }, "only Consul Enterprise has namespaces and partitions"},
+		"no leader":       {refuses(500, "No cluster leader"), "has no leader at the moment"},
+		"names, 1.21.5":   {refuses(500, `invalid key name, keys should respect the "^[a-zA-Z0-9,_./\\-?&=]+$" format`), `Consul refuses the name of the key "network"`},
+		"names, later":    {refuses(400, "key contains path traversal sequence"), `Consul refuses the name of the key "network"`},
+		"another 403":     {refuses(403, "Endpoint is blocked by agent configuration"), "what the token needs is a policy"},
+		"bad gateway":     {refuses(502, canary), "the server answered 502 Bad Gateway"},
+		"an odd status":   {refuses(299, canary), "the server answered 299"},
+		"too many":        {refuses(429, canary), "the server answered 429 Too Many Requests"},
+		"not implemented": {refuses(501, canary), "the server answered 501 Not Implemented"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := holding(t, []byte(stateJSON))
+			block, data := access(s), attrs{"path": text("network")}
+			c.change(s, block, data)
+			src, err := impatient().Start(settingsOf(block))(request(t, data, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = src.Fetch(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			missing, ok := source.IsMissing(err)
+			if ok != (name == "missing") {
+				t.Errorf("missing: %t", ok)
+			}
+			// Old versions of Consul say that there is no key to those who may not read it.
+			if ok && !missing.CredentialsSent {
+				t.Error("credentials were sent, and it does not say so")
+			}
+		})
+	}
+}
+
+func TestCompressed(t *testing.T) {
+	s := holding(t, pack(t, []byte(stateJSON)))
+	src := opened(t, settingsOf(access(s)), request(t, attrs{"path": text("network")}, nil))
+	if snap := fetch(t, src); string(snap.Data) != stateJSON {
+		t.Errorf("got %q", snap.Data)
+	}
+	// A few kilobytes that are a lot.
+	s.Put("network", pack(t, make([]byte, 20<<20)))
+	if _, err := src.Fetch(t.Context()); err == nil || err.Error() != source.TooLarge(1<<20).Error() {
+		t.Errorf("got %v", err)
+	}
+}
+
+// store stores a state as the backend does when it is large.
+func store(s *consultest.Server, key, data string, size int) (hash string, names []string) {
+	hash = checksum([]byte(data))
+	for i := 0; i*size < len(data); i++ {
+		name := fmt.Sprintf("%s/tfstate.%s/%d", strings.TrimRight(key, "/"), hash, i)
+		s.Put(name, []byte(data[i*size:min(len(data), (i+1)*size)]))
+		names = append(names, name)
+	}
+	s.Put(key, fmt.Appendf(nil, `{"chunks":["%s"],"current-hash":"%s"}`, strings.Join(names, `","`), hash))
+	return hash, names
+}
+
+func TestParts(t *testing.T) {
+	state := stateJSON + strings.Repeat(" ", 2*chunk)
+	for path, size := range map[string]int{"network": chunk, "network/": chunk / 2, "deep/down/state": chunk} {
+		s := consultest.New(t)
+		_, names := store(s, path, state, size)
+		if size < chunk {
+			// No backend writes so many of them for so little.
+			src := opened(t, settingsOf(access(s)), request(t, attrs{"path": text(path)}, nil))
+			if _, err := src.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "max_size") {
+				t.Errorf("got %v", err)
+			}
+		}
+		r := request(t, attrs{"path": text(path)}, nil)
+		r.MaxSize = 8 << 20
+		s.Requests()
+		snap := fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}), r))
+		if string(snap.Data) != state || snap.Revision != fmt.Sprint(s.Entry(path).ModifyIndex) {
+			t.Errorf("%s: got %d bytes at %s", path, len(snap.Data), snap.Revision)
+		}
+		want := []string{"GET /v1/kv/" + path}
+		for _, n := range names {
+			want = append(want, "GET /v1/kv/"+n)
+		}
+		if got := s.Requests(); !slices.Equal(got, want) {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+		r.MaxSize = int64(len(state)) - 1
+		if _, err := opened(t, settingsOf(attrs{"address": text(s.URL)}), r).Fetch(t.Context()); err == nil || err.Error() != source.TooLarge(r.MaxSize).Error() {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// The state is replaced after the list of its parts was read. The backend
+// removes the old parts.
+func TestReplacedMeanwhile(t *testing.T) {
+	before, after := stateJSON+strings.Repeat(" ", chunk), stateJSON+strings.Repeat("\n", chunk)
+	for name, always := range map[string]bool{"once": false, "always": true} {
+		t.Run(name, func(t *testing.T) {
+			s := consultest.New(t)
+			_, old := store(s, "network", before, chunk)
+			replaced := 0
+			s.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/v1/kv/network" || replaced > 0 && !always {
+					return false
+				}
+				replaced++
+				for _, k := range old {
+					s.Remove(k)
+				}
+				_, old = store(s, "network", after+strings.Repeat(" ", replaced), chunk)
+				return false
+			}
+			r := request(t, attrs{"path": text("network")}, nil)
+			r.MaxSize = 8 << 20
+			snap, err := opened(t, settingsOf(attrs{"address": text(s.URL)}), r).Fetch(t.Context())
+			switch {
+			case !always && (err != nil || string(snap.Data) != after+" "):
+				t.Errorf("got %v", err)
+			case always && (err == nil || !strings.Contains(err.Error(), "it was read twice: if it is being written, try again")):
+				t.Errorf("got %v", err)
+			}
+			if _, missing := source.IsMissing(err); missing {
+				t.Error("a state that is being replaced is not missing")
+			}
+		})
+	}
+}
+
+// What an index may not do: name other keys, or more than there can be.
+func TestHostileIndex(t *testing.T) {
+	hash := strings.Repeat("a", 32)
+	part := func(i int) string { return fmt.Sprintf(`"network/tfstate.%s/%d"`, hash, i) }
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = part(i)
+	}
+	const (
+		elsewhere = `the key "network" lists parts of the state elsewhere than the backend puts them`
+		neither   = "neither a state nor a list of its parts"
+		apart     = "the parts of the state do not fit together"
+	)
+	for index, want := range map[string]string{
+		`{"current-hash":"` + hash + `","chunks":["secret/key"]}`:                                                           elsewhere,
+		`{"current-hash":"` + hash + `","chunks":["network/tfstate.` + hash + `/../0"]}`:                                    elsewhere,
+		`{"current-hash":"` + hash + `","chunks":[` + part(1) + `]}`:                                                        elsewhere,
+		`{"current-hash":"` + hash + `","chunks":["networks/tfstate.` + hash + `/0"]}`:                                      elsewhere,
+		`{"current-hash":"` + hash + `","chunks":["network/tfstate.` + strings.Repeat("b", 32) + `/0"]}`:                    elsewhere,
+		`{"current-hash":"../../` + strings.Repeat("a", 26) + `","chunks":["x"]}`:                                           neither,
+		`{"current-hash":"` + strings.ToUpper(hash) + `","chunks":[]}`:                                                      neither,
+		`{"current-hash":1,"chunks":[]}`:                                                                                    neither,
+		`{"current-hash":null,"chunks":[]}`:                                                                                 neither,
+		`{"current-hash":"` + hash + `","chunks":"x"}`:                                                                      neither,
+		`{"current-hash":"` + hash + `"}`:                                                                                   neither,
+		`{"current-hash":"` + hash + `","chunks":[1]}`:                                                                      neither,
+		`{"current-hash":"` + hash + `","chunks":[]}`:                                                                       apart,
+		`{"current-hash":"` + hash + `","chunks":[` + part(0) + `]}`:                                                        apart,
+		`{"current-hash":"` + hash + `","chunks":[` + strings.Join(many, ",") + `]}`:                                        source.TooLarge(1 << 20).Error(),
+		`{"version":4,"current-hash":"` + hash + `","chunks":[` + part(0) + `],"outputs":{"x":{"value":"` + canary + `"}}}`: apart,
+	} {
+		s := consultest.New(t)
+		s.Put("network", []byte(index))
+		s.Put("secret/key", []byte(stateJSON))
+		_, err := opened(t, settingsOf(attrs{"address": text(s.URL)}), request(t, attrs{"path": text("network")}, nil)).Fetch(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
+			t.Errorf("%.100s: got %v, want %q", index, err, want)
+		}
+		for _, r := range s.Requests() {
+			if !strings.HasPrefix(r, "GET /v1/kv/network") || strings.Contains(r, "..") {
+				t.Errorf("%.100s: asked for %s", index, r)
+			}
+		}
+	}
+	// A key that only looks like it is a state to the backend as well.
+	for _, state := range []string{`{"Current-Hash":"x"}`, `["current-hash"]`, `{"outputs":{"current-hash":"x"}}`} {
+		s := consultest.New(t)
+		s.Put("network", []byte(state))
+		if snap := fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}), request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != state {
+			t.Errorf("got %q", snap.Data)
+		}
+	}
+}
+
+func TestPartsAreDenied(t *testing.T) {
+	s := holding(t, nil)
+	store(s, "network", stateJSON, chunk)
+	s.Tokens["token-"+canary] = func(_, key string) bool { return key == "network" }
+	_, err := opened(t, settingsOf(access(s)), request(t, attrs{"path": text("network")}, nil)).Fetch(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `key_prefix "network/tfstate." { policy = "read" }`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Nobody waits for a server that asks for patience longer than for a cancelled
+// run.
+func TestCancelledWhileWaiting(t *testing.T) {
+	s := holding(t, nil)
+	s.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "31536000")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return true
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err := opened(t, settingsOf(access(s)), request(t, attrs{"path": text("network")}, nil)).Fetch(ctx)
+	if err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) || time.Since(begin) > 5*time.Second {
+		t.Errorf("got %v after %s", err, time.Since(begin))
+	}
+}
+
+func FuzzReadIndex(f *testing.F) {
+	f.Add([]byte(stateJSON))
+	f.Add([]byte(`{"current-hash":"` + strings.Repeat("a", 32) + `","chunks":["network/tfstate.a/0"]}`))
+	f.Add([]byte(`{"current-hash":null}`))
+	f.Add([]byte("\x1f\x8b"))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if x, err := readIndex(value); err == nil && x != nil && !md5Pattern.MatchString(x.hash) {
+			t.Errorf("got the hash %q", x.hash)
+		}
+	})
+}
