@@ -163,8 +163,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func token(r *http.Request) string { return r.Header.Get("X-Consul-Token") }
 
 func fail(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text)
+	_, _ = io.WriteString(w, text) //nolint:gosec // plain text, as Consul sends it
 }
 
 func answer(w http.ResponseWriter, what any) {
