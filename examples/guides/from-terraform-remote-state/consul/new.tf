@@ -1,18 +1,16 @@
 provider "statecrypt" {
   credentials {
     consul {
-      address      = "consul.example.com:8501"
-      scheme       = "https"
-      access_token = var.consul_token
+      address      = "https://consul.example.com:8501"
+      access_token = var.token
     }
   }
 }
 
 data "statecrypt_remote_state" "network" {
-  workspace = "staging"
-
   consul {
     datacenter = "dc1"
     path       = "network"
   }
+  method = "unencrypted"
 }

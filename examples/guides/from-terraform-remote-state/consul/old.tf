@@ -1,11 +1,8 @@
 data "terraform_remote_state" "network" {
-  backend   = "consul"
-  workspace = "staging"
-
+  backend = "consul"
   config = {
-    address      = "consul.example.com:8501"
-    scheme       = "https"
-    access_token = var.consul_token
+    address      = "https://consul.example.com:8501"
+    access_token = var.token
     datacenter   = "dc1"
     path         = "network"
   }
