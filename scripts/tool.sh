@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev|fake-gcs-server
+#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev|fake-gcs-server|etcd|kube-apiserver|gitea
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -16,7 +16,7 @@ exe=$(go env GOEXE)
 ldflags='-s -w'
 
 # Either a module under tools/ and a package of it, or a package@version.
-module='' package=''
+module='' package='' tags=''
 case $name in
 tofu)
   module=tools/tofu package=github.com/opentofu/opentofu/cmd/tofu
@@ -27,6 +27,16 @@ golangci-lint) module=tools/lint package=github.com/golangci/golangci-lint/v2/cm
 tfplugindocs) module=tools/docs package=github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs ;;
 vaultdev) module=tools/vault package=github.com/statecrypt/terraform-provider-statecrypt/tools/vault ;;
 fake-gcs-server) module=tools/fakegcs package=github.com/fsouza/fake-gcs-server ;;
+etcd) module=tools/etcd package=go.etcd.io/etcd/server/v3 ;;
+kube-apiserver)
+  module=tools/kubeapiserver package=k8s.io/kubernetes/cmd/kube-apiserver
+  # Clients cannot make sense of the version that it has without this.
+  ldflags="$ldflags -X k8s.io/component-base/version.gitVersion=v1.36.3"
+  ;;
+gitea)
+  module=tools/gitea package=code.gitea.io/gitea tags='sqlite sqlite_unlock_notify'
+  export CGO_ENABLED=1 # its SQLite is C; without a compiler there is no use in going on
+  ;;
 goreleaser) module=tools/release package=github.com/goreleaser/goreleaser/v2 ;;
 # The last Terraform under the MPL, and the last one whose go.mod has no
 # replace directives, which "go install" refuses.
@@ -47,7 +57,7 @@ export GOWORK=off
 
 key=$(
   {
-    echo "$package $ldflags"
+    echo "$package $ldflags${tags:+ $tags}"
     go env GOVERSION GOOS GOARCH
     [ -z "$module" ] || cat "$root/$module/go.mod" "$root/$module/go.sum"
     [ "$name" != vaultdev ] || cat "$root/$module/main.go"
@@ -61,7 +71,7 @@ if [ ! -x "$built" ]; then
   work=$(mktemp -d "$cache/$key/build.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   if [ -n "$module" ]; then
-    (cd "$root/$module" && go build -trimpath -buildvcs=false -ldflags "$ldflags" -o "$work/$name$exe" "$package")
+    (cd "$root/$module" && go build -trimpath -buildvcs=false -tags "$tags" -ldflags "$ldflags" -o "$work/$name$exe" "$package")
   else
     GOBIN=$work go install -trimpath -ldflags "$ldflags" "$package"
     binary=${package%@*}
