@@ -19,7 +19,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/echoprovider"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -105,7 +104,7 @@ var knowsEphemeral = sync.OnceValue(func() bool {
 var sinceEphemeral = []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_10_0)}
 
 var factories = map[string]func() (tfprotov6.ProviderServer, error){
-	"statecrypt": providerserver.NewProtocol6WithError(New("test")()),
+	"statecrypt": func() (tfprotov6.ProviderServer, error) { return NewServer("test"), nil },
 	"echo":       echoprovider.NewProviderServer(),
 }
 

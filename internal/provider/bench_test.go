@@ -4,22 +4,37 @@ import (
 	"os"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 )
 
 // BenchmarkReadDataSource measures what each further data source on a state
-// costs, on our side of the plugin protocol.
+// costs, on our side of the plugin protocol; also with many more kinds of
+// sources, which should not matter.
 func BenchmarkReadDataSource(b *testing.B) {
+	c := builtinCatalog()
+	b.Run("sources=all", func(b *testing.B) { benchmarkReadDataSource(b, c) })
+	b.Run("sources=twice", func(b *testing.B) { benchmarkReadDataSource(b, twice(c)) })
+}
+
+// twice is a catalog with each source a second time, under another name.
+func twice(c catalog) catalog {
+	for _, kind := range c.sources {
+		kind.Name += "_again"
+		if kind.Credentials.Name != "" {
+			kind.Credentials.Name += "_again"
+		}
+		c.sources = append(c.sources, kind)
+	}
+	return c
+}
+
+func benchmarkReadDataSource(b *testing.B, c catalog) {
 	path := b.TempDir() + "/terraform.tfstate"
 	if err := os.WriteFile(path, []byte(`{"version":4,"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	server, err := providerserver.NewProtocol6WithError(New("test")())()
-	if err != nil {
-		b.Fatal(err)
-	}
+	server := newServer(newStatecrypt("test", c))
 	schema, err := server.GetProviderSchema(b.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		b.Fatal(err)
@@ -58,4 +73,18 @@ func BenchmarkReadDataSource(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkGetProviderSchema measures the largest part of what each command of
+// a CLI waits for.
+func BenchmarkGetProviderSchema(b *testing.B) {
+	for name, c := range map[string]catalog{"sources=all": builtinCatalog(), "sources=twice": twice(builtinCatalog())} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := newServer(newStatecrypt("test", c)).GetProviderSchema(b.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

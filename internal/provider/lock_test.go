@@ -60,7 +60,7 @@ func TestLockAttribute(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := configureWith(t, c, nil, nil).readOutputs(t.Context(), req)
+			got, err := req.read(t.Context(), configureWith(t, c, nil, nil))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ package provider
 import (
 	"context"
 	"os"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
@@ -19,13 +20,30 @@ import (
 // New returns the constructor of the provider with everything built in.
 func New(version string) func() provider.Provider {
 	return func() provider.Provider {
-		return &statecrypt{version: version, catalog: catalog{registry: builtin.Registry(), sources: all.Kinds()}}
+		return newStatecrypt(version, builtinCatalog())
 	}
+}
+
+func builtinCatalog() catalog {
+	return catalog{registry: builtin.Registry(), sources: all.Kinds()}
 }
 
 type statecrypt struct {
 	version string
 	catalog catalog
+
+	dataSources        []reading
+	ephemeralResources []reading
+
+	configured atomic.Pointer[configured] // nil before Configure
+}
+
+func newStatecrypt(version string, c catalog) *statecrypt {
+	return &statecrypt{
+		version: version, catalog: c,
+		dataSources:        []reading{c.remoteStateData(), c.resourceData()},
+		ephemeralResources: []reading{c.remoteStateEphemeral(), c.resourceEphemeral()},
+	}
 }
 
 var (
@@ -57,23 +75,25 @@ func (p *statecrypt) ValidateConfig(_ context.Context, req provider.ValidateConf
 func (p *statecrypt) Configure(_ context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	configured, problems := p.catalog.configure(req.Config.Raw, os.LookupEnv)
 	resp.Diagnostics.Append(diagnostics(problems)...)
+	p.configured.Store(configured)
 	resp.DataSourceData = configured
 	resp.EphemeralResourceData = configured
 }
 
 func (p *statecrypt) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{
-		func() datasource.DataSource { return &remoteStateData{catalog: p.catalog} },
-		func() datasource.DataSource { return &resourceData{catalog: p.catalog} },
+	var out []func() datasource.DataSource
+	for _, r := range p.dataSources {
+		out = append(out, func() datasource.DataSource { return &dataSource{reading: r} })
 	}
+	return out
 }
 
 func (p *statecrypt) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
-	return []func() ephemeral.EphemeralResource{
-		func() ephemeral.EphemeralResource { return &remoteStateEphemeral{catalog: p.catalog} },
-		func() ephemeral.EphemeralResource { return &resourceEphemeral{catalog: p.catalog} },
-		func() ephemeral.EphemeralResource { return &derivedKeyEphemeral{} },
+	out := []func() ephemeral.EphemeralResource{func() ephemeral.EphemeralResource { return &derivedKeyEphemeral{} }}
+	for _, r := range p.ephemeralResources {
+		out = append(out, func() ephemeral.EphemeralResource { return &ephemeralResource{reading: r} })
 	}
+	return out
 }
 
 func (p *statecrypt) Resources(context.Context) []func() resource.Resource { return nil }

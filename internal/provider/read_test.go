@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
@@ -69,14 +68,14 @@ func object(t testing.TB, typ tftypes.Type, set map[string]cty.Value) tftypes.Va
 		list, isList := at.(tftypes.List)
 		v, isSet := set[name]
 		switch {
+		case isSet && !v.IsKnown():
+			attrs[name] = tftypes.NewValue(at, tftypes.UnknownValue)
 		case isSet && isList && list.ElementType.Is(tftypes.Object{}):
 			var blocks []tftypes.Value
 			for _, b := range v.AsValueSlice() {
 				blocks = append(blocks, object(t, list.ElementType, b.AsValueMap()))
 			}
 			attrs[name] = tftypes.NewValue(at, blocks)
-		case isSet && !v.IsKnown():
-			attrs[name] = tftypes.NewValue(at, tftypes.UnknownValue)
 		case isSet:
 			attrs[name] = fromCty(v)
 		case isList && list.ElementType.Is(tftypes.Object{}):
@@ -106,11 +105,19 @@ func configureWith(t *testing.T, c catalog, env config.LookupEnv, set map[string
 	return out
 }
 
+// arguments are what Terraform sends for a block of the reading.
+func arguments(t *testing.T, r reading, set map[string]cty.Value) cty.Value {
+	t.Helper()
+	v, err := toCty(object(t, fromCtyType(r.typ), set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func requestFor(t *testing.T, c catalog, set map[string]cty.Value) (remoteStateRequest, error) {
 	t.Helper()
-	var s datasource.SchemaResponse
-	(&remoteStateData{catalog: c}).Schema(t.Context(), datasource.SchemaRequest{}, &s)
-	r, problems := c.remoteStateRequest(object(t, s.Schema.Type().TerraformType(t.Context()), set), nil)
+	r, problems := c.remoteStateRequest(arguments(t, c.remoteStateData(), set), nil)
 	if len(problems) > 0 {
 		return r, problems[0].err
 	}
@@ -241,7 +248,7 @@ func read(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*
 	if err != nil {
 		return nil, err
 	}
-	return c.readOutputs(t.Context(), r)
+	return r.read(t.Context(), c)
 }
 
 func TestReadsShareOneFetch(t *testing.T) {

@@ -2,12 +2,9 @@ package provider
 
 import (
 	"context"
-	"os"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
@@ -25,10 +22,9 @@ type remoteStateRequest struct {
 	keepSensitive bool // whether sensitive_outputs are filled
 }
 
-// remoteStateFields are the arguments and attributes that the data source and
-// the ephemeral resource share.
-func (c catalog) remoteStateFields() []field {
-	return slices.Concat(c.stateFields(), []field{
+// remoteState is what the data source and the ephemeral resource share.
+func (c catalog) remoteState(doc string, own ...field) reading {
+	return newReading("statecrypt_remote_state", doc, slices.Concat(c.stateFields(), []field{
 		argument("only", cty.List(cty.String), "The names of the outputs to give. One that neither the state nor the defaults have is an error. Defaults to all."),
 		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give where the state has none of that name. It never takes the place of an output that the state has, null and sensitive ones included."),
 		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. Like every argument of a data source, it is stored in the state of the configuration that reads.")),
@@ -37,20 +33,13 @@ func (c catalog) remoteStateFields() []field {
 		computed("outputs", cty.DynamicPseudoType, "An object of the outputs that are not marked as sensitive, with their exact types."),
 		computed("sensitive_output_names", cty.List(cty.String), "The names of the outputs that are marked as sensitive, sorted."),
 		computed("exists", cty.Bool, "Whether there is a state."),
-	}, headerFields())
+	}, headerFields(), own), func(arguments cty.Value, env config.LookupEnv) (request, []problem) {
+		return c.remoteStateRequest(arguments, env)
+	})
 }
 
-// validateRemoteState checks the arguments as far as they are known.
-func (c catalog) validateRemoteState(raw tftypes.Value) diag.Diagnostics {
-	_, problems := c.remoteStateRequest(raw, os.LookupEnv)
-	return diagnostics(problems)
-}
-
-func (c catalog) remoteStateRequest(raw tftypes.Value, env config.LookupEnv) (remoteStateRequest, []problem) {
-	d, err := c.requestDecoder(raw, env)
-	if err != nil {
-		return remoteStateRequest{}, []problem{{err: err}}
-	}
+func (c catalog) remoteStateRequest(arguments cty.Value, env config.LookupEnv) (remoteStateRequest, []problem) {
+	d := c.requestDecoder(arguments, env)
 	r := remoteStateRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
 	d.selection(&r)
 	return r, d.problems
@@ -97,29 +86,15 @@ func (d *requestDecoder) object(name string) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// readRemoteState gives the data source and the ephemeral resource their
-// result: the arguments, with the read-only attributes filled.
-func (c catalog) readRemoteState(ctx context.Context, provider *configured, raw tftypes.Value) (tftypes.Value, diag.Diagnostics) {
-	request, problems := c.remoteStateRequest(raw, provider.env)
-	if len(problems) > 0 {
-		return tftypes.Value{}, diagnostics(problems)
-	}
-	got, err := provider.readOutputs(ctx, request)
-	if err != nil {
-		return tftypes.Value{}, readDiagnostics(err)
-	}
-	return got.fill(raw)
-}
-
-func (c *configured) readOutputs(ctx context.Context, req remoteStateRequest) (*result, error) {
-	state, err := c.open(ctx, req.stateRequest)
+func (r remoteStateRequest) read(ctx context.Context, provider *configured) (*result, error) {
+	state, err := provider.open(ctx, r.stateRequest)
 	if err != nil {
 		return nil, err
 	}
-	if err := req.acceptMissing(state); err != nil {
+	if err := r.acceptMissing(state); err != nil {
 		return nil, &stepError{step: stepFetch, source: state.source, err: err}
 	}
-	got, err := req.outputs(state)
+	got, err := r.outputs(state)
 	if err != nil {
 		return nil, &stepError{step: stepParse, source: state.source, err: err}
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
@@ -24,10 +21,9 @@ type resourceRequest struct {
 	keepSensitive bool            // whether sensitive_attributes are filled
 }
 
-// resourceFields are the arguments and attributes that the data source and the
-// ephemeral resource share.
-func (c catalog) resourceFields() []field {
-	return slices.Concat(c.stateFields(), []field{
+// resource is what the data source and the ephemeral resource share.
+func (c catalog) resource(doc string, own ...field) reading {
+	return newReading("statecrypt_resource", doc, slices.Concat(c.stateFields(), []field{
 		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; without the last index, all its instances. It may be left out where `object` is set and the state has exactly one resource."),
 
 		computed("attributes", cty.DynamicPseudoType, "An object of the attributes, with null in place of what the state marks as sensitive. All instances of a resource with `count` are a tuple of such objects, with null for an index that the state does not have; those of a resource with `for_each` are an object of them, by key."),
@@ -35,20 +31,13 @@ func (c catalog) resourceFields() []field {
 		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null where the instances follow several."),
 		computed("type", cty.String, "The type of the resource."),
 		computed("mode", cty.String, "`managed` for a resource, `data` for a data source."),
-	}, headerFields())
+	}, headerFields(), own), func(arguments cty.Value, env config.LookupEnv) (request, []problem) {
+		return c.resourceRequest(arguments, env)
+	})
 }
 
-// validateResource checks the arguments as far as they are known.
-func (c catalog) validateResource(raw tftypes.Value) diag.Diagnostics {
-	_, problems := c.resourceRequest(raw, os.LookupEnv)
-	return diagnostics(problems)
-}
-
-func (c catalog) resourceRequest(raw tftypes.Value, env config.LookupEnv) (resourceRequest, []problem) {
-	d, err := c.requestDecoder(raw, env)
-	if err != nil {
-		return resourceRequest{}, []problem{{err: err}}
-	}
+func (c catalog) resourceRequest(arguments cty.Value, env config.LookupEnv) (resourceRequest, []problem) {
+	d := c.requestDecoder(arguments, env)
 	r := resourceRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
 	r.resources = true
 	d.address(&r)
@@ -70,32 +59,18 @@ func (d *requestDecoder) address(r *resourceRequest) {
 	}
 }
 
-// readResource gives the data source and the ephemeral resource their result:
-// the arguments, with the read-only attributes filled.
-func (c catalog) readResource(ctx context.Context, provider *configured, raw tftypes.Value) (tftypes.Value, diag.Diagnostics) {
-	request, problems := c.resourceRequest(raw, provider.env)
-	if len(problems) > 0 {
-		return tftypes.Value{}, diagnostics(problems)
-	}
-	got, err := provider.readResource(ctx, request)
-	if err != nil {
-		return tftypes.Value{}, readDiagnostics(err)
-	}
-	return got.fill(raw)
-}
-
-func (c *configured) readResource(ctx context.Context, req resourceRequest) (*result, error) {
-	if err := c.allowsResource(req); err != nil {
+func (r resourceRequest) read(ctx context.Context, provider *configured) (*result, error) {
+	if err := provider.allowsResource(r); err != nil {
 		return nil, &stepError{step: stepConfiguration, err: err}
 	}
-	state, err := c.open(ctx, req.stateRequest)
+	state, err := provider.open(ctx, r.stateRequest)
 	if err != nil {
 		return nil, err
 	}
 	if state.missing != nil {
-		return nil, &stepError{step: stepFetch, source: state.source, err: fmt.Errorf("%w%s", state.missing, req.sent(state.missing))}
+		return nil, &stepError{step: stepFetch, source: state.source, err: fmt.Errorf("%w%s", state.missing, r.sent(state.missing))}
 	}
-	got, err := req.resource(state)
+	got, err := r.resource(state)
 	if err != nil {
 		return nil, &stepError{step: stepResource, source: state.source, err: err}
 	}

@@ -8,9 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -23,18 +20,16 @@ const resourceState = `{"version":4,"terraform_version":"1.9.0","serial":7,"line
 
 func readOneResource(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	var s datasource.SchemaResponse
-	(&resourceData{catalog: cat}).Schema(t.Context(), datasource.SchemaRequest{}, &s)
-	return readOneAs(t, c, cat, s.Schema.Type().TerraformType(t.Context()), set)
+	return readOneAs(t, c, cat.resourceData(), set)
 }
 
-func readOneAs(t *testing.T, c *configured, cat catalog, typ tftypes.Type, set map[string]cty.Value) (*result, error) {
+func readOneAs(t *testing.T, c *configured, as reading, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	r, problems := cat.resourceRequest(object(t, typ, set), nil)
+	r, problems := as.decode(arguments(t, as, set), nil)
 	if len(problems) > 0 {
 		return nil, problems[0].err
 	}
-	return c.readResource(t.Context(), r)
+	return r.read(t.Context(), c)
 }
 
 func resourceMemory(t *testing.T) *memory {
@@ -147,9 +142,7 @@ func wantResult(t *testing.T, got *result, err error, wanted map[string]cty.Valu
 func TestEphemeralResourceKeepsSensitive(t *testing.T) {
 	t.Parallel()
 	cat := newCatalog(resourceMemory(t))
-	var s ephemeral.SchemaResponse
-	(&resourceEphemeral{catalog: cat}).Schema(t.Context(), ephemeral.SchemaRequest{}, &s)
-	got, err := readOneAs(t, configureWith(t, cat, nil, allowed), cat, s.Schema.Type().TerraformType(t.Context()),
+	got, err := readOneAs(t, configureWith(t, cat, nil, allowed), cat.resourceEphemeral(),
 		map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted"), "address": text1("aws_db.main")})
 	if err != nil || !got.attributes["sensitive_attributes"].GetAttr("password").RawEquals(text1("s3cret")) {
 		t.Errorf("got %v, %v", got, err)

@@ -38,6 +38,17 @@ func (f field) required() bool { return f.Required && len(f.Env) == 0 }
 
 func (f field) optional() bool { return !f.Computed && !f.required() }
 
+// typeOf is the type of the object that Terraform makes of the fields.
+func typeOf(fs []field) cty.Type {
+	attrs := map[string]cty.Type{}
+	for _, f := range fs {
+		if attrs[f.Name] = f.Type; f.isBlock() {
+			attrs[f.Name] = cty.List(typeOf(f.Fields))
+		}
+	}
+	return cty.Object(attrs)
+}
+
 // blockValidators limit how often a block may stand. List blocks everywhere: a
 // single nested block with a required argument fails even when it is absent.
 func (f field) blockValidators() []validator.List {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -68,19 +67,13 @@ func computed(name string, typ cty.Type, doc string) field {
 }
 
 // requestDecoder reads the arguments of one data source or ephemeral resource.
-// Where they come from a validation, values may be unknown; the request is then
-// not usable.
 type requestDecoder struct {
 	decoder
 	block cty.Value
 }
 
-func (c catalog) requestDecoder(raw tftypes.Value, env config.LookupEnv) (*requestDecoder, error) {
-	block, err := toCty(raw)
-	if err != nil {
-		return nil, err
-	}
-	return &requestDecoder{decoder: decoder{catalog: c, env: env}, block: block}, nil
+func (c catalog) requestDecoder(arguments cty.Value, env config.LookupEnv) *requestDecoder {
+	return &requestDecoder{decoder: decoder{catalog: c, env: env}, block: arguments}
 }
 
 // state reads the arguments of stateFields.

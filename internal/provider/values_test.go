@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
@@ -55,12 +56,22 @@ func TestValuesSurvive(t *testing.T) {
 
 func survives(t *testing.T, name string, value cty.Value) {
 	t.Helper()
-	sent := fromCty(value)
-	wire, err := tfprotov6.NewDynamicValue(tftypes.DynamicPseudoType, sent)
+	sent, err := tfprotov6.NewDynamicValue(tftypes.DynamicPseudoType, fromCty(value))
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return
 	}
+	arrives(t, name, value, sent)
+	data, err := msgpack.Marshal(value, cty.DynamicPseudoType)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	arrives(t, name+", sent directly", value, tfprotov6.DynamicValue{MsgPack: data})
+}
+
+func arrives(t *testing.T, name string, value cty.Value, wire tfprotov6.DynamicValue) {
+	t.Helper()
 	received, err := wire.Unmarshal(tftypes.DynamicPseudoType)
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
