@@ -64,6 +64,9 @@ func parse(v config.Values, lookup config.LookupEnv, name, region string) (acces
 	if a.endpoint != "" && checkEndpoint(a.endpoint) != nil {
 		return access{}, v.Errorf("endpoints", "s3, or %s, must be a URL such as https://s3.example.com, without user name, password or query", endpointVar)
 	}
+	if a.endpoint != "" && (v.Bool("use_fips_endpoint") || v.Bool("use_dualstack_endpoint")) {
+		return access{}, v.Errorf("endpoints", "an endpoint for s3 excludes use_fips_endpoint and use_dualstack_endpoint")
+	}
 	if text := v.String(customerKeyAttr); text != "" {
 		if a.customerKey, err = base64.StdEncoding.DecodeString(text); err != nil || len(a.customerKey) != customerKeyLength {
 			return access{}, v.Errorf(customerKeyAttr, "%d bytes in base64 are required, which are 44 characters", customerKeyLength)

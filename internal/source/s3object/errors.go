@@ -61,12 +61,14 @@ func (s Store) explain(o Object, err error) error {
 		status, header = answer.HTTPStatusCode(), answer.Response.Header
 	}
 	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok || status == 0 {
-		text := s.transport(err)
-		if status != 0 {
-			text = s.strange(status)
-		}
-		return errors.New(text)
+	_, sent := errors.AsType[*smithyhttp.RequestSendError](err)
+	switch {
+	case status == 0 && !sent:
+		return errors.New("the request could not be made; check the credentials, and whether the settings go together")
+	case status == 0:
+		return errors.New(s.transport(err))
+	case !ok:
+		return errors.New(s.strange(status))
 	}
 	code := api.ErrorCode()
 	switch {

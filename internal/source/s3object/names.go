@@ -10,6 +10,12 @@ import (
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
 const maxKey = 1024
 
+// otherBucket is a bucket that is none: a directory bucket, for which the SDK
+// asks for a session first, or another service, some of which run programs of
+// whoever owns them:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+var otherBucket = regexp.MustCompile(`--[a-z0-9]{1,3}-s3$`)
+
 // bucketName takes those of old, too, which may be longer and hold capitals.
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$`)
 
@@ -18,6 +24,9 @@ var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$`)
 func CheckBucket(name string) error {
 	if !bucketName.MatchString(name) || strings.Contains(name, "..") {
 		return errors.New("this cannot be the name of a bucket: letters, digits, dashes and dots are allowed")
+	}
+	if otherBucket.MatchString(name) {
+		return errors.New("directory buckets, Object Lambda and Outposts are not read from")
 	}
 	return nil
 }

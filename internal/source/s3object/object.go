@@ -85,9 +85,6 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	if aws.ToString(answer.ETag) == "" { // all stores have one
 		return nil, errors.New(s.strange(http.StatusOK))
 	}
-	if deleted := aws.ToBool(answer.DeleteMarker); deleted {
-		return nil, s.missing("it was deleted")
-	}
 	size := int64(-1)
 	if answer.ContentLength != nil {
 		size = *answer.ContentLength

@@ -28,8 +28,9 @@ import (
 // Leak is in all messages of errors. It must not be shown.
 const Leak = "canary-of-the-server"
 
-// Server is a fake of S3, with path-style addresses.
+// Server is a fake of S3, with path-style addresses and those of Suffix.
 type Server struct {
+	Suffix  string // ".s3.eu-west-1.amazonaws.com": what is before it in a host is the bucket
 	Region  string
 	Secrets map[string]string // :: ID of an access key → its secret
 	Token   string            // of every session; "" takes none
@@ -171,6 +172,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !signed(r, accessKey, secret, region):
 		Refuse(w, 403, "SignatureDoesNotMatch", Leak)
 	default:
+		if bucket, ok := strings.CutSuffix(r.Host, s.Suffix); ok && s.Suffix != "" {
+			r.URL.Path, r.URL.RawPath = "/"+bucket+r.URL.Path, ""
+		}
 		r.Body = io.NopCloser(bytes.NewReader(unpack(r, body)))
 		s.authorized(w, r)
 	}
