@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -52,18 +53,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	if a.cloud, err = a.Cloud(ctx); err != nil {
 		return nil, err
 	}
-	for _, way := range []struct {
-		set  bool
-		make func() (azcore.TokenCredential, error)
-	}{
-		{a.principal() && (a.certificate != "" || a.certificateFile != ""), a.withCertificate},
-		{a.principal() && (a.secret != "" || a.secretFile != ""), a.withSecret},
-		{a.useOIDC && a.pipeline != "", a.withPipeline},
-		{a.useOIDC, a.withOIDC},
-		{a.useMSI, a.withManagedIdentity},
-		{a.useAKS, a.withWorkloadIdentity},
-		{a.useCLI, a.withCLI},
-	} {
+	for _, way := range a.ways() {
 		if way.set {
 			if err := a.steered(libraryVariables()...); err != nil {
 				return nil, err
@@ -72,6 +62,30 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 		}
 	}
 	return nil, errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+}
+
+type way struct {
+	set  bool
+	make func() (azcore.TokenCredential, error)
+}
+
+// ways are in the order in which they are tried; the Azure CLI is the last.
+func (a Access) ways() []way {
+	return []way{
+		{a.principal() && (a.certificate != "" || a.certificateFile != ""), a.withCertificate},
+		{a.principal() && (a.secret != "" || a.secretFile != ""), a.withSecret},
+		{a.useOIDC && a.pipeline != "", a.withPipeline},
+		{a.useOIDC, a.withOIDC},
+		{a.useMSI, a.withManagedIdentity},
+		{a.useAKS, a.withWorkloadIdentity},
+		{a.useCLI, a.withCLI},
+	}
+}
+
+// UsesCLI reports whether the Azure CLI signs in.
+func (a Access) UsesCLI() bool {
+	ways := a.ways()
+	return a.useCLI && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
 // steered is an error where the environment is switched off and one of the

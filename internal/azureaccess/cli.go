@@ -54,11 +54,31 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 			return nil, errors.New("tenant_id and subscription_id must be IDs or plain names")
 		}
 	}
-	kept := child.Environ
+	return &cli{tenant: a.tenant, subscription: a.subscription, environ: a.environ}, nil
+}
+
+// environ is what az gets.
+func (a Access) environ() []string {
 	if !a.environment {
-		kept = child.Bare
+		return child.Bare(os.Environ())
 	}
-	return &cli{tenant: a.tenant, subscription: a.subscription, environ: func() []string { return kept(os.Environ()) }}, nil
+	return child.Environ(os.Environ())
+}
+
+// Subscription asks the Azure CLI for the ID of its current subscription.
+// https://learn.microsoft.com/cli/azure/account#az-account-show
+func (a Access) Subscription(ctx context.Context) (string, error) {
+	out, err := az(ctx, a.environ(), "account", "show", "-o", "json")
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(out, &answer) != nil || answer.ID == "" || !cliArgument.MatchString(answer.ID) {
+		return "", &Error{"the Azure CLI does not say which subscription is current; set subscription_id"}
+	}
+	return answer.ID, nil
 }
 
 // GetToken asks for an access token of a resource.
@@ -99,21 +119,30 @@ func (c *cli) run(ctx context.Context, arguments []string, generation int64) (az
 }
 
 func (c *cli) ask(ctx context.Context, arguments []string) (azcore.AccessToken, error) {
+	out, err := az(ctx, c.environ(), arguments...)
+	if err != nil {
+		return azcore.AccessToken{}, err
+	}
+	return parseCLI(out)
+}
+
+// az runs the Azure CLI. The arguments must have been checked.
+func az(ctx context.Context, environ []string, arguments ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cliPatience)
 	defer cancel()
 	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
-	command.Env = c.environ()
+	command.Env = environ
 	child.OwnGroup(command)
 	defer child.KillGroup(command)
 	var out bytes.Buffer
 	command.Stdout = &out
 	if err := command.Run(); err != nil {
 		if ctx.Err() != nil {
-			return azcore.AccessToken{}, ctx.Err()
+			return nil, ctx.Err()
 		}
-		return azcore.AccessToken{}, &Error{"the Azure CLI gives no access token; run az login"}
+		return nil, &Error{"the Azure CLI gives no access token; run az login"}
 	}
-	return parseCLI(out.Bytes())
+	return out.Bytes(), nil
 }
 
 func parseCLI(out []byte) (azcore.AccessToken, error) {

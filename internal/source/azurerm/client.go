@@ -120,7 +120,13 @@ func (l *location) lookUp(ctx context.Context, a access) (string, error) {
 		if a.cloud.ResourceManager == "" {
 			return "", ownError{errors.New("metadata_host: the answer does not say where the resource manager is; leave resource_group_name out, or set access_key or use_azuread_auth")}
 		}
-		key, err := listKeys(ctx, identity, a, l.account)
+		of := l.account
+		if of.subscription == "" {
+			if of.subscription, err = a.Subscription(ctx); err != nil {
+				return "", err
+			}
+		}
+		key, err := listKeys(ctx, identity, a, of)
 		if err != nil {
 			return "", lookupError{err}
 		}

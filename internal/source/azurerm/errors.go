@@ -35,6 +35,9 @@ func (l *location) explain(limited context.Context, err error) error {
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own.error
 	}
+	if missing, ok := source.IsMissing(err); ok {
+		return missing
+	}
 	asked := "storage account " + l.account.name
 	_, lookup := errors.AsType[lookupError](err)
 	if lookup {

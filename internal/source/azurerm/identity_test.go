@@ -252,6 +252,24 @@ func TestCLI(t *testing.T) {
 	}
 }
 
+// Where the Azure CLI signs in, it says which subscription is meant.
+func TestSubscriptionOfTheCLI(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for az is a shell script")
+	}
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase \"$2\" in\nshow) echo '{\"id\":\"" + azuretest.Subscription + "\"}' ;;\n*) echo '{\"accessToken\":\"" + azuretest.ManagerToken + "\",\"expires_on\":4102444800}' ;;\nesac\n"
+	if err := os.WriteFile(filepath.Join(dir, "az"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	s := newAccount()
+	s.Actions = []string{azuretest.KeysAction}
+	if _, err := read(t, s.Client(t), settings(attrs{}), place().with("resource_group_name", azuretest.Group)); err != nil {
+		t.Error(err)
+	}
+}
+
 // Two blocks of one run never get each other's token.
 func TestTwoBlocks(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func table() config.Table {
 			},
 			{
 				Name: "subscription_id", Type: cty.String,
-				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used.",
+				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used, or, where the Azure CLI signs in, its current one.",
 			},
 			{
 				Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},

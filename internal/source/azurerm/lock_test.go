@@ -26,10 +26,10 @@ func TestLock(t *testing.T) {
 		blob azuretest.Blob
 		want *source.Lock
 	}{
-		"none":        {azuretest.Blob{}, nil},
-		"lock":        {azuretest.Blob{Lease: "0b1c", Metadata: described}, &source.Lock{ID: "0b1c", Who: `ci@runner\x1b[31m`, Operation: "OperationTypeApply", Created: "2026-01-31T12:00:00Z"}},
+		"none":        {azuretest.Blob{Data: []byte("{}")}, nil},
+		"lock":        {azuretest.Blob{Data: []byte("{}"), Lease: "0b1c", Metadata: described}, &source.Lock{ID: "0b1c", Who: `ci@runner\x1b[31m`, Operation: "OperationTypeApply", Created: "2026-01-31T12:00:00Z"}},
 		"left behind": {azuretest.Blob{Metadata: described}, nil},
-		"by another":  {azuretest.Blob{Lease: "0b1c"}, &source.Lock{}},
+		"by another":  {azuretest.Blob{Data: []byte("{}"), Lease: "0b1c"}, &source.Lock{}},
 	} {
 		s := newAccount()
 		s.Put("tfstate", "network.tfstate", c.blob)
@@ -40,6 +40,18 @@ func TestLock(t *testing.T) {
 		if (got.Lock == nil) != (c.want == nil) || got.Lock != nil && *got.Lock != *c.want {
 			t.Errorf("%s: got %+v", name, got.Lock)
 		}
+	}
+}
+
+// The backend locks a blob before it has written anything into it.
+func TestLockOfTheFirstState(t *testing.T) {
+	t.Parallel()
+	s := newAccount()
+	s.Put("tfstate", "network.tfstate", azuretest.Blob{Lease: "0b1c"})
+	_, err := read(t, s.Client(t), settings(withKey()), place())
+	checkRefusal(t, err, true, "its first state is yet to be written")
+	if m, _ := source.IsMissing(err); m.Lock == nil {
+		t.Error("the lock is lost")
 	}
 }
 
@@ -63,13 +75,18 @@ func TestLockOfTheBackend(t *testing.T) {
 				return false
 			}
 			snapshot, err := src.Fetch(r.Context())
-			if err != nil {
+			missing, ok := source.IsMissing(err)
+			if err != nil && !ok {
 				t.Error(err)
 				return false
 			}
 			mu.Lock()
-			locks = append(locks, snapshot.Lock)
-			mu.Unlock()
+			defer mu.Unlock()
+			if ok {
+				locks = append(locks, missing.Lock)
+			} else {
+				locks = append(locks, snapshot.Lock)
+			}
 		}
 		return false
 	}

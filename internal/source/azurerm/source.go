@@ -96,6 +96,7 @@ func (l *location) checkLookup(req source.Request) error {
 		l.account.subscription = l.grant.subscription
 	}
 	switch {
+	case l.account.subscription == "" && l.grant.access.UsesCLI(): // it knows
 	case l.account.subscription == "":
 		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is needed; "+
 			"or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)")
@@ -196,7 +197,11 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	case err != nil:
 		return nil, ownError{err}
 	}
-	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lockOf(answer.DownloadResponse)}, nil
+	lock := lockOf(answer.DownloadResponse)
+	if len(data) == 0 && lock != nil { // so begins the backend
+		return nil, &source.MissingError{Detail: fmt.Sprintf("the blob %q is empty, and locked: its first state is yet to be written", l.blob), CredentialsSent: true, Lock: lock}
+	}
+	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }
 
 // wire remembers how the connection failed.
