@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"         //nolint:depguard // what OpenTofu has sealed is opened here, too
@@ -125,7 +127,7 @@ output "text" { value = "héllo" }
 		}
 	}
 	open := kind(through(t, internet)).Start(settings(withKey()))
-	for workspace, blob := range map[string]string{"default": "live/network.tfstate", "prod-1": "live/network.tfstateenv:prod-1"} {
+	for workspace, name := range map[string]string{"default": "live/network.tfstate", "prod-1": "live/network.tfstateenv:prod-1"} {
 		req := request(t, place().with("key", "live/network.tfstate"), nil)
 		req.Workspace = workspace
 		src, err := open(req)
@@ -136,8 +138,8 @@ output "text" { value = "héllo" }
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := get(blob); !bytes.Equal(snapshot.Data, want) || len(want) == 0 {
-			t.Errorf("%s: got %d bytes, want %d", blob, len(snapshot.Data), len(want))
+		if want := get(name); !bytes.Equal(snapshot.Data, want) || len(want) == 0 {
+			t.Errorf("%s: got %d bytes, want %d", name, len(snapshot.Data), len(want))
 		}
 		if snapshot.Lock != nil || !strings.Contains(snapshot.Revision, "0x") {
 			t.Errorf("got %+v", snapshot)
@@ -266,6 +268,22 @@ func administer(t *testing.T, server http.Handler, method, path string, want int
 func testRealRefusals(t *testing.T, server http.Handler) {
 	internet := cloudtest.New(t, map[string]http.Handler{accountHost: server})
 	client := through(t, internet)
+	signed := func(permissions sas.ContainerPermissions, until time.Time) attrs {
+		key, err := blob.NewSharedKeyCredential(azuretest.Account, azuretest.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := sas.BlobSignatureValues{Protocol: sas.ProtocolHTTPSandHTTP, ExpiryTime: until, Permissions: permissions.String(), ContainerName: "tfstate"}
+		q, err := values.SignWithSharedKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return attrs{}.with("sas_token", q.Encode())
+	}
+	later := time.Now().Add(time.Hour)
+	if _, err := read(t, client, settings(signed(sas.ContainerPermissions{Read: true}, later)), place().with("key", "live/network.tfstate")); err != nil {
+		t.Error(err)
+	}
 	for name, c := range map[string]struct {
 		place, block attrs
 		missing      bool
@@ -274,6 +292,9 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 		"no blob":      {place().with("key", "nothing"), withKey(), true, "holds no blob"},
 		"no container": {place().with("container_name", "nothing"), withKey(), false, "there is no container nothing"},
 		"wrong key":    {place(), attrs{}.with("access_key", "Y2FuYXJ5"), false, "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
+		"SAS, no blob": {place().with("key", "nothing"), signed(sas.ContainerPermissions{Read: true}, later), true, "holds no blob"},
+		"SAS to write": {place(), signed(sas.ContainerPermissions{Write: true}, later), false, "with the permission r"},
+		"old SAS":      {place(), signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)), false, "403 AuthorizationFailure"},
 		"wrong SAS":    {place(), attrs{}.with("sas_token", azuretest.SAS), false, "403 AuthorizationFailure"},
 	} {
 		t.Run(name, func(t *testing.T) {
