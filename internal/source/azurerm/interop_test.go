@@ -105,27 +105,7 @@ func interop(t *testing.T, program, sealing string, account http.Handler, get fu
 	if sealing != "" {
 		env = append(env, "TF_ENCRYPTION="+sealing)
 	}
-	dir := t.TempDir()
-	module := fmt.Sprintf(`terraform {
-  backend "azurerm" {
-    storage_account_name = %q
-    container_name       = "tfstate"
-    key                  = "live/network.tfstate"
-  }
-}
-output "workspace" { value = terraform.workspace }
-output "text" { value = "héllo" }
-`, azuretest.Account)
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(module), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range []string{"init", "apply -auto-approve", "workspace new prod-1", "apply -auto-approve"} {
-		cmd := exec.CommandContext(t.Context(), program, strings.Fields(args)...)
-		cmd.Dir, cmd.Env = dir, env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", args, err, out)
-		}
-	}
+	apply(t, program, env, "live/network.tfstate", "", "init", "apply -auto-approve", "workspace new prod-1", "apply -auto-approve")
 	open := kind(through(t, internet)).Start(settings(withKey()))
 	for workspace, name := range map[string]string{"default": "live/network.tfstate", "prod-1": "live/network.tfstateenv:prod-1"} {
 		req := request(t, place().with("key", "live/network.tfstate"), nil)
@@ -145,6 +125,70 @@ output "text" { value = "héllo" }
 			t.Errorf("got %+v", snapshot)
 		}
 		checkOutputs(t, snapshot.Data, sealing, workspace)
+	}
+}
+
+// apply runs a program with the backend and two outputs.
+func apply(t *testing.T, program string, env []string, key, more string, commands ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	module := fmt.Sprintf(`terraform {
+  backend "azurerm" {
+    storage_account_name = %q
+    container_name       = "tfstate"
+    key                  = %q
+    %s
+  }
+}
+output "workspace" { value = terraform.workspace }
+output "text" { value = "héllo" }
+`, azuretest.Account, key, more)
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(module), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range commands {
+		cmd := exec.CommandContext(t.Context(), program, strings.Fields(args)...)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// The identities that sign in for the backend do so here, in the same order.
+func TestInteropIdentities(t *testing.T) {
+	t.Parallel()
+	tofu := os.Getenv("STATECRYPT_TOFU")
+	if tofu == "" {
+		t.Skip("STATECRYPT_TOFU is not set")
+	}
+	for name, c := range map[string]struct {
+		env    []string
+		more   string // of the backend
+		block  attrs
+		place  attrs
+		action string
+	}{
+		"identity": {[]string{"ARM_USE_AZUREAD=true"}, "", withSecret().with("use_azuread_auth", true), place(), azuretest.ReadAction},
+		"looked up key": {[]string{"ARM_SUBSCRIPTION_ID=" + azuretest.Subscription}, `resource_group_name = "` + azuretest.Group + `"`,
+			withSecret().with("subscription_id", azuretest.Subscription), place().with("resource_group_name", azuretest.Group), azuretest.KeysAction},
+		"signature": {[]string{"ARM_SAS_TOKEN=" + strings.Replace(azuretest.SAS, "sp=r", "sp=racwdl", 1)}, "", attrs{}.with("sas_token", azuretest.SAS), place(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := azuretest.New("tfstate")
+			s.Writes, s.Actions = true, []string{c.action}
+			internet := cloudtest.New(t, map[string]http.Handler{accountHost: s, "login.microsoftonline.com": s, "management.azure.com": s})
+			env := slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), c.env, []string{
+				"ARM_TENANT_ID=" + azuretest.Tenant, "ARM_CLIENT_ID=" + azuretest.ClientID, "ARM_CLIENT_SECRET=" + azuretest.Secret, "CHECKPOINT_DISABLE=1", "TF_INPUT=0",
+			})
+			apply(t, tofu, env, "network.tfstate", c.more, "init", "apply -auto-approve")
+			got, err := read(t, through(t, internet), settings(c.block), c.place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkOutputs(t, got.Data, "", "default")
+		})
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -91,27 +89,8 @@ func TestLockOfTheBackend(t *testing.T) {
 		return false
 	}
 	internet := cloudtest.New(t, map[string]http.Handler{accountHost: s})
-	dir := t.TempDir()
-	module := `terraform {
-  backend "azurerm" {
-    storage_account_name = "` + azuretest.Account + `"
-    container_name       = "tfstate"
-    key                  = "network.tfstate"
-  }
-}
-output "text" { value = "x" }
-`
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(module), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range []string{"init", "apply -auto-approve"} {
-		cmd := exec.CommandContext(t.Context(), tofu, strings.Fields(args)...)
-		cmd.Dir = dir
-		cmd.Env = slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), []string{"ARM_ACCESS_KEY=" + azuretest.Key, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", args, err, out)
-		}
-	}
+	env := slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), []string{"ARM_ACCESS_KEY=" + azuretest.Key, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
+	apply(t, tofu, env, "network.tfstate", "", "init", "apply -auto-approve")
 	if len(locks) == 0 {
 		t.Error("nothing was written under a lock")
 	}
