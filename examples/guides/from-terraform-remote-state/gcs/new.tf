@@ -12,4 +12,5 @@ data "statecrypt_remote_state" "network" {
     prefix = "network"
   }
   workspace = "production"
+  method    = "unencrypted"
 }

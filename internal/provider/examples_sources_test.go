@@ -1,0 +1,315 @@
+package provider
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+)
+
+const (
+	guideState = `{"version":4,"terraform_version":"1.5.7","serial":3,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","resources":[],` +
+		`"outputs":{"vpc_id":{"value":"vpc-1","type":"string"},"url":{"value":"https://lab","type":"string"},"zone_id":{"value":"Z1","type":"string"},` +
+		`"zones":{"value":["a","b"],"type":["tuple",["string","string"]]},"password":{"value":"canary-output","type":"string","sensitive":true}}}`
+	exampleSecret = "canary-credential" // whatever the blocks ask for
+)
+
+// store is where the blocks that the guides print for one kind of source find
+// their states.
+type store struct {
+	hosts   map[string]http.Handler // the blocks' servers, under their own names
+	replace map[string]string       // what the blocks say → what the test has
+	env     []string                // name=value
+	files   map[string]string       // beside the configuration
+	newOnly bool                    // the CLIs of the tests do not have the backend
+}
+
+// stores makes them, by kind. The state is where both the example of the kind
+// and the pair of blocks for its migration look for one.
+func stores() map[string]func(t *testing.T, state []byte) store {
+	return map[string]func(t *testing.T, state []byte) store{
+		"azurerm":    storeAzure,
+		"consul":     storeConsul,
+		"gcs":        storeGCS,
+		"http":       storeHTTP,
+		"kubernetes": storeKubernetes,
+		"local":      storeLocal,
+		"remote":     storeRemote,
+		"s3":         storeS3,
+	}
+}
+
+// What terraform_remote_state reads, and what reads the guide's block in its
+// place, are the same outputs.
+func TestAccMigrations(t *testing.T) {
+	eachFolder(t, filepath.Join("guides", "from-terraform-remote-state"), func(t *testing.T, dir string, place func(*testing.T, []byte) store) {
+		s := place(t, []byte(guideState))
+		files := map[string]string{}
+		want := map[string]cty.Value{}
+		for _, name := range []string{"old", "new"} {
+			if name == "old" && s.newOnly {
+				continue
+			}
+			read := map[string]string{"old": "data.terraform_remote_state.network", "new": "data.statecrypt_remote_state.network"}[name]
+			files[name+".tf"] = readText(t, filepath.Join(dir, name+".tf")) + output(name, `"${`+read+`.outputs.vpc_id} ${`+read+`.outputs.zones[1]}"`)
+			want[name] = cty.StringVal("vpc-1 b")
+		}
+		variables := ""
+		for _, name := range variablesOf(files) {
+			variables += "variable " + quote(name) + " {\ntype = string\nsensitive = true\n}\n"
+		}
+		files["settings.tf"] = configuration(variables)
+		s.project(t, files).wantOutputs(want)
+	})
+}
+
+// The examples of sources run as they are printed, and store no secret.
+func TestAccSourceExamples(t *testing.T) {
+	needAcceptance(t)
+	if !knowsEphemeral() {
+		t.Skip("the examples have ephemeral variables, which this version does not know")
+	}
+	eachFolder(t, "sources", func(t *testing.T, dir string, place func(*testing.T, []byte) store) {
+		files := map[string]string{}
+		for _, path := range glob(t, filepath.Join(dir, "*.tf")) {
+			files[filepath.Base(path)] = readText(t, path)
+		}
+		p := place(t, []byte(sealExample(t, guideState))).project(t, files)
+		out := p.mustRun("apply", "-auto-approve")
+		if !strings.Contains(out, `vpc_id = "vpc-1"`) {
+			t.Errorf("got %s", out)
+		}
+		if stored := out + readText(t, filepath.Join(p.dir, "terraform.tfstate")); strings.Contains(stored, "canary") {
+			t.Errorf("a secret is stored, or shown:\n%s", stored)
+		}
+	})
+}
+
+// eachFolder runs the test on each folder of examples, which is named like a
+// kind, and on none that has no store.
+func eachFolder(t *testing.T, under string, test func(t *testing.T, dir string, place func(*testing.T, []byte) store)) {
+	t.Helper()
+	needAcceptance(t)
+	t.Parallel()
+	folders := glob(t, filepath.Join("..", "..", "examples", under, "*"))
+	if len(folders) < len(stores())-3 { // http, kubernetes and local have their examples elsewhere
+		t.Fatalf("there are only %q", folders)
+	}
+	for _, dir := range folders {
+		kind := filepath.Base(dir)
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			place, ok := stores()[kind]
+			if !ok {
+				t.Fatal("nothing tests this folder")
+			}
+			test(t, dir, place)
+		})
+	}
+}
+
+// project is a configuration whose servers are those of the store.
+func (s store) project(t *testing.T, files map[string]string) *project {
+	t.Helper()
+	files = maps.Clone(files)
+	all := strings.Join(slices.Collect(maps.Values(files)), "")
+	for from, to := range s.replace {
+		if !strings.Contains(all, from) {
+			t.Errorf("%q is not in the blocks", from)
+		}
+		for name, content := range files {
+			files[name] = strings.ReplaceAll(content, from, to)
+		}
+	}
+	variables := variablesOf(files)
+	maps.Copy(files, s.files)
+	p := newProject(t, files)
+	if len(s.hosts) > 0 {
+		p.env = cloudtest.New(t, s.hosts).Environ(p.env)
+	}
+	p.setenv(s.env...)
+	for _, name := range variables {
+		p.setenv("TF_VAR_" + name + "=" + exampleSecret)
+	}
+	p.setenv("TF_VAR_state_passphrase=the example's passphrase")
+	return p
+}
+
+// variablesOf are the names of the variables that files use.
+func variablesOf(files map[string]string) []string {
+	names := map[string]bool{}
+	for _, text := range files {
+		for _, m := range regexp.MustCompile(`\bvar\.([a-z_]+)`).FindAllStringSubmatch(text, -1) {
+			names[m[1]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func storeAzure(_ *testing.T, state []byte) store {
+	account := azuretest.New("tfstate")
+	account.Writes = true // the backend lists blobs
+	account.SignIn = func(form url.Values) bool { return form.Get("client_secret") == exampleSecret }
+	account.Put("tfstate", "network.tfstateenv:prod", azuretest.Blob{Data: state})
+	return store{
+		hosts:   map[string]http.Handler{"acmestates.blob.core.windows.net": account, "login.microsoftonline.com": account},
+		replace: map[string]string{"00000000-0000-0000-0000-000000000001": azuretest.Tenant},
+		env:     []string{"ARM_CLIENT_ID=" + azuretest.ClientID, "ARM_CLIENT_SECRET=" + exampleSecret},
+	}
+}
+
+func storeConsul(_ *testing.T, state []byte) store {
+	server := consultest.NewHandler()
+	server.Tokens = map[string]consultest.Policy{exampleSecret: consultest.Everything}
+	server.Writable = true // the backend lists keys
+	server.Put("network", state)
+	return store{hosts: map[string]http.Handler{"consul.example.com": server}}
+}
+
+func storeGCS(_ *testing.T, state []byte) store {
+	service := gcstest.New("example-tf-states")
+	service.Put("example-tf-states", "network/production.tfstate", gcstest.Object{Data: state})
+	// Makes the caller another account.
+	accounts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.Header.Get("Authorization") != "Bearer "+exampleSecret || !strings.Contains(r.URL.Path, "/state-reader@example-project.iam.gserviceaccount.com:") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"accessToken":%q,"expireTime":%q}`, gcstest.Token, time.Now().Add(time.Hour).Format(time.RFC3339))
+	})
+	return store{
+		hosts: map[string]http.Handler{"storage.googleapis.com": service, "iamcredentials.googleapis.com": accounts},
+		env:   []string{"GOOGLE_OAUTH_ACCESS_TOKEN=" + exampleSecret},
+	}
+}
+
+func storeHTTP(_ *testing.T, state []byte) store {
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "ci" || password != exampleSecret || r.URL.Path != "/network" || r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_, _ = w.Write(state)
+	})
+	return store{hosts: map[string]http.Handler{"state.example.com": server}}
+}
+
+func storeKubernetes(t *testing.T, state []byte) store {
+	t.Helper()
+	server := kubetest.New(t)
+	server.Writable = true // the backend lists its secrets before it reads one, and finds them by their labels
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write(state)
+	_ = z.Close()
+	secret, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{
+			"namespace": "infra", "name": "tfstate-default-network",
+			"labels": map[string]string{"app.kubernetes.io/managed-by": "terraform", "tfstate": "true", "tfstateSecretSuffix": "network", "tfstateWorkspace": "default"},
+		},
+		"data": map[string][]byte{"tfstate": packed.Bytes()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Put(t, "/api/v1/namespaces/infra/secrets", secret)
+	return store{replace: map[string]string{"~/.kube/config": filepath.ToSlash(exampleKubeconfig(t, server))}}
+}
+
+func storeLocal(_ *testing.T, state []byte) store {
+	return store{
+		replace: map[string]string{"../network/": "network/"},
+		files:   map[string]string{"network/terraform.tfstate": string(state)},
+	}
+}
+
+func storeRemote(_ *testing.T, state []byte) store {
+	server := tfetest.New()
+	server.Tokens = map[string]tfetest.Access{exampleSecret: tfetest.Read}
+	server.Put("network", state)
+	server.Put("network-prod", state)
+	server.Put("dns", []byte(guideState))
+	return store{hosts: map[string]http.Handler{"app.terraform.io": server}}
+}
+
+func storeS3(t *testing.T, state []byte) store {
+	t.Helper()
+	profiles := "[profile reader]\naws_access_key_id = AKIATEST\naws_secret_access_key = canary\n[profile minio]\naws_access_key_id = AKIALAB\naws_secret_access_key = canary\n"
+	sts := awskmstest.NewSTS(t)
+	return store{
+		hosts: map[string]http.Handler{
+			"acme-tf-state.s3.eu-west-1.amazonaws.com": bucket(t, "acme-tf-state", "env:/prod/network/terraform.tfstate", state),
+			"sts.eu-west-1.amazonaws.com":              sts,
+			"minio.example.com":                        bucket(t, "lab-tf-state", "terraform.tfstate", []byte(guideState)),
+		},
+		env: []string{"AWS_CONFIG_FILE=" + writeTemp(t, "config", []byte(profiles)), "AWS_PROFILE=reader"},
+	}
+}
+
+// bucket serves a bucket with one object: under a host of its own, or under a
+// path of its name.
+func bucket(t *testing.T, name, key string, data []byte) http.Handler {
+	t.Helper()
+	objects := s3mem.New()
+	if err := objects.CreateBucket(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := objects.PutObject(name, key, nil, bytes.NewReader(data), int64(len(data)), nil); err != nil {
+		t.Fatal(err)
+	}
+	server := gofakes3.New(objects, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		if strings.HasPrefix(r.Host, name+".") {
+			r.URL.Path, r.URL.RawPath = "/"+name+r.URL.Path, ""
+		}
+		server.ServeHTTP(w, r)
+	})
+}
