@@ -82,12 +82,13 @@ func (b bench) roundTrips(t *testing.T) {
 			if encryption != "" {
 				prefix = name + "/sealed"
 			}
-			t.Run(prefix, func(t *testing.T) { b.roundTrip(t, cli, prefix, encryption) })
+			t.Run(prefix, func(t *testing.T) { b.roundTrip(t, cli, prefix, encryption, 0) })
 		}
 	}
 }
 
-func (b bench) roundTrip(t *testing.T, cli, prefix, encryption string) {
+// roundTrip writes a state of more than size bytes.
+func (b bench) roundTrip(t *testing.T, cli, prefix, encryption string, size int) {
 	dir := t.TempDir()
 	main := `
 		terraform {
@@ -97,7 +98,11 @@ func (b bench) roundTrip(t *testing.T, cli, prefix, encryption string) {
 		  }
 		}
 		output "greeting" { value = "hello from ${terraform.workspace}" }
+		output "padding" { value = file("padding") }
 	`
+	if err := os.WriteFile(filepath.Join(dir, "padding"), bytes.Repeat([]byte("x"), size), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(main), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +135,7 @@ func (b bench) read(t *testing.T, prefix, workspace, text string) {
 	t.Helper()
 	env := environment{"GOOGLE_OAUTH_ACCESS_TOKEN": b.token, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": b.endpoint, "GOOGLE_ENCRYPTION_KEY": b.key}
 	req := request(t, place("prefix", prefix))
-	req.Workspace = workspace
+	req.Workspace, req.MaxSize = workspace, 64<<20
 	var roots *x509.CertPool
 	if b.internet != nil {
 		env["HTTPS_PROXY"] = b.internet.Proxy
@@ -250,11 +255,44 @@ func TestRealFakeGCS(t *testing.T) {
 		return download(t, origin+"/download/storage/v1/b/states/o/"+strings.ReplaceAll(object, "/", "%2F")+"?alt=media")
 	}
 	b.roundTrips(t)
+	b.largeState(t)
+
+	// An object that is stored with gzip, whose checksum is that of the packed data.
+	upload := origin + "/upload/storage/v1/b/states/o?uploadType=media&contentEncoding=gzip&name=packed%2Fdefault.tfstate"
+	resp, err := http.Post(upload, "application/json", bytes.NewReader(pack(t, []byte(stateJSON))))
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+	if got := fetch(t, open(t, settingsOf(block(b.endpoint)), place("prefix", "packed"))); string(got.Data) != stateJSON {
+		t.Errorf("got %q", got.Data)
+	}
 
 	// It answers "Not Found" to whatever is missing, which shows too little.
-	_, err := open(t, settingsOf(block(b.endpoint)), place("prefix", "none")).Fetch(t.Context())
+	_, err = open(t, settingsOf(block(b.endpoint)), place("prefix", "none")).Fetch(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "but not that there is no such object") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A state that the CLIs upload in parts, which begin at 16 MiB.
+func TestRealLargeState(t *testing.T) {
+	if os.Getenv("STATECRYPT_FAKE_GCS") == "" {
+		t.Skip("STATECRYPT_FAKE_GCS does not name fake-gcs-server; this test goes with that one, because it is slow")
+	}
+	t.Parallel()
+	s := gcstest.New("states")
+	b := bench{endpoint: s.Start(t), token: gcstest.Token}
+	b.stored = func(_ *testing.T, object string) []byte { return s.Get("states", object).Data }
+	b.largeState(t)
+	if got := strings.Join(s.Requests(), "\n"); !strings.Contains(got, "upload_id=") {
+		t.Error("the state was uploaded in one piece")
+	}
+}
+
+func (b bench) largeState(t *testing.T) {
+	for name, cli := range clis(t) {
+		t.Run(name+"/large", func(t *testing.T) { b.roundTrip(t, cli, name+"/large", "", 17<<20) })
 	}
 }
 
