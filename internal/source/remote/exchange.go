@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	nethttp "net/http"
 	"net/url"
@@ -65,8 +66,15 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 }
 
 // getDocument reads a document of the API.
-func (x *exchange) getDocument(ctx context.Context, from *url.URL, limit int64, into any) error {
-	return x.get(ctx, from, mediaType, func(resp *nethttp.Response) error { return readJSON(resp, limit, into) })
+func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
+	return x.get(ctx, from, mediaType, func(resp *nethttp.Response) error { return readJSON(resp, maxDocument, errLong, into) })
+}
+
+// getOutputs reads a document with values in it, which may be large.
+func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
+	return x.get(ctx, from, mediaType, func(resp *nethttp.Response) error {
+		return readJSON(resp, x.limit+maxDocument, source.TooLarge(x.limit), into)
+	})
 }
 
 func (x *exchange) client() *retryablehttp.Client {
@@ -134,45 +142,51 @@ func checkRedirect(to *nethttp.Request, via []*nethttp.Request) error {
 	return nil
 }
 
-// readBody reads what was sent. Another encoding was not asked for, and would
-// hide how much is to come.
-func readBody(resp *nethttp.Response, limit int64) ([]byte, error) {
+// readBody reads what was sent; more than limit bytes are the error tooLarge.
+// Another encoding was not asked for, and would hide how much is to come.
+func readBody(resp *nethttp.Response, limit int64, tooLarge error) ([]byte, error) {
 	switch strings.ToLower(resp.Header.Get("Content-Encoding")) {
 	case "", "identity":
 	default:
 		return nil, final("the server sent a content encoding that was not asked for")
 	}
 	if resp.ContentLength > limit {
-		return nil, final("%w", source.TooLarge(limit))
+		return nil, final("%w", tooLarge)
 	}
 	body := &wire{Reader: resp.Body}
 	data, err := source.Read(body, resp.ContentLength, limit)
-	if body.err != nil { // rather than what followed from it
+	switch {
+	case body.err != nil: // rather than what followed from it
 		return nil, body.err
-	}
-	if err != nil {
+	case body.read > limit:
+		return nil, final("%w", tooLarge)
+	case err != nil:
 		return nil, final("%w", err)
 	}
 	return data, nil
 }
 
-// wire remembers how the connection failed. Another try may help then, and not
-// where there is too much.
+// wire remembers how much came, and how the connection failed. Another try may
+// help then, and not where there is too much.
 type wire struct {
 	io.Reader
-	err error
+	read int64
+	err  error
 }
 
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // net/http returns it as it is
+	w.read += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
 		w.err = err
 	}
 	return n, err
 }
 
-func readJSON(resp *nethttp.Response, limit int64, into any) error {
-	data, err := readBody(resp, limit)
+var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
+
+func readJSON(resp *nethttp.Response, limit int64, tooLarge error, into any) error {
+	data, err := readBody(resp, limit, tooLarge)
 	if err != nil {
 		return err
 	}

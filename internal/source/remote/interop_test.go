@@ -193,7 +193,8 @@ func testRealBackend(t *testing.T, cli, backend string, encrypted bool) {
 	}
 	for _, w := range workspaces {
 		if w != "default" {
-			s.Workspace(place(w)).Tags = []string{"net"}
+			made := s.Workspace(place(w))
+			s.Change(func() { made.Tags = []string{"net"} })
 		}
 	}
 	for i, w := range workspaces {
@@ -217,8 +218,9 @@ func testRealBackend(t *testing.T, cli, backend string, encrypted bool) {
 				t.Errorf("asked to %s", r)
 			}
 		}
-		versions := s.Workspace(place(w)).Versions
-		current := versions[len(versions)-1]
+		written := s.Workspace(place(w))
+		var current tfetest.Version
+		s.Change(func() { current = *written.Versions[len(written.Versions)-1] })
 		if !bytes.Equal(snap.Data, current.State) || snap.Revision != current.ID {
 			t.Errorf("%s: got %d bytes of %s, want %d of %s", w, len(snap.Data), snap.Revision, len(current.State), current.ID)
 		}

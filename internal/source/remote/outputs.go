@@ -68,7 +68,7 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 				} `json:"pagination"`
 			} `json:"meta"`
 		}
-		if err := x.getDocument(ctx, from, x.limit+maxDocument, &answer); err != nil {
+		if err := x.getOutputs(ctx, from, &answer); err != nil {
 			return nil, x.fail(ctx, err, func(code int) error { return x.noOutputs(w, code) })
 		}
 		all = append(all, answer.Data...)
@@ -105,7 +105,7 @@ func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (
 	var answer struct {
 		Data output `json:"data"`
 	}
-	if err := x.getDocument(ctx, at(service, "state-version-outputs", o.ID), x.limit+maxDocument, &answer); err != nil {
+	if err := x.getOutputs(ctx, at(service, "state-version-outputs", o.ID), &answer); err != nil {
 		return nil, x.fail(ctx, err, func(code int) error {
 			return fmt.Errorf("the value of a sensitive output cannot be read: %s answered %s; if the state was just written, try again", x.origin(), status(code))
 		})

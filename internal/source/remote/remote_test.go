@@ -390,6 +390,16 @@ func TestWhereTokensComeFrom(t *testing.T) {
 			env:   func(h string) map[string]string { return map[string]string{variable(h): right} },
 			files: func(h string) map[string]string { return map[string]string{".terraformrc": hcl(h, right)} },
 		},
+		"a token that is no string": {files: func(h string) map[string]string {
+			return map[string]string{".terraformrc": fmt.Sprintf("credentials %q {\n  token = [1]\n}\n", h)}
+		}, want: "/.terraformrc (the token in a credentials block is not a string)"},
+		"a block without a host": {files: func(string) map[string]string {
+			return map[string]string{".terraformrc": "credentials {\n  token = \"canary\"\n}\n"}
+		}, want: "/.terraformrc (a credentials block is not in the form of the CLI)"},
+		"a folder": {files: func(string) map[string]string { return map[string]string{".terraformrc/x": "canary"} }, want: "there is no token for "},
+		"a large file": {files: func(string) map[string]string {
+			return map[string]string{".terraformrc": strings.Repeat("#", maxConfig+1)}
+		}, want: "/.terraformrc (it is too large, or reading it failed)"},
 		"a line break": {env: func(h string) map[string]string { return map[string]string{variable(h): "a\nb"} }, want: "holds a line break"},
 	} {
 		t.Run(name, func(t *testing.T) {

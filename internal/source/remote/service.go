@@ -36,7 +36,7 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	at := &url.URL{Scheme: "https", Host: l.host, Path: "/.well-known/terraform.json"}
 	var offered map[string]json.RawMessage
 	err := x.get(ctx, at, "application/json", func(resp *nethttp.Response) error {
-		return readJSON(resp, maxDocument, &offered)
+		return readJSON(resp, maxDocument, errLong, &offered)
 	})
 	switch code := statusOf(err); {
 	case code == nethttp.StatusNotFound:

@@ -3,6 +3,7 @@ package remote
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -198,8 +199,7 @@ func TestOpen(t *testing.T) {
 }
 
 // Certificates that nobody vouches for are accepted only where the block says so,
-// and every read warns of it. So may the environment choose the proxy, and only
-// where it is used.
+// and every read warns of it. A proxy comes from the block or the environment.
 func TestConnections(t *testing.T) {
 	s := server([]byte(`{"version":4}`))
 	host, _ := tfetest.Start(t, s)
@@ -214,15 +214,17 @@ func TestConnections(t *testing.T) {
 	_, err = a.fetch(t)
 	fails(t, err, `signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block of credentials with url = "https://`+host+`/"`)
 
-	refusing, _ := tfetest.Start(t, saying(http.StatusProxyAuthRequired, "canary"))
-	a.attrs = network("tfe.example.com")
-	variables := map[string]string{"HTTPS_PROXY": "https://" + refusing}
-	a.settings = source.Settings{Credentials: blocks(attrs{"url": text("https://tfe.example.com/"), "token": text(readToken), "proxy": text("https://user:canary@" + refusing)})}
-	_, err = a.fetch(t)
-	fails(t, err, "signed by an unknown authority") // the proxy was asked
-	a.settings = source.Settings{LookupEnv: environment(variables)}
-	_, err = a.fetch(t)
-	fails(t, err, "signed by an unknown authority")
+	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user name and password", 502: "the proxy refused the connection (502 Bad Gateway) (after 3 tries)"} {
+		proxy := httptest.NewServer(saying(code, "canary"))
+		t.Cleanup(proxy.Close)
+		for _, settings := range []source.Settings{
+			{Credentials: blocks(attrs{"url": text("https://tfe.example.com/"), "token": text(readToken), "proxy": text(strings.Replace(proxy.URL, "//", "//user:canary@", 1))})},
+			{LookupEnv: environment(map[string]string{"HTTPS_PROXY": proxy.URL})},
+		} {
+			_, err := ask{attrs: network("tfe.example.com"), settings: settings}.fetch(t)
+			fails(t, err, want)
+		}
+	}
 }
 
 // With use_environment = false, nothing of the environment matters.

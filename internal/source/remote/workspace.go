@@ -52,7 +52,7 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	var answer struct {
 		Data workspace `json:"data"`
 	}
-	err := x.getDocument(ctx, at(service, "organizations", x.organization, "workspaces", x.workspace), maxDocument, &answer)
+	err := x.getDocument(ctx, at(service, "organizations", x.organization, "workspaces", x.workspace), &answer)
 	if err != nil {
 		return nil, x.fail(ctx, err, func(code int) error {
 			return fmt.Errorf("there is no workspace %s in the organization %s, or the token may not see it (%s answered %s); check both names, "+
@@ -75,9 +75,9 @@ func (w *workspace) lock(l *location) *source.Lock {
 	return &source.Lock{ID: l.organization + "/" + l.workspace, Who: w.Relationships.LockedBy.id()}
 }
 
-// missing decides what a 404 for the current state means: the service gives the
-// same answer for no state and for no permission. what is the kind of thing that
-// was asked for, and allowed the permission for it.
+// missing decides what a 404 for the current state or its outputs means: the
+// service gives the same answer for no state and for no permission. allowed says
+// whether the token has that permission, nil where the service does not tell.
 func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
 	if allowed != nil && !*allowed || w.Relationships.CurrentState.id() != "" {
 		return denied
@@ -117,7 +117,7 @@ func (x *exchange) readState(ctx context.Context, service *url.URL, w *workspace
 	}
 	var data []byte
 	err = x.get(ctx, from, "application/json", func(resp *nethttp.Response) (err error) {
-		data, err = readBody(resp, x.limit)
+		data, err = readBody(resp, x.limit, source.TooLarge(x.limit))
 		return err
 	})
 	if err != nil {
@@ -137,7 +137,7 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	var answer struct {
 		Data stateVersion `json:"data"`
 	}
-	err := x.getDocument(ctx, from, maxDocument, &answer)
+	err := x.getDocument(ctx, from, &answer)
 	if err != nil {
 		return nil, x.fail(ctx, err, func(code int) error {
 			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team \"Read\" for the workspace's state versions, "+
