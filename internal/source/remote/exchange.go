@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	nethttp "net/http"
 	"net/url"
 	"slices"
@@ -72,8 +73,9 @@ func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) err
 
 // getOutputs reads a document with values in it, which may be large.
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
+	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument
 	return x.get(ctx, from, mediaType, func(resp *nethttp.Response) error {
-		return readJSON(resp, x.limit+maxDocument, source.TooLarge(x.limit), into)
+		return readJSON(resp, limit, source.TooLarge(x.limit), into)
 	})
 }
 

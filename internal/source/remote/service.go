@@ -72,8 +72,8 @@ func (x *exchange) parseService(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkForeign looks at a URL that a server gave. What is wrong goes on the words
-// "the server sends us to a place".
+// checkForeign looks at a URL that a server gave. Its error goes on a sentence that
+// says what the URL is for.
 func checkForeign(u *url.URL) error {
 	switch {
 	case u.Scheme == "http":
