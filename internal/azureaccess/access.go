@@ -61,7 +61,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 			return way.make()
 		}
 	}
-	return nil, errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
 }
 
 type way struct {

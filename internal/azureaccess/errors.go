@@ -8,6 +8,17 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
+// unset is the error where nothing says how to authenticate.
+type unset string
+
+func (e unset) Error() string { return string(e) }
+
+// IsUnset reports whether err says that nothing says how to authenticate.
+func IsUnset(err error) bool {
+	_, ok := errors.AsType[unset](err)
+	return ok
+}
+
 // Explain returns an error for people where err says that there is no access
 // token, and nil where it does not.
 func Explain(err error) error {

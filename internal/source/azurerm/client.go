@@ -100,6 +100,9 @@ func (l *location) access(ctx context.Context) (access, error) {
 func (l *location) identity(ctx context.Context, a access) (azcore.TokenCredential, error) {
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
+		if err != nil && !azureaccess.IsUnset(err) {
+			return nil, ownError{err}
+		}
 		if err != nil {
 			return nil, ownError{fmt.Errorf("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)}
 		}
