@@ -114,7 +114,7 @@ output "greeting" { value = "hello from ${terraform.workspace}" }
 	}
 	reads := func(workspace, path string) {
 		t.Helper()
-		server.Writes = false // from here on, only reads are allowed
+		server.Change(func() { server.Writes = false }) // from here on, only reads are allowed
 		server.Requests()
 		b := block(front.URL).with("custom_ca_bundle", ca)
 		if customerKey != "" {
@@ -136,11 +136,11 @@ output "greeting" { value = "hello from ${terraform.workspace}" }
 		}
 		checkGreeting(t, snap.Data, kind == "encrypted", "hello from "+workspace)
 	}
-	server.Writes = true
+	server.Change(func() { server.Writes = true })
 	run("init", "-input=false")
 	run("apply", "-auto-approve", "-input=false")
 	reads("default", key)
-	server.Writes = true
+	server.Change(func() { server.Writes = true })
 	run("workspace", "new", "staging")
 	run("apply", "-auto-approve", "-input=false")
 	reads("staging", "env:/staging/"+key)

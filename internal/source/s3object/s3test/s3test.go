@@ -40,7 +40,7 @@ type Server struct {
 	Allows func(action, resource string) bool
 
 	// Writes lets through whatever is signed: it is for those who write the
-	// states that are read.
+	// states that are read. See Change.
 	Writes bool
 
 	objects *s3mem.Backend
@@ -140,6 +140,13 @@ func (s *Server) KeepVersions(t testing.TB, bucket string) {
 	}
 }
 
+// Change changes the fields of s while it serves.
+func (s *Server) Change(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 // Requests returns what arrived so far, in order, and forgets it.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -188,8 +195,11 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) {
 		action = "s3:GetObjectVersion"
 	}
 	reads := r.Method == http.MethodGet && isObject && key != "" && onlyReads(r.URL.Query())
+	s.mu.Lock()
+	writes := s.Writes
+	s.mu.Unlock()
 	switch {
-	case s.Writes:
+	case writes:
 		s.sealing(r)
 	case !reads, s.Allows != nil && !s.Allows(action, resource):
 		Refuse(w, 403, "AccessDenied", Leak)
