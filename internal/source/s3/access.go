@@ -37,8 +37,8 @@ func choose(s source.Settings, name, region string) (access, error) {
 		return access{}, err
 	}
 	a, err := parse(v, s.LookupEnv, name, region)
-	if err != nil && !found {
-		return access{}, fmt.Errorf("the environment variables AWS_*: %w", err)
+	if wrong, ok := errors.AsType[*config.Error](err); ok && !found {
+		return access{}, fmt.Errorf("the environment variables AWS_*: %s: %w", wrong.Attr, wrong.Err)
 	}
 	return a, err
 }

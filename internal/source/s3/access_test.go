@@ -148,6 +148,11 @@ func TestNoCredentials(t *testing.T) {
 	if _, err := read(t, asks().with("credentials_name", "a"), settings(os.LookupEnv, block(url).with("name", "a"))); err == nil || !strings.Contains(err.Error(), "HTTPS_PROXY must be a URL") {
 		t.Errorf("a wrong proxy of the environment: %v", err)
 	}
+	t.Setenv("HTTPS_PROXY", "")
+	t.Setenv("AWS_SSE_CUSTOMER_KEY", "canary")
+	if _, err := read(t, asks(), settings(os.LookupEnv)); err == nil || err.Error() != "the environment variables AWS_*: sse_customer_key: 32 bytes in base64 are required, which are 44 characters" {
+		t.Errorf("a wrong key of the environment: %v", err)
+	}
 	if got := server.Requests(); len(got) > 0 {
 		t.Errorf("got requests %+v", got)
 	}
