@@ -146,6 +146,19 @@ func TestStrangeObjects(t *testing.T) {
 	}
 }
 
+// A part of an object is not the object.
+func TestParts(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("ETag", `"abc"`)
+		w.WriteHeader(http.StatusPartialContent)
+		fmt.Fprint(w, "{}")
+	}))
+	defer server.Close()
+	if _, err := storeAt(t, server.URL).Read(t.Context(), Object{Bucket: "states", Key: "k"}, 1000); err == nil || !strings.Contains(err.Error(), "with the HTTP status 206") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What the SDK refuses to send is not said to be lost.
 func TestSettingsThatExclude(t *testing.T) {
 	store := storeAt(t, "http://127.0.0.1:1")

@@ -74,7 +74,7 @@ func (s Store) explain(o Object, err error) error {
 	switch {
 	case code == "NoSuchKey" && status == http.StatusNotFound:
 		return s.missing("the bucket has no such object (404 NoSuchKey)")
-	case code == "MethodNotAllowed" && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
+	case code == "MethodNotAllowed" && status == http.StatusMethodNotAllowed && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
 		return s.missing("the version is the mark of a deletion (405 MethodNotAllowed)")
 	}
 	return errors.New(s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region")))

@@ -17,7 +17,9 @@ import (
 	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -75,15 +77,16 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 		return nil, s.explain(o, err)
 	}
 	defer answer.Body.Close()
+	// All stores have an ETag, and give the whole when asked for the whole.
+	if status := statusOf(answer); status != http.StatusOK || aws.ToString(answer.ETag) == "" {
+		return nil, errors.New(s.strange(status))
+	}
 	version := aws.ToString(answer.VersionId)
 	if version == noVersion {
 		version = ""
 	}
 	if o.Version != "" && o.Version != noVersion && o.Version != version {
 		return nil, s.otherVersion()
-	}
-	if aws.ToString(answer.ETag) == "" { // all stores have one
-		return nil, errors.New(s.strange(http.StatusOK))
 	}
 	size := int64(-1)
 	if answer.ContentLength != nil {
@@ -100,6 +103,13 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 		return nil, err
 	}
 	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
+}
+
+func statusOf(answer *s3.GetObjectOutput) int {
+	if raw, ok := middleware.GetRawResponse(answer.ResultMetadata).(*smithyhttp.Response); ok {
+		return raw.StatusCode
+	}
+	return 0
 }
 
 // noVersion is what a bucket calls the version of an object that was written
