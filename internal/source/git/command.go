@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -18,6 +19,10 @@ const (
 	killDelay = 3 * time.Second
 
 	maxStderr = 256 << 10
+
+	// maxMemory is what git, and each program that it starts, may have while it
+	// talks to a server: it keeps a list of refs as a whole, however long it is.
+	maxMemory = 2 << 30 // bytes
 )
 
 // commandError is a git command that failed.
@@ -32,7 +37,24 @@ func (e *commandError) Unwrap() error { return e.err }
 // git runs one command in the throw-away repository and returns what it said
 // on stderr. read, if not nil, is given stdout.
 func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout io.Reader) error, args ...string) (said string, err error) {
-	return runGit(ctx, d.environ(), stdin, read, args...)
+	return execute(ctx, d.environ(), stdin, read, append([]string{"git"}, args...))
+}
+
+// limitMemory is the command under a limit that its children inherit. Only Linux
+// has one that counts what a program writes to, and not the files that it maps.
+func limitMemory(limit int64, command []string) []string {
+	if runtime.GOOS != "linux" {
+		return command
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return command // which then says so
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		return command
+	}
+	script := fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@"`, limit>>10)
+	return append([]string{"sh", "-c", script, "sh", path}, command[1:]...)
 }
 
 // output returns at most limit bytes of stdout; more is an error.
@@ -48,8 +70,8 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	return out, err
 }
 
-func runGit(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
+func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, command []string) (string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var stderr capped
 	cmd.Env, cmd.Stdin, cmd.Stderr = environ, stdin, &stderr
 	cmd.WaitDelay = killDelay
@@ -118,10 +140,10 @@ func (r *run) checkVersion(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, r.versionTimeout)
 	defer cancel()
 	var out []byte
-	_, err := runGit(limited, scrubbed(r.environ), nil, func(stdout io.Reader) (err error) {
+	_, err := execute(limited, scrubbed(r.environ), nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
 		return err
-	}, "version")
+	}, []string{"git", "version"})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -43,6 +43,8 @@ var advice = []struct {
 	when *regexp.Regexp
 	then func(d *repository, at ref) string
 }{
+	{regexp.MustCompile(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
+		say("git needs more memory than it may have: what the server answers is too long")},
 	{noSuchRef, func(d *repository, at ref) string {
 		if at.name == "HEAD" {
 			return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit"

@@ -92,6 +92,8 @@ type run struct {
 	versionOK      bool
 	versionTimeout time.Duration // on a Mac without developer tools, git is a stub that opens a window and waits
 
+	maxMemory int64 // bytes, for git
+
 	mu   sync.Mutex
 	pins map[pinKey]*pin
 }
@@ -102,7 +104,7 @@ type pinKey struct{ repository, ref string }
 func start(settings source.Settings) source.Open { return newRun(settings).open }
 
 func newRun(settings source.Settings) *run {
-	return &run{settings: settings, backend: newBackend(settings.LookupEnv), environ: os.Environ(), pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second}
+	return &run{settings: settings, backend: newBackend(settings.LookupEnv), environ: os.Environ(), pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

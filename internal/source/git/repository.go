@@ -205,11 +205,12 @@ func (d *repository) fetch(ctx context.Context, stdin string, args ...string) (s
 	if err := d.create(); err != nil {
 		return "", err
 	}
-	args = append([]string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
-	said, err := d.git(ctx, strings.NewReader(stdin), nil, args...)
+	command := append([]string{"git", "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
+	command = limitMemory(d.run.maxMemory, command)
+	said, err := execute(ctx, d.environ(), strings.NewReader(stdin), nil, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
 		d.access.redirected = true
-		said, err = d.git(ctx, strings.NewReader(stdin), nil, args...)
+		said, err = execute(ctx, d.environ(), strings.NewReader(stdin), nil, command)
 	}
 	return said, err
 }

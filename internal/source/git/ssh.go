@@ -40,10 +40,10 @@ func (r *run) usersSSH(ctx context.Context) (string, error) {
 	}
 	var out []byte
 	// GIT_DIR keeps the repository that Terraform happens to run in out of it.
-	_, err := runGit(ctx, append(scrubbed(r.environ), "GIT_DIR=/nonexistent"), nil, func(stdout io.Reader) (err error) {
+	_, err := execute(ctx, append(scrubbed(r.environ), "GIT_DIR=/nonexistent"), nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, 64<<10))
 		return err
-	}, "config", "--get", "core.sshCommand")
+	}, []string{"git", "config", "--get", "core.sshCommand"})
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
