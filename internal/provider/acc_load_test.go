@@ -429,7 +429,7 @@ func leftovers(t *testing.T) left {
 	return left{runtime.NumGoroutine(), len(files)}
 }
 
-func wire(t *testing.T, v tftypes.Value) tfprotov6.DynamicValue {
+func wire(t testing.TB, v tftypes.Value) tfprotov6.DynamicValue {
 	t.Helper()
 	out, err := tfprotov6.NewDynamicValue(v.Type(), v)
 	if err != nil {

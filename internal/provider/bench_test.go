@@ -2,6 +2,7 @@ package provider
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -32,49 +33,56 @@ func twice(c catalog) catalog {
 }
 
 func benchmarkReadDataSource(b *testing.B, c catalog) {
-	path := b.TempDir() + "/terraform.tfstate"
-	if err := os.WriteFile(path, []byte(`{"version":4,"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	server := newServer(newStatecrypt("test", c))
-	schema, err := server.GetProviderSchema(b.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	config := func(s *tfprotov6.Schema, set map[string]cty.Value) *tfprotov6.DynamicValue {
-		typ := s.ValueType()
-		v, err := tfprotov6.NewDynamicValue(typ, object(b, typ, set))
-		if err != nil {
-			b.Fatal(err)
-		}
-		return &v
-	}
-	single := func(name string, v cty.Value) cty.Value {
-		return cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{name: v})})
-	}
-	if resp, err := server.ConfigureProvider(b.Context(), &tfprotov6.ConfigureProviderRequest{
-		Config: config(schema.Provider, map[string]cty.Value{"default": single("method", cty.StringVal("unencrypted"))}),
-	}); err != nil || len(resp.Diagnostics) > 0 {
-		b.Fatal(err, resp.Diagnostics)
-	}
-	request := config(schema.DataSourceSchemas["statecrypt_remote_state"], map[string]cty.Value{"file": single("path", cty.StringVal(path))})
+	server, block := ready(b, c)
 	b.Run("validate", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := server.ValidateDataResourceConfig(b.Context(), &tfprotov6.ValidateDataResourceConfigRequest{TypeName: "statecrypt_remote_state", Config: request}); err != nil {
-				b.Fatal(err)
-			}
+			validateData(b, server, "statecrypt_remote_state", block)
 		}
 	})
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
-			resp, err := server.ReadDataSource(b.Context(), &tfprotov6.ReadDataSourceRequest{
-				TypeName: "statecrypt_remote_state", Config: request,
-			})
-			if err != nil || resp.State == nil {
-				b.Fatal(err, resp)
-			}
+			readData(b, server, "statecrypt_remote_state", block)
 		}
 	})
+}
+
+// A data source does not pay for the sources that it does not use.
+func TestReadsDoNotPayForOtherSources(t *testing.T) {
+	allocations := func(c catalog) float64 {
+		server, block := ready(t, c)
+		return testing.AllocsPerRun(20, func() {
+			validateData(t, server, "statecrypt_remote_state", block)
+			readData(t, server, "statecrypt_remote_state", block)
+		})
+	}
+	c := builtinCatalog()
+	if once, more := allocations(c), allocations(twice(c)); more > 1.5*once {
+		t.Errorf("%v allocations, and %v with twice as many sources", once, more)
+	}
+}
+
+// ready returns a configured server, and a data source on a state that is open
+// already.
+func ready(tb testing.TB, c catalog) (*Server, tfprotov6.DynamicValue) {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "terraform.tfstate")
+	if err := os.WriteFile(path, []byte(`{"version":4,"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	server := newServer(newStatecrypt("test", c))
+	schemas, err := server.GetProviderSchema(tb.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	provider := wire(tb, object(tb, schemas.Provider.ValueType(), map[string]cty.Value{"default": one(map[string]cty.Value{"method": text1("unencrypted")})}))
+	if resp, err := server.ConfigureProvider(tb.Context(), &tfprotov6.ConfigureProviderRequest{Config: &provider}); err != nil || len(resp.Diagnostics) > 0 {
+		tb.Fatal(err, resp)
+	}
+	block := wire(tb, object(tb, schemas.DataSourceSchemas["statecrypt_remote_state"].ValueType(), map[string]cty.Value{"file": at(path)}))
+	if _, diags := readData(tb, server, "statecrypt_remote_state", block); len(diags) != 1 || diags[0].Severity != tfprotov6.DiagnosticSeverityWarning {
+		tb.Fatalf("want a warning that the state is not encrypted, got %v", diags)
+	}
+	return server, block
 }
 
 // BenchmarkGetProviderSchema measures the part of the start that grows with the

@@ -36,9 +36,9 @@ func TestReadingsHaveTheTypesOfTheirSchemas(t *testing.T) {
 }
 
 // A call makes a server validate or read a block.
-type call func(t *testing.T, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic)
+type call func(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic)
 
-func validateData(t *testing.T, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func validateData(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.ValidateDataResourceConfig(t.Context(), &tfprotov6.ValidateDataResourceConfigRequest{TypeName: name, Config: &block})
 	if err != nil {
@@ -47,7 +47,7 @@ func validateData(t *testing.T, s tfprotov6.ProviderServer, name string, block t
 	return nil, resp.Diagnostics
 }
 
-func readData(t *testing.T, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func readData(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.ReadDataSource(t.Context(), &tfprotov6.ReadDataSourceRequest{TypeName: name, Config: &block})
 	if err != nil {
@@ -56,7 +56,7 @@ func readData(t *testing.T, s tfprotov6.ProviderServer, name string, block tfpro
 	return resp.State, resp.Diagnostics
 }
 
-func validateEphemeral(t *testing.T, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func validateEphemeral(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.ValidateEphemeralResourceConfig(t.Context(), &tfprotov6.ValidateEphemeralResourceConfigRequest{TypeName: name, Config: &block})
 	if err != nil {
@@ -65,7 +65,7 @@ func validateEphemeral(t *testing.T, s tfprotov6.ProviderServer, name string, bl
 	return nil, resp.Diagnostics
 }
 
-func openEphemeral(t *testing.T, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func openEphemeral(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.OpenEphemeralResource(t.Context(), &tfprotov6.OpenEphemeralResourceRequest{TypeName: name, Config: &block})
 	if err != nil {
