@@ -101,19 +101,7 @@ func testRealBackend(t *testing.T, program string, sealed, gzip bool) {
 	if sealed {
 		c.env = append(c.env, "TF_ENCRYPTION="+encryption)
 	}
-	c.write(t, "main.tf", fmt.Sprintf(`
-		terraform {
-		  backend "consul" {
-		    address      = %q
-		    path         = "network"
-		    access_token = "writer"
-		    gzip         = %t
-		  }
-		}
-		variable "large" { default = "" }
-		output "greeting" { value = "hello from ${terraform.workspace}" }
-		output "large" { value = var.large }
-	`, s.URL, gzip))
+	c.write(t, "main.tf", backendConfig(fmt.Sprintf("address = %q\naccess_token = \"writer\"", s.URL), gzip))
 
 	// check reads as one who may do nothing else, and looks whether that is
 	// what was written.
@@ -143,16 +131,7 @@ func testRealBackend(t *testing.T, program string, sealed, gzip bool) {
 		if !parts && !gzip && !bytes.Equal(snap.Data, head.Value) {
 			t.Error("got other bytes than the server holds")
 		}
-		if sealed == bytes.Contains(snap.Data, []byte("hello from")) {
-			t.Errorf("encrypted: got %.100q", snap.Data)
-		}
-		// What was read is a state to the program itself, with the same outputs.
-		local := newCLI(t, program, c.env...)
-		local.write(t, "terraform.tfstate", string(snap.Data))
-		var got map[string]struct{ Value string }
-		if err := json.Unmarshal(local.run(t, "output", "-json"), &got); err != nil || got["greeting"].Value != "hello from "+workspace || parts == (got["large"].Value == "") {
-			t.Errorf("got %.100v, %v", got["greeting"], err)
-		}
+		checkOutputs(t, c, snap.Data, workspace, sealed)
 	}
 	c.run(t, "init")
 	c.run(t, "apply", "-auto-approve")
@@ -167,6 +146,38 @@ func testRealBackend(t *testing.T, program string, sealed, gzip bool) {
 	c.run(t, "workspace", "select", "default")
 	c.run(t, "apply", "-auto-approve")
 	check("default", true)
+}
+
+// backendConfig is a configuration with a consul backend.
+func backendConfig(access string, gzip bool) string {
+	return fmt.Sprintf(`
+		terraform {
+		  backend "consul" {
+		    %s
+		    path = "network"
+		    gzip = %t
+		  }
+		}
+		variable "large" { default = "" }
+		output "greeting" { value = "hello from ${terraform.workspace}" }
+		output "large" { value = var.large }
+	`, access, gzip)
+}
+
+// checkOutputs looks whether what was read is a state to the program itself,
+// with the outputs that it has written.
+func checkOutputs(t *testing.T, c cli, data []byte, workspace string, sealed bool) {
+	t.Helper()
+	if sealed == bytes.Contains(data, []byte("hello from")) {
+		t.Errorf("encrypted: %t, got %.100q", sealed, data)
+	}
+	local := newCLI(t, c.program, c.env...)
+	local.write(t, "terraform.tfstate", string(data))
+	var got map[string]struct{ Value string }
+	large := len(data) > chunk
+	if err := json.Unmarshal(local.run(t, "output", "-json"), &got); err != nil || got["greeting"].Value != "hello from "+workspace || large == (got["large"].Value == "") {
+		t.Errorf("got %.100v, %v", got["greeting"], err)
+	}
 }
 
 // noise is text that gzip can hardly pack.
