@@ -267,9 +267,17 @@ func storeLocal(_ *testing.T, state []byte) store {
 	}
 }
 
-func storeRemote(_ *testing.T, state []byte) store {
+func storeRemote(t *testing.T, state []byte) store {
+	t.Helper()
 	server := tfetest.New()
-	server.Tokens = map[string]tfetest.Access{exampleSecret: tfetest.Read}
+	// What the team of the example may do with states.
+	policy := readText(t, filepath.Join("..", "..", "examples", "sources", "remote", "policy", "team.tf"))
+	granted := regexp.MustCompile(`(?m)^ +state_versions += "(.*?)"`).FindStringSubmatch(policy)
+	levels := map[string]tfetest.Access{"none": tfetest.None, "read-outputs": tfetest.Outputs, "read": tfetest.Read, "write": tfetest.Write}
+	if len(granted) != 2 {
+		t.Fatal("the policy says nothing of states")
+	}
+	server.Tokens = map[string]tfetest.Access{exampleSecret: levels[granted[1]]}
 	server.Put("network", state)
 	server.Put("network-prod", state)
 	server.Put("dns", []byte(guideState))
