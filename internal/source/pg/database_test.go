@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 )
 
 func fetchAs(t *testing.T, connStr string, a attrs, workspace string) (*source.Snapshot, error) {
@@ -29,7 +30,7 @@ func TestAnswers(t *testing.T) {
 	x.put(t, "default", []byte(`{"default": true}`))
 	x.put(t, "Prod é'\"; --", []byte(`{"odd": true}`))
 	x.put(t, "", []byte(`{"nameless": true}`))
-	x.exec(t, fmt.Sprintf(`
+	x.Exec(t, "postgres", fmt.Sprintf(`
 		CREATE TABLE %[1]q.nulls (name text, data text); INSERT INTO %[1]q.nulls VALUES ('default', NULL);
 		CREATE TABLE %[1]q.numbers (name text, data integer); INSERT INTO %[1]q.numbers VALUES ('default', 1);
 		CREATE TABLE %[1]q.bytes (name text, data bytea); INSERT INTO %[1]q.bytes VALUES ('default', 'x');
@@ -47,7 +48,7 @@ func TestAnswers(t *testing.T) {
 		CREATE TABLE %[1]q.half (name text, data text); GRANT SELECT (name) ON %[1]q.half TO reader;
 		CREATE TABLE %[1]q.denied (name text, data text)`, x.schema))
 	reader := x.reader(t)
-	nobody := x.url("stranger", readerPassword, "postgres", "sslmode=disable")
+	nobody := x.URL("stranger", readerPassword, "postgres", "sslmode=disable")
 	const denied = "what it takes is CONNECT on the database, USAGE on the schema, and SELECT on the columns name and data (SQLSTATE 42501)"
 	for name, c := range map[string]struct {
 		connStr, table, workspace string
@@ -75,19 +76,19 @@ func TestAnswers(t *testing.T) {
 		"other columns":          {table: "others", err: "does not have the columns name and data (SQLSTATE 42703)"},
 		"two rows":               {table: "twice", err: `has more than one row with the name "default"`},
 		"a view that writes":     {table: "writes", err: "writes when it is read, which is not allowed (SQLSTATE 25006)"},
-		"wrong password":         {connStr: x.url("reader", "c4n4ry", "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode in the connection settings, and the server's pg_hba.conf (SQLSTATE 28P01)"},
-		"no password":            {connStr: x.url("reader", "", "postgres", "sslmode=disable"), err: "refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block (SQLSTATE 28P01)"},
-		"not without TLS":        {connStr: x.url("nosslonly", readerPassword, "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode"},
-		"no such database":       {connStr: x.url("reader", readerPassword, "c4n4ry", "sslmode=disable"), err: "has no such database; check the one in the connection settings (SQLSTATE 3D000)"},
-		"no free connection":     {connStr: x.url("one", readerPassword, "postgres", "sslmode=disable"), err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
+		"wrong password":         {connStr: x.URL("reader", "c4n4ry", "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode in the connection settings, and the server's pg_hba.conf (SQLSTATE 28P01)"},
+		"no password":            {connStr: x.URL("reader", "", "postgres", "sslmode=disable"), err: "refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block (SQLSTATE 28P01)"},
+		"not without TLS":        {connStr: x.URL("tlsuser", readerPassword, "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode"},
+		"no such database":       {connStr: x.URL("reader", readerPassword, "c4n4ry", "sslmode=disable"), err: "has no such database; check the one in the connection settings (SQLSTATE 3D000)"},
+		"no free connection":     {connStr: x.URL("busy", readerPassword, "postgres", "sslmode=disable"), err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
 		"unknown parameter":      {connStr: reader + "&c4n4ry=1", err: "does not take a parameter of the connection settings (SQLSTATE 42704)"},
 		"statement_timeout":      {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
 		"not a host":             {connStr: "host=c4n4ry..invalid user=me", err: "the host of the server cannot be found"},
-		"client certificate":     {connStr: x.url("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
+		"client certificate":     {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.table == "slow" {
-				x.exec(t, fmt.Sprintf("CREATE VIEW %[1]q.slow AS SELECT name, data FROM %[1]q.states, pg_sleep(10); GRANT SELECT ON %[1]q.slow TO reader", x.schema))
+				x.Exec(t, "postgres", fmt.Sprintf("CREATE VIEW %[1]q.slow AS SELECT name, data FROM %[1]q.states, pg_sleep(10); GRANT SELECT ON %[1]q.slow TO reader", x.schema))
 			}
 			connStr, a := reader, attrs{"schema_name": text(x.schema)}
 			if c.connStr != "" {
@@ -116,7 +117,7 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	if got := x.query(t, fmt.Sprintf("SELECT is_called::text FROM %q.counter", x.schema)); got != "false" {
+	if got := x.Value(t, "postgres", fmt.Sprintf("SELECT is_called::text FROM %q.counter", x.schema)); got != "false" {
 		t.Error("reading a view has written")
 	}
 }
@@ -125,24 +126,24 @@ func TestAnswers(t *testing.T) {
 func TestLogins(t *testing.T) {
 	x := newTable(t)
 	x.put(t, "default", []byte("{}"))
-	x.exec(t, fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]q TO md5user, clearuser, certuser; GRANT SELECT ON %[1]q.states TO md5user, clearuser, certuser", x.schema))
-	dir, client := t.TempDir(), x.authority.issue(ofCertuser)
-	certificate := file(t, filepath.Join(dir, "client.crt"), client.chain)
-	key := file(t, filepath.Join(dir, "client.key"), client.key)
-	ca := x.ca(t)
+	x.Exec(t, "postgres", fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]q TO md5user, clearuser, certuser; GRANT SELECT ON %[1]q.states TO md5user, clearuser, certuser", x.schema))
+	dir, client := t.TempDir(), x.Authority.Issue(pgtest.OfCertuser)
+	certificate := file(t, filepath.Join(dir, "client.crt"), client.Chain)
+	key := file(t, filepath.Join(dir, "client.key"), client.Key)
+	ca := caFile(t, x.Server)
 	for name, connStr := range map[string]string{
-		"SCRAM":                  x.url("reader", readerPassword, "postgres", "sslmode=verify-full&channel_binding=require&sslrootcert="+ca),
-		"SCRAM, verify-ca":       x.url("reader", readerPassword, "postgres", "sslmode=verify-ca&sslrootcert="+ca),
-		"SCRAM, require":         x.url("reader", readerPassword, "postgres", "sslmode=require"),
-		"SCRAM, by default":      x.url("reader", readerPassword, "postgres", ""),
-		"SCRAM, in clear":        x.url("reader", readerPassword, "postgres", "sslmode=disable"),
-		"MD5":                    x.url("md5user", readerPassword, "postgres", "sslmode=require"),
-		"the password, with TLS": x.url("clearuser", readerPassword, "postgres", "sslmode=require"),
-		"the password, local":    x.url("clearuser", readerPassword, "postgres", "sslmode=disable"),
-		"certificate":            x.url("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+key),
-		"two hosts":              fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s,127.0.0.1:%s/postgres", readerPassword, freePort(), x.port),
-		"a primary":              x.url("reader", readerPassword, "postgres", "target_session_attrs=primary"),
-		"keywords":               fmt.Sprintf("host=127.0.0.1 port=%s user=reader password='%s' dbname=postgres binary_parameters=yes", x.port, readerPassword),
+		"SCRAM":                  x.URL("reader", readerPassword, "postgres", "sslmode=verify-full&channel_binding=require&sslrootcert="+ca),
+		"SCRAM, verify-ca":       x.URL("reader", readerPassword, "postgres", "sslmode=verify-ca&sslrootcert="+ca),
+		"SCRAM, require":         x.URL("reader", readerPassword, "postgres", "sslmode=require"),
+		"SCRAM, by default":      x.URL("reader", readerPassword, "postgres", ""),
+		"SCRAM, in clear":        x.URL("reader", readerPassword, "postgres", "sslmode=disable"),
+		"MD5":                    x.URL("md5user", readerPassword, "postgres", "sslmode=require"),
+		"the password, with TLS": x.URL("clearuser", readerPassword, "postgres", "sslmode=require"),
+		"the password, local":    x.URL("clearuser", readerPassword, "postgres", "sslmode=disable"),
+		"certificate":            x.URL("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+key),
+		"two hosts":              fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s,127.0.0.1:%s/postgres", readerPassword, freePort(t), x.Port),
+		"a primary":              x.URL("reader", readerPassword, "postgres", "target_session_attrs=primary"),
+		"keywords":               fmt.Sprintf("host=127.0.0.1 port=%s user=reader password='%s' dbname=postgres binary_parameters=yes", x.Port, readerPassword),
 		"another search_path":    x.reader(t) + "&search_path=pg_temp",
 	} {
 		if snap, err := fetchAs(t, connStr, attrs{"schema_name": text(x.schema)}, "default"); err != nil || string(snap.Data) != "{}" {
@@ -159,15 +160,9 @@ func TestCancelledQuery(t *testing.T) {
 	defer cancel()
 	name := fmt.Sprintf("reads %s", x.schema)
 	waiting := func() string {
-		return x.query(t, "SELECT count(*)::text FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", name)
+		return x.Value(t, "postgres", "SELECT count(*)::text FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", name)
 	}
-	blocker := make(chan struct{})
-	locked := make(chan error, 1)
-	done := make(chan error, 1)
-	go func() { done <- x.lock(blocker, locked) }()
-	if err := <-locked; err != nil {
-		t.Fatal(err)
-	}
+	defer x.lock(t)()
 	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+"))}))(request(t, attrs{"schema_name": text(x.schema)}, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -187,10 +182,6 @@ func TestCancelledQuery(t *testing.T) {
 		t.Errorf("it took %s to give up", took)
 	}
 	until(t, func() bool { return waiting() == "0" })
-	close(blocker)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
 }
 
 // until waits for what happens soon.
@@ -204,21 +195,19 @@ func until(t *testing.T, happened func() bool) {
 	}
 }
 
-// The views of the documentation are enough for their readers, and no more.
+// The view of the documentation is enough for its reader, and no more.
 func TestOneWorkspace(t *testing.T) {
 	s := postgres(t)
-	s.exec(t, "CREATE DATABASE documented")
+	s.Exec(t, "postgres", "CREATE DATABASE documented")
 	for _, sql := range []string{
 		"CREATE SCHEMA terraform_remote_state; CREATE TABLE terraform_remote_state.states (id bigserial PRIMARY KEY, name text UNIQUE, data text)",
 		"INSERT INTO terraform_remote_state.states (name, data) VALUES ('default', '{}'), ('network', '{\"network\": true}')",
 		example(t, "one-workspace.sql"),
 		"ALTER ROLE network_reader PASSWORD '" + readerPassword + "'",
 	} {
-		if err := s.try("documented", sql); err != nil {
-			t.Fatal(err)
-		}
+		s.Exec(t, "documented", sql)
 	}
-	connStr := s.url("network_reader", readerPassword, "documented", "")
+	connStr := s.URL("network_reader", readerPassword, "documented", "")
 	if snap, err := fetchAs(t, connStr, attrs{"schema_name": text("network_state")}, "network"); err != nil || string(snap.Data) != `{"network": true}` {
 		t.Errorf("got %v, %v", snap, err)
 	}
@@ -253,10 +242,10 @@ func TestBackendAttributes(t *testing.T) {
 
 // Where the backend puts a workspace, and what the data source leaves open.
 func TestPlaces(t *testing.T) {
-	env := environment1{"PG_SCHEMA_NAME": "of env", "PG_TABLE_NAME": "t"}
+	env := variables{"PG_SCHEMA_NAME": "of env", "PG_TABLE_NAME": "t"}
 	for name, c := range map[string]struct {
 		attrs     attrs
-		env       environment1
+		env       variables
 		workspace string
 		want      string
 	}{

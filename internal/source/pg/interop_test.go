@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin" //nolint:depguard // the same
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 )
 
 // clis are the real programs that write states: OpenTofu where make has built
@@ -60,9 +61,9 @@ func TestRealBackend(t *testing.T) {
 
 func testBackend(t *testing.T, cli, name, encrypted, schema, table string) {
 	s := postgres(t)
-	database := fmt.Sprintf("of_%s_%d", name, schemas.Add(1))
-	s.exec(t, "CREATE DATABASE "+database)
-	dir, ca := t.TempDir(), s.ca(t)
+	database := fmt.Sprintf("of_%s_%d", name, tables.Add(1))
+	s.Exec(t, "postgres", "CREATE DATABASE "+database)
+	dir, ca := t.TempDir(), caFile(t, s)
 	tableName := ""
 	if name == "tofu" {
 		tableName = fmt.Sprintf("table_name = %q", table)
@@ -76,7 +77,7 @@ func testBackend(t *testing.T, cli, name, encrypted, schema, table string) {
 		  }
 		}
 		output "greeting" { value = "hello from ${terraform.workspace}" }
-	`, s.url("admin", adminPassword, database, "sslmode=verify-full&sslrootcert="+ca), schema, tableName))
+	`, s.URL("admin", pgtest.AdminPassword, database, "sslmode=verify-full&sslrootcert="+ca), schema, tableName))
 	run := func(args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), cli, args...)
@@ -93,18 +94,12 @@ func testBackend(t *testing.T, cli, name, encrypted, schema, table string) {
 
 	quoted := func(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 	grants := strings.NewReplacer("terraform_remote_state", quoted(schema), ".states", "."+quoted(table)).Replace(example(t, "reader.sql"))
-	if err := s.try(database, grants+"; ALTER ROLE state_reader PASSWORD '"+readerPassword+"'"); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.try(database, "DROP OWNED BY state_reader; DROP ROLE state_reader"); err != nil {
-			t.Error(err)
-		}
-	}()
+	s.Exec(t, database, grants+"; ALTER ROLE state_reader PASSWORD '"+readerPassword+"'")
+	defer s.Exec(t, database, "DROP OWNED BY state_reader; DROP ROLE state_reader")
 	for _, workspace := range []string{"default", "staging"} {
 		r := request(t, attrs{"schema_name": text(schema), "table_name": text(table)}, nil)
 		r.Workspace = workspace
-		src, err := start(settingsOf(attrs{"conn_str": text(s.url("state_reader", readerPassword, database, "sslmode=verify-full&sslrootcert="+ca))}))(r)
+		src, err := start(settingsOf(attrs{"conn_str": text(s.URL("state_reader", readerPassword, database, "sslmode=verify-full&sslrootcert="+ca))}))(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +107,7 @@ func testBackend(t *testing.T, cli, name, encrypted, schema, table string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held := s.in(t, database, fmt.Sprintf("SELECT data FROM %s.%s WHERE name = $1", quoted(schema), quoted(table)), workspace); held != string(snap.Data) {
+		if held := s.Value(t, database, fmt.Sprintf("SELECT data FROM %s.%s WHERE name = $1", quoted(schema), quoted(table)), workspace); held != string(snap.Data) {
 			t.Error("this is not what the server holds")
 		}
 		if got, want := greeting(t, snap, encrypted), "hello from "+workspace; got != want {

@@ -16,9 +16,9 @@ type attrs = map[string]cty.Value
 
 var text = cty.StringVal
 
-type environment1 map[string]string
+type variables map[string]string
 
-func (e environment1) lookup(name string) (string, bool) {
+func (e variables) lookup(name string) (string, bool) {
 	v, ok := e[name]
 	return v, ok
 }
@@ -32,7 +32,7 @@ func settingsOf(blocks ...attrs) source.Settings {
 	return s
 }
 
-func with(env environment1, blocks ...attrs) source.Settings {
+func with(env variables, blocks ...attrs) source.Settings {
 	s := settingsOf(blocks...)
 	s.LookupEnv, s.Credentials.Env = env.lookup, env.lookup
 	return s
@@ -49,7 +49,7 @@ func request(t *testing.T, a attrs, env config.LookupEnv) source.Request {
 
 func TestSource(t *testing.T) {
 	s := postgres(t)
-	place := func(x table1, connStr string) sourcetest.Place {
+	place := func(x states, connStr string) sourcetest.Place {
 		before := x.contents(t)
 		return sourcetest.Place{
 			Attrs:    attrs{"schema_name": text(x.schema)},
@@ -63,14 +63,14 @@ func TestSource(t *testing.T) {
 			},
 		}
 	}
-	state := func(t *testing.T) table1 {
+	state := func(t *testing.T) states {
 		x := newTable(t)
 		x.put(t, "default", []byte("{}"))
 		return x
 	}
 	bad := func(user, password, database, query string) func(t *testing.T) sourcetest.Place {
 		return func(t *testing.T) sourcetest.Place {
-			return place(state(t), s.url(user, password, database, query+"&sslrootcert="+s.ca(t)))
+			return place(state(t), s.URL(user, password, database, query+"&sslrootcert="+caFile(t, s)))
 		}
 	}
 	sourcetest.Run(t, sourcetest.Harness{
@@ -80,7 +80,7 @@ func TestSource(t *testing.T) {
 			if data != nil {
 				x.put(t, "default", data)
 			}
-			return place(x, s.reader(t))
+			return place(x, x.reader(t))
 		},
 		Bad: map[string]func(t *testing.T) sourcetest.Place{
 			"wrong password": bad("reader", "wrong", "postgres", "sslmode=verify-full"),
@@ -88,19 +88,21 @@ func TestSource(t *testing.T) {
 			"no such role":   bad("nobody", "wrong", "postgres", "sslmode=verify-full"),
 			"no rights":      bad("stranger", readerPassword, "postgres", "sslmode=verify-full"),
 			"no database":    bad("reader", readerPassword, "nowhere", "sslmode=verify-full"),
-			"no slots":       bad("one", readerPassword, "postgres", "sslmode=verify-full"),
+			"no slots":       bad("busy", readerPassword, "postgres", "sslmode=verify-full"),
 			"no schema": func(t *testing.T) sourcetest.Place {
-				p := place(state(t), s.reader(t))
+				x := state(t)
+				p := place(x, x.reader(t))
 				p.Attrs["schema_name"] = text("nowhere")
 				return p
 			},
 			"no table": func(t *testing.T) sourcetest.Place {
-				p := place(state(t), s.reader(t))
+				x := state(t)
+				p := place(x, x.reader(t))
 				p.Attrs["table_name"] = text("nothing")
 				return p
 			},
 			"nobody listens": func(t *testing.T) sourcetest.Place {
-				return place(state(t), fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s/postgres", readerPassword, freePort()))
+				return place(state(t), fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s/postgres", readerPassword, freePort(t)))
 			},
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {

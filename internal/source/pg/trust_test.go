@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 )
 
 // settled is what a data source without arguments comes to.
@@ -54,12 +55,12 @@ func summary(c *connection) string {
 }
 
 // ambientEnvironment are variables that would each lead elsewhere.
-func ambientEnvironment(t *testing.T) environment1 {
+func ambientEnvironment(t *testing.T) variables {
 	t.Helper()
 	home := t.TempDir()
 	file(t, filepath.Join(home, ".pgpass"), "*:*:*:*:from-pgpass\n")
 	file(t, filepath.Join(home, ".pg_service.conf"), "[other]\nhost=nowhere\n# a comment = 1\n[main]\nhost=service.test\nport = 5499\nuser=server-user\npassword=from-service\n[third]\nhost=nowhere")
-	return environment1{
+	return variables{
 		"HOME": home, "PGHOST": "env.test", "PGPORT": "5433", "PGUSER": "env-user", "PGPASSWORD": "env-password", "PGDATABASE": "env-database",
 		"PGSSLMODE": "verify-full", "PGAPPNAME": "env-app", "PGOPTIONS": "-c search_path=evil", "PGTZ": "UTC", "PGCONNECT_TIMEOUT": "7",
 		"PGTARGETSESSIONATTRS": "primary", "PGREQUIREAUTH": "none",
@@ -73,7 +74,7 @@ func TestWhoIsAsked(t *testing.T) {
 	for name, value := range ambient {
 		t.Setenv(name, value)
 	}
-	without := func(names ...string) environment1 {
+	without := func(names ...string) variables {
 		e := maps.Clone(ambient)
 		for _, n := range names {
 			delete(e, n)
@@ -97,9 +98,9 @@ func TestWhoIsAsked(t *testing.T) {
 		"filled in":                  {with(ambient, connStr("postgres://own.test?sslmode=disable")), "", "env-user:env-password@own.test:5433/env-database, plain"},
 		"the block wins":             {with(ambient, connStr(full+"?sslmode=require")), "", "me:secret@own.test:5433/states, unverified"},
 		"the environment alone":      {with(ambient), "", "env-user:env-password@env.test:5433/env-database, verified for env.test"},
-		"PG_CONN_STR":                {with(environment1{"PG_CONN_STR": full}), "", "me:secret@own.test:5432/states, unverified"},
-		"PG_CONN_STR and the block":  {with(environment1{"PG_CONN_STR": full}, connStr("postgres://other@block.test")), "", "other:@block.test:5432/other, unverified"},
-		"PG_CONN_STR and named":      {with(environment1{"PG_CONN_STR": full}, named("a", "postgres://other@block.test")), "a", "other:@block.test:5432/other, unverified"},
+		"PG_CONN_STR":                {with(variables{"PG_CONN_STR": full}), "", "me:secret@own.test:5432/states, unverified"},
+		"PG_CONN_STR and the block":  {with(variables{"PG_CONN_STR": full}, connStr("postgres://other@block.test")), "", "other:@block.test:5432/other, unverified"},
+		"PG_CONN_STR and named":      {with(variables{"PG_CONN_STR": full}, named("a", "postgres://other@block.test")), "a", "other:@block.test:5432/other, unverified"},
 		"~/.pgpass":                  {with(without("PGPASSWORD")), "", "env-user:from-pgpass@env.test:5433/env-database, verified for env.test"},
 		"~/.pgpass, named":           {with(ambient, named("a", "postgres://me@own.test")), "a", "me:@own.test:5432/me, unverified"},
 		"passfile":                   {settingsOf(connStr("host=own.test user=me passfile=" + filepath.Join(ambient["HOME"], ".pgpass"))), "", "me:from-pgpass@own.test:5432/me, unverified"},
@@ -140,7 +141,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		want     string
 	}{
 		"environment switched off":  {settingsOf(), "", "nothing says which database is meant; set conn_str in a pg block of credentials, in the provider block"},
-		"empty environment":         {with(environment1{}), "", "or PG_CONN_STR, or the variables of libpq, such as PGHOST"},
+		"empty environment":         {with(variables{}), "", "or PG_CONN_STR, or the variables of libpq, such as PGHOST"},
 		"named, without conn_str":   {with(ambient, attrs{"name": text("a")}), "a", "nothing says which database is meant"},
 		"every block has a name":    {with(ambient, attrs{"name": text("a"), "conn_str": text("host=a")}), "", `set credentials_name to one of "a"`},
 		"no such name":              {with(ambient, connStr("host=a")), "b", `has the name "b"`},
@@ -148,10 +149,10 @@ func TestNoOneIsAsked(t *testing.T) {
 		"no user":                   {settingsOf(connStr("host=a password=secret-a")), "", "nothing says which user"},
 		"not a connection string":   {settingsOf(connStr("secret-a")), "", "neither a URL"},
 		"prefer":                    {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), "", "switch the encryption off"},
-		"allow, of the environment": {with(environment1{"PGHOST": "a", "PGSSLMODE": "allow"}), "", "switch the encryption off"},
+		"allow, of the environment": {with(variables{"PGHOST": "a", "PGSSLMODE": "allow"}), "", "switch the encryption off"},
 		"another sslmode":           {settingsOf(connStr("host=a user=me sslmode=secret-a")), "", "sslmode must be"},
 		"sslinline":                 {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), "", "sslinline is not supported"},
-		"sslcrl":                    {with(environment1{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
+		"sslcrl":                    {with(variables{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
 		"encoding":                  {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), "", "client_encoding must be UTF8"},
 		"two addresses":             {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
 		"port":                      {settingsOf(connStr("host=a user=me port=secret-a")), "", "check the port"},
@@ -191,7 +192,7 @@ func TestServiceOfTheProcess(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	ca := postgres(t).ca(t)
+	ca := caFile(t, postgres(t))
 	for connStr, want := range map[string]string{
 		"host=db.example.test user=me":                                   "was not verified, because sslmode is require, its default",
 		"host=db.example.test user=me sslmode=disable":                   "was not encrypted, because sslmode is disable",
@@ -223,7 +224,7 @@ func TestWarnings(t *testing.T) {
 
 // A warning reaches whoever reads.
 func TestFetchWarns(t *testing.T) {
-	f := newFake(t, newAuthority().issue(valid).pair(), "{}")
+	f := newFake(t, pgtest.NewAuthority().Issue(pgtest.Valid).Pair(), "{}")
 	r := newRun(settingsOf(attrs{"conn_str": text("host=db.example.test user=me password=" + readerPassword + " port=" + f.port())}))
 	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 	src, err := r.open(request(t, nil, nil))
@@ -239,7 +240,7 @@ func TestFetchWarns(t *testing.T) {
 // Everything that is sent, but for the login: one SELECT in a transaction that
 // cannot write.
 func TestOnlyReads(t *testing.T) {
-	f := newFake(t, newAuthority().issue(valid).pair(), "{}")
+	f := newFake(t, pgtest.NewAuthority().Issue(pgtest.Valid).Pair(), "{}")
 	r := request(t, attrs{"schema_name": text(`a"b`), "table_name": text("C d")}, nil)
 	r.Workspace = `'; DROP TABLE x; --`
 	src, err := start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me dbname=x port=" + f.port())}))(r)

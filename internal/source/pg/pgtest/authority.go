@@ -1,4 +1,4 @@
-package pg
+package pgtest
 
 import (
 	"crypto/ecdsa"
@@ -13,34 +13,38 @@ import (
 	"time"
 )
 
-// authority signs certificates.
-type authority struct {
-	pem         string
+// Authority signs certificates.
+type Authority struct {
+	PEM         string
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// certificate is one for 127.0.0.1 and db.example.test, in PEM.
-type certificate struct{ chain, key string }
+// Certificate is one for 127.0.0.1 and db.example.test, in PEM.
+type Certificate struct{ Chain, Key string }
 
-func (c certificate) pair() tls.Certificate {
-	pair, err := tls.X509KeyPair([]byte(c.chain), []byte(c.key))
+// Pair is the certificate for a server of crypto/tls.
+func (c Certificate) Pair() tls.Certificate {
+	pair, err := tls.X509KeyPair([]byte(c.Chain), []byte(c.Key))
 	if err != nil {
 		panic(err)
 	}
 	return pair
 }
 
-type flaw int
+// Flaw is what is wrong with a certificate.
+type Flaw int
 
+// What may be wrong with a certificate. OfCertuser is the one of a client.
 const (
-	valid flaw = iota
-	expired
-	ofAnotherHost
-	ofCertuser // a client's
+	Valid Flaw = iota
+	Expired
+	OfAnotherHost
+	OfCertuser
 )
 
-func newAuthority() *authority {
+// NewAuthority makes an authority that nobody else trusts.
+func NewAuthority() *Authority {
 	key := newKey()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of the tests"},
@@ -55,10 +59,11 @@ func newAuthority() *authority {
 	if err != nil {
 		panic(err)
 	}
-	return &authority{block("CERTIFICATE", der), parsed, key}
+	return &Authority{block("CERTIFICATE", der), parsed, key}
 }
 
-func (a *authority) issue(f flaw) certificate {
+// Issue makes a certificate.
+func (a *Authority) Issue(f Flaw) Certificate {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server of the tests"},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -66,12 +71,12 @@ func (a *authority) issue(f flaw) certificate {
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	switch f {
-	case expired:
+	case Valid:
+	case Expired:
 		template.NotAfter = time.Now().Add(-time.Hour)
-	case ofAnotherHost:
-		template.IPAddresses, template.DNSNames = []net.IP{net.IPv4(127, 0, 0, 9)}, []string{"elsewhere.\x1b[2J.example"}
-		template.DNSNames = []string{"elsewhere.example"}
-	case ofCertuser:
+	case OfAnotherHost:
+		template.IPAddresses, template.DNSNames = []net.IP{net.IPv4(127, 0, 0, 9)}, []string{"elsewhere.example"}
+	case OfCertuser:
 		template.Subject.CommonName = "certuser"
 		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	}
@@ -84,7 +89,7 @@ func (a *authority) issue(f flaw) certificate {
 	if err != nil {
 		panic(err)
 	}
-	return certificate{block("CERTIFICATE", der), block("PRIVATE KEY", raw)}
+	return Certificate{block("CERTIFICATE", der), block("PRIVATE KEY", raw)}
 }
 
 func newKey() *ecdsa.PrivateKey {

@@ -1,0 +1,181 @@
+// Package pgtest is a real PostgreSQL for tests, where one is installed.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Server is a PostgreSQL at 127.0.0.1, with TLS and without. Its role admin may
+// do everything.
+type Server struct {
+	Port      string
+	Authority *Authority // of its certificate, and of its clients'
+
+	bin, dir string
+}
+
+// AdminPassword is that of the role admin.
+const AdminPassword = "admin-ssssssssssssssssss"
+
+// ErrNotInstalled means that there is no PostgreSQL to test with.
+var ErrNotInstalled = errors.New("PostgreSQL is not installed in /usr/lib/postgresql")
+
+// New starts a server for one test, which is skipped where none is installed.
+func New(t *testing.T) *Server {
+	t.Helper()
+	s, err := Start()
+	if errors.Is(err, ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Start starts a server, which takes about a second.
+func Start() (*Server, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil || len(found) == 0 {
+		return nil, ErrNotInstalled
+	}
+	dir, err := os.MkdirTemp("", "statecrypt-pg-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Authority: NewAuthority(), bin: filepath.Dir(found[len(found)-1]), dir: dir}
+	if err := s.start(); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Which roles log in how. A test makes those that it needs.
+const hba = `
+hostssl   all md5user   127.0.0.1/32 md5
+host      all clearuser 127.0.0.1/32 password
+hostssl   all certuser  127.0.0.1/32 cert
+hostnossl all tlsuser   127.0.0.1/32 reject
+host      all all       127.0.0.1/32 scram-sha-256
+`
+
+func (s *Server) start() error {
+	certificate := s.Authority.Issue(Valid)
+	for name, text := range map[string]string{
+		"password": AdminPassword, "hba": hba, "ca.pem": s.Authority.PEM, "server.crt": certificate.Chain, "server.key": certificate.Key,
+	} {
+		if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := giveAway(s.dir); err != nil {
+		return err
+	}
+	var err error
+	if s.Port, err = FreePort(); err != nil {
+		return err
+	}
+	if err := s.run("initdb", "-D", s.file("data"), "-U", "admin", "--pwfile", s.file("password"), "-A", "scram-sha-256", "--no-sync", "-E", "UTF8", "--locale=C"); err != nil {
+		return err
+	}
+	return s.run("pg_ctl", "-D", s.file("data"), "-w", "-o", strings.Join([]string{
+		"-p", s.Port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=40",
+		"-c", "ssl=on", "-c", "ssl_cert_file=" + s.file("server.crt"), "-c", "ssl_key_file=" + s.file("server.key"), "-c", "ssl_ca_file=" + s.file("ca.pem"),
+		"-c", "hba_file=" + s.file("hba"),
+	}, " "), "start")
+}
+
+func (s *Server) file(name string) string { return filepath.Join(s.dir, name) }
+
+// run runs a program of PostgreSQL, none of which works for root.
+func (s *Server) run(program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...) //nolint:gosec // a test's own arguments
+	cmd.Dir = s.dir
+	asSomebodyElse(cmd)
+	log, err := os.Create(s.file(program + ".log")) // a pipe would be held open by the server
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("%s: %w\n%s", program, err, text)
+	}
+	return nil
+}
+
+// Stop ends the server and removes its files.
+func (s *Server) Stop() {
+	_ = s.run("pg_ctl", "-D", s.file("data"), "-m", "immediate", "stop") // it may not have started
+	_ = os.RemoveAll(s.dir)
+}
+
+// FreePort is one where nobody listens.
+func FreePort() (string, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
+
+// URL is a connection string.
+func (s *Server) URL(user, password, database, query string) string {
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%s/%s?%s", user, password, s.Port, database, query)
+}
+
+// Connect is for the administrator. The caller closes the connection.
+func (s *Server) Connect(ctx context.Context, database string) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, s.URL("admin", AdminPassword, database, "sslmode=disable"))
+}
+
+// Exec runs statements as the administrator.
+func (s *Server) Exec(t *testing.T, database, statements string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	defer cancel()
+	conn, err := pgconn.Connect(ctx, s.URL("admin", AdminPassword, database, "sslmode=disable"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is only closed
+	if _, err := conn.Exec(ctx, statements).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Value is what a query yields.
+func (s *Server) Value(t *testing.T, database, query string, args ...any) string {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := s.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is only closed
+	var text string
+	if err := conn.QueryRow(ctx, query, args...).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
