@@ -66,7 +66,7 @@ func TestAnswers(t *testing.T) {
 		"row-level security":     {table: "secured", workspace: "network", data: "{}"},
 		"hidden row":             {table: "secured", missing: true},
 		"no such table":          {table: "nothing", err: `."nothing"; check schema_name, table_name, and the database`},
-		"no such table, quoted":  {table: `no"thing`, err: `."no""thing"`},
+		"no such table, quoted":  {table: `no"thing`, err: `."no\"thing"`},
 		"denied":                 {table: "denied", err: denied},
 		"half a right":           {table: "half", err: denied},
 		"no right to the schema": {connStr: nobody, err: denied},
@@ -253,7 +253,7 @@ func TestPlaces(t *testing.T) {
 		"no workspace":     {nil, nil, "", `row "default" of "terraform_remote_state"."states" in PostgreSQL`},
 		"workspace":        {nil, nil, "prod", `row "prod" of "terraform_remote_state"."states" in PostgreSQL`},
 		"environment":      {nil, env, "prod", `row "prod" of "of env"."t" in PostgreSQL`},
-		"schema and table": {attrs{"schema_name": text(`a"b.c`), "table_name": text("Ü")}, env, "x", `row "x" of "a""b.c"."Ü" in PostgreSQL`},
+		"schema and table": {attrs{"schema_name": text(`a"b.c`), "table_name": text("Ü")}, env, "x", `row "x" of "a\"b.c"."Ü" in PostgreSQL`},
 		"named":            {attrs{"credentials_name": text("main")}, nil, "x", `row "x" of "terraform_remote_state"."states" in the PostgreSQL database "main"`},
 	} {
 		r := request(t, c.attrs, c.env.lookup)

@@ -77,8 +77,8 @@ func (l *location) String() string {
 	return fmt.Sprintf("row %q of %s in %s", l.row, l.name(), in)
 }
 
-// name is the table, as SQL has it.
-func (l *location) name() string { return pgx.Identifier{l.schema, l.table}.Sanitize() }
+// name is the table, for people.
+func (l *location) name() string { return fmt.Sprintf("%q.%q", l.schema, l.table) }
 
 // Fetch reads the state over a connection of its own.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
@@ -136,7 +136,7 @@ func (l *location) read(ctx context.Context, conn *pgconn.PgConn) (data []byte, 
 	p := conn.StartPipeline(ctx)
 	p.SendQueryParams("BEGIN TRANSACTION READ ONLY", nil, nil, nil, nil)
 	p.SendQueryParams(
-		"SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM "+l.name()+" WHERE name = $1 LIMIT 2",
+		"SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM "+pgx.Identifier{l.schema, l.table}.Sanitize()+" WHERE name = $1 LIMIT 2",
 		[][]byte{[]byte(l.row), []byte(strconv.FormatInt(min(l.limit, math.MaxInt32), 10))}, []uint32{0, int4}, nil, nil,
 	)
 	p.SendQueryParams("COMMIT", nil, nil, nil, nil)

@@ -247,7 +247,7 @@ func TestOnlyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `row "'; DROP TABLE x; --" of "a""b"."C d" in PostgreSQL`; src.String() != want {
+	if want := `row "'; DROP TABLE x; --" of "a\"b"."C d" in PostgreSQL`; src.String() != want {
 		t.Errorf("got %s, want %s", src, want)
 	}
 	if _, err := src.Fetch(t.Context()); err != nil {

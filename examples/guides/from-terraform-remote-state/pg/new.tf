@@ -1,7 +1,7 @@
 provider "statecrypt" {
   credentials {
     pg {
-      conn_str = "postgres://state_reader:${var.token}@db.example.com/terraform?sslmode=verify-full"
+      conn_str = "postgres://ci:${var.token}@db.example.com/terraform?sslmode=verify-full"
     }
   }
 }
