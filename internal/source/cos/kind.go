@@ -1,0 +1,126 @@
+// Package cos reads a state from Cloud Object Storage of Tencent Cloud, where
+// Terraform's backend of that name keeps it. It asks over the API of S3, which
+// COS understands, and sends one GetObject.
+//
+// https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/cos
+// https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/cos
+// https://www.tencentcloud.com/document/product/436/32537
+package cos
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+)
+
+// Kind is the cos source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "cos",
+		Doc: "Reads the state from a bucket of Tencent Cloud COS, where Terraform's `cos` backend keeps it: at `<prefix>/<key>`, or at `<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
+			"COS is asked over its S3 API. Keys and endpoints are set in `credentials`, in the provider block.",
+		Attrs: []config.Attr{
+			{
+				Name: "bucket", Type: cty.String, Required: true,
+				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`.",
+			},
+			{
+				Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
+				Doc: "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
+			},
+			{
+				Name: "prefix", Type: cty.String,
+				Doc: "The folder of the states. Defaults to none.",
+			},
+			{
+				Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
+				Doc: "The region of the bucket, such as `eu-frankfurt`.",
+			},
+			{
+				Name: "accelerate", Type: cty.Bool,
+				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`.",
+			},
+			objectstore.VersionAttr(),
+			objectstore.ChoiceAttr("cos"),
+		},
+	}
+}
+
+// credentials declares the variables for the documentation. They are filled in
+// by [objectstore.Settings], which knows whether there is a block without a name.
+func credentials() config.Table {
+	return config.Table{
+		Name: "cos",
+		Doc: "Who reads from Tencent Cloud COS, with the arguments of Terraform's `cos` backend. Set one of `secret_id`, `profile` and `cam_role_name`; " +
+			"where a block without a name sets none, the variables `TENCENTCLOUD_CAM_ROLE_NAME`, `TENCENTCLOUD_SECRET_ID` and `TENCENTCLOUD_PROFILE` are tried in this order. " +
+			"With `assume_role`, that identity then assumes a role.",
+		Attrs: []config.Attr{
+			objectstore.NameAttr(),
+			{
+				Name: "secret_id", Type: cty.String, Env: []string{"TENCENTCLOUD_SECRET_ID"},
+				Doc: "The ID of an API key. It needs `secret_key`.",
+			},
+			{
+				Name: "secret_key", Type: cty.String, Sensitive: true, Env: []string{"TENCENTCLOUD_SECRET_KEY"},
+				Doc: "The key of `secret_id`.",
+			},
+			{
+				Name: "security_token", Type: cty.String, Sensitive: true, Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
+				Doc: "The token that belongs to `secret_id` where that is a temporary one of STS.",
+			},
+			{
+				Name: "profile", Type: cty.String, Env: []string{"TENCENTCLOUD_PROFILE"},
+				Doc: "A profile of TCCLI, the Tencent Cloud CLI.",
+			},
+			{
+				Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
+				Doc: "The folder of the profiles. Defaults to `~/.tccli`.",
+			},
+			{
+				Name: "cam_role_name", Type: cty.String, Env: []string{"TENCENTCLOUD_CAM_ROLE_NAME"},
+				Doc: "The CAM role of the CVM instance that this runs on. Its temporary keys come from the metadata service of the instance.",
+			},
+			{
+				Name: "endpoint", Type: cty.String, Env: []string{"TENCENTCLOUD_ENDPOINT"},
+				Doc: "The URL of COS, such as `https://cos-internal.eu-frankfurt.tencentcos.cn` inside Tencent's network. The bucket's name is put before its host. Defaults to `https://cos.<region>.myqcloud.com`.",
+			},
+			{
+				Name: "domain", Type: cty.String, Env: []string{"TENCENTCLOUD_DOMAIN"},
+				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`.",
+			},
+			{
+				Name: "assume_role",
+				Doc: "A role to assume for the read. In place of the block, the variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, `TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, " +
+					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION` and `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID` can be set.",
+				Attrs: []config.Attr{
+					{
+						Name: "role_arn", Type: cty.String, Required: true,
+						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`.",
+					},
+					{
+						Name: "session_name", Type: cty.String, Default: cty.StringVal(sessionName),
+						Doc: "What the role's session is called in logs. Defaults to `statecrypt`.",
+					},
+					{
+						Name: "session_duration", Type: cty.Number,
+						Doc: "How long the session lasts, from `1` to `43200` seconds. Defaults to `7200`.",
+					},
+					{
+						Name: "policy", Type: cty.String,
+						Doc: "A policy in JSON that further limits what the session may do.",
+					},
+					{
+						Name: "external_id", Type: cty.String,
+						Doc: "The external ID that the role asks for.",
+					},
+				},
+			},
+		},
+	}
+}

@@ -1,0 +1,154 @@
+package cos
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
+)
+
+// run is what the sources of one configured provider share: who they are to
+// COS, and the connections.
+type run struct {
+	settings   source.Settings
+	connection objectstore.Connection
+	web, local objectstore.Web // for STS, and for the metadata service
+	metadata   string
+
+	stores memo.Memo[storeKey, *objectstore.Store]
+}
+
+type storeKey struct {
+	credentials, region string
+	accelerate          bool
+}
+
+func start(s source.Settings) source.Open { return newRun(s).open }
+
+func newRun(s source.Settings) *run {
+	const wait = 500 * time.Millisecond
+	return &run{
+		settings:   s,
+		connection: objectstore.Connection{Proxy: objectstore.Proxies(s.LookupEnv)},
+		web:        objectstore.Web{Proxies: s.LookupEnv, FirstWait: wait},
+		local:      objectstore.Web{FirstWait: wait},
+		metadata:   metadata,
+	}
+}
+
+// location is a state in a bucket.
+type location struct {
+	*run
+	storeKey
+	identity identity
+	endpoint *url.URL
+	object   s3object.Object
+	limit    int64
+}
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	l := &location{
+		run: r, limit: req.MaxSize,
+		storeKey: storeKey{credentials: req.String("credentials_name"), region: req.String("region"), accelerate: req.Bool("accelerate")},
+	}
+	s, err := objectstore.Choose(r.settings, credentials(), l.credentials)
+	if err != nil {
+		return nil, err
+	}
+	if l.identity, err = newIdentity(s); err != nil {
+		return nil, err
+	}
+	if !objectstore.IsLabel(l.region) {
+		return nil, req.Errorf("region", "this cannot be the name of a region")
+	}
+	if l.endpoint, err = l.findEndpoint(req, s); err != nil {
+		return nil, err
+	}
+	l.object, err = newObject(req)
+	return l, err
+}
+
+func (l *location) findEndpoint(req source.Request, s objectstore.Settings) (*url.URL, error) {
+	switch text := s.Text("endpoint"); {
+	case text == "" && l.accelerate:
+		return &url.URL{Scheme: "https", Host: "cos.accelerate.myqcloud.com"}, nil
+	case text == "":
+		return &url.URL{Scheme: "https", Host: "cos." + l.region + ".myqcloud.com"}, nil
+	case l.accelerate:
+		return nil, req.Errorf("accelerate", "the credentials have an endpoint, which is another one than that for acceleration")
+	default:
+		u, err := objectstore.ParseEndpoint(text)
+		if err != nil {
+			return nil, s.Errorf("endpoint", "%w", err)
+		}
+		return u, nil
+	}
+}
+
+func newObject(req source.Request) (s3object.Object, error) {
+	o := s3object.Object{Bucket: req.String("bucket"), Version: req.String("version_id")}
+	if len(o.Bucket) < 3 || !objectstore.IsLabel(o.Bucket) {
+		return o, req.Errorf("bucket", "this cannot be the name of a bucket: it has small letters, digits and dashes, and the APPID at its end")
+	}
+	prefix, key := req.String("prefix"), req.String("key")
+	switch {
+	case strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "./"):
+		return o, req.Errorf("prefix", "it must not begin with / or ./")
+	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
+		return o, req.Errorf("key", "it must not begin or end with /")
+	}
+	o.Key = objectstore.Join(prefix, req.Workspace, key)
+	if err := s3object.CheckKey(o.Key); err != nil {
+		return o, req.Errorf("key", "%w", err)
+	}
+	return o, nil
+}
+
+func (l *location) String() string {
+	text := fmt.Sprintf("object %q in the COS bucket %q", l.object.Key, l.object.Bucket)
+	if l.object.Version != "" {
+		text += fmt.Sprintf(", version %q", l.object.Version)
+	}
+	return text
+}
+
+// Fetch reads the state.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	store, err := l.stores.Do(ctx, l.storeKey, func(context.Context) (*objectstore.Store, error) {
+		keys, err := l.resolve(l.identity, l.region)
+		if err != nil {
+			return nil, err
+		}
+		return objectstore.NewStore(objectstore.Place{
+			Endpoint: l.endpoint, Region: l.region, Keys: keys, Words: words(), PathStyle: objectstore.IsAddress(l.endpoint), Prefix: "X-Cos-",
+		}, l.connection)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return store.Read(ctx, l.object, l.limit)
+}
+
+// words are those of
+// https://www.tencentcloud.com/document/product/436/7730
+func words() s3object.Words {
+	const block = "the cos block of credentials, in the provider block"
+	return s3object.Words{
+		Store: "Tencent Cloud COS", Block: block,
+		Read: "cos:GetObject", Region: "region",
+		Reasons: map[string]string{
+			"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; leave accelerate out",
+			"InvalidSecurityToken":       "the security token is not valid; check it in " + block,
+			"ExpiredToken":               "the security token has expired",
+			"UserNetworkTooSlow":         "the connection is too slow",
+			"AccountArrears":             "the account owes money",
+			"UnavailableForLegalReasons": "the account or the bucket is closed",
+		},
+	}
+}

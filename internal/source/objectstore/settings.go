@@ -1,0 +1,110 @@
+// Package objectstore has what the sources oss, cos and oci share. They read
+// one object each, in stores of different vendors that all understand the API
+// of S3.
+package objectstore
+
+import (
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Settings are a block of credentials, over the environment variables that its
+// table names. They are apart because an identity must come as a whole from
+// one of them: a key of the block with a token of the environment is nobody's.
+type Settings struct {
+	config.Values                  // what the block says
+	Name          string           // of the block; may be empty
+	Env           config.LookupEnv // nil where no variable may fill the block
+
+	table config.Table
+}
+
+// Choose returns the settings that a data source calls name.
+func Choose(s source.Settings, table config.Table, name string) (Settings, error) {
+	s.Credentials.Table, s.Credentials.Env = table, nil
+	v, _, err := s.Credentials.Named("credentials_name", name)
+	if err != nil {
+		return Settings{}, err
+	}
+	out := Settings{Values: v, Name: name, table: table}
+	if name == "" {
+		out.Env = s.LookupEnv
+	}
+	return out, nil
+}
+
+// Variable returns what the environment says of attr.
+func (s Settings) Variable(attr string) string {
+	a, _ := s.table.Attr(attr)
+	text, _ := s.Env.Get(a.Env...)
+	return text
+}
+
+// Text returns attr of the block, or else of the environment.
+func (s Settings) Text(attr string) string {
+	if s.Has(attr) {
+		return s.String(attr)
+	}
+	return s.Variable(attr)
+}
+
+// Seconds returns attr as [Settings.Text] does, otherwise where it is in
+// neither.
+func (s Settings) Seconds(attr string, least, most, otherwise int64) (int64, error) {
+	if s.Has(attr) {
+		return s.Int(attr, least, most)
+	}
+	text := s.Variable(attr)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, s.Errorf(attr, "its environment variable must be a number from %d to %d", least, most)
+	}
+	return n, nil
+}
+
+// One returns the attribute of attrs that the block sets, "" for none. Several
+// are an error: each is an identity of its own.
+func (s Settings) One(attrs ...string) (string, error) {
+	found := ""
+	for _, attr := range attrs {
+		switch {
+		case !s.Has(attr) || s.String(attr) == "":
+		case found != "":
+			return "", s.Errorf(attr, "%s and %s are two identities; set one of them", found, attr)
+		default:
+			found = attr
+		}
+	}
+	return found, nil
+}
+
+// NameAttr is the first attribute of a block of credentials.
+func NameAttr() config.Attr {
+	return config.Attr{
+		Name: "name", Type: cty.String,
+		Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
+	}
+}
+
+// ChoiceAttr is the attribute of the data source that chooses a block of kind.
+func ChoiceAttr(kind string) config.Attr {
+	return config.Attr{
+		Name: "credentials_name", Type: cty.String,
+		Doc: "The `name` of the `" + kind + "` block of `credentials` that says who reads. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+	}
+}
+
+// VersionAttr pins a version of the object.
+func VersionAttr() config.Attr {
+	return config.Attr{
+		Name: "version_id", Type: cty.String,
+		Doc: "The version of the object to read, in a bucket that keeps versions. Defaults to the newest one. It belongs to the object of one workspace.",
+	}
+}

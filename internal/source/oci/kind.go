@@ -1,0 +1,85 @@
+// Package oci reads a state from Oracle Cloud's Object Storage, where
+// Terraform's backend of that name keeps it. It asks over the Amazon S3
+// Compatibility API, and sends one GetObject.
+//
+// The backend signs with API keys, which the S3 API does not take: it has keys
+// of its own, the Customer Secret Keys.
+//
+// https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/oci
+// https://docs.oracle.com/en-us/iaas/Content/Object/Tasks/s3compatibleapi.htm
+package oci
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+)
+
+// Kind is the oci source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+}
+
+func table() config.Table {
+	return config.Table{
+		Name: "oci",
+		Doc: "Reads the state from a bucket of Oracle Cloud's Object Storage, where Terraform's `oci` backend keeps it: at `<key>`, or at `<workspace_key_prefix>/<workspace>/<key>` for a workspace other than `default`. " +
+			"The bucket is asked over the Amazon S3 Compatibility API, with a Customer Secret Key, which is set in `credentials`, in the provider block.",
+		Attrs: []config.Attr{
+			{
+				Name: "bucket", Type: cty.String, Required: true,
+				Doc: "The name of the bucket.",
+			},
+			{
+				Name: "namespace", Type: cty.String, Required: true,
+				Doc: "The Object Storage namespace of the tenancy. `oci os ns get` tells it.",
+			},
+			{
+				Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
+				Doc: "The region of the bucket, such as `eu-frankfurt-1`.",
+			},
+			{
+				Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"), Env: []string{"OCI_key"},
+				Doc: "The name of the state's object. Defaults to `terraform.tfstate`.",
+			},
+			{
+				Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("tf-state-env"), Env: []string{"OCI_workspace_key_prefix"},
+				Doc: "The folder of the states of workspaces other than `default`. Defaults to `tf-state-env`.",
+			},
+			objectstore.VersionAttr(),
+			objectstore.ChoiceAttr("oci"),
+		},
+	}
+}
+
+// credentials declares the variables for the documentation. They are filled in
+// by [objectstore.Settings], which knows whether there is a block without a name.
+func credentials() config.Table {
+	return config.Table{
+		Name: "oci",
+		Doc: "Who reads from Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` makes. " +
+			"The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
+		Attrs: []config.Attr{
+			objectstore.NameAttr(),
+			{
+				Name: "access_key", Type: cty.String, Env: []string{"OCI_S3_ACCESS_KEY"},
+				Doc: "The ID of a Customer Secret Key, which the console calls access key. It needs `secret_key`.",
+			},
+			{
+				Name: "secret_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_S3_SECRET_KEY"},
+				Doc: "The Customer Secret Key itself.",
+			},
+			{
+				Name: "sse_customer_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_sse_customer_key"},
+				Doc: "The key that the object is encrypted with, 32 bytes in base64, where the backend has a key of this name.",
+			},
+			{
+				Name: "endpoint", Type: cty.String,
+				Doc: "The host of the S3 API, or its URL, such as `compat.objectstorage.us-langley-1.oraclegovcloud.com` in another realm, or `compat.objectstorage.eu-frankfurt-1.oci.customer-oci.com`. The namespace is put before it. " +
+					"Defaults to `compat.objectstorage.<region>.oraclecloud.com`.",
+			},
+		},
+	}
+}
