@@ -9,7 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	transport "github.com/aws/smithy-go/endpoints"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/auth"
+	endpoints "github.com/aws/smithy-go/endpoints"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
@@ -78,14 +81,21 @@ type host struct {
 	pathStyle bool
 }
 
-func (h host) ResolveEndpoint(_ context.Context, p s3.EndpointParameters) (transport.Endpoint, error) {
+func (h host) ResolveEndpoint(_ context.Context, p s3.EndpointParameters) (endpoints.Endpoint, error) {
 	u := *h.endpoint
 	if bucket := aws.ToString(p.Bucket); h.pathStyle {
 		u.Path = "/" + bucket
 	} else {
 		u.Host = bucket + "." + u.Host
 	}
-	return transport.Endpoint{URI: u}, nil
+	// Paths are signed as they are sent. The SDK would encode them once more,
+	// as services other than S3 want it.
+	var how, properties smithy.Properties
+	smithyhttp.SetDisableDoubleEncoding(&how, true)
+	smithyhttp.SetSigV4SigningName(&how, "s3")
+	smithyhttp.SetSigV4SigningRegion(&how, aws.ToString(p.Region))
+	auth.SetAuthOptions(&properties, []*auth.Option{{SchemeID: auth.SchemeIDSigV4, SignerProperties: how}})
+	return endpoints.Endpoint{URI: u, Properties: properties}, nil
 }
 
 // translator knows the vendor's names of the headers that matter, for stores
