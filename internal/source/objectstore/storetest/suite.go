@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/x509"
 	"fmt"
 	"maps"
 	"net/http"
@@ -189,4 +190,14 @@ func (s Suite) Faults(t *testing.T) {
 			"429 with Retry-After of a year, cancelled": "a client of S3 does not wait for what Retry-After says",
 		},
 	})
+}
+
+// Pool is an authority in PEM format as net/http wants it.
+func Pool(t *testing.T, pem []byte) *x509.CertPool {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		t.Fatal("there is no certificate")
+	}
+	return pool
 }
