@@ -7,11 +7,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc64"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -176,6 +179,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inner.Host = "store"
 	if s.Prefix != "" {
 		rename(inner.Header, s.Prefix, "X-Amz-")
+		if r.Method == http.MethodPut { // what was written is compared with this
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			inner.Body = io.NopCloser(bytes.NewReader(body))
+			w.Header().Set(s.Prefix+"Hash-Crc64ecma", strconv.FormatUint(crc64.Checksum(body, crc64.MakeTable(crc64.ECMA)), 10))
+		}
 		w = &renaming{ResponseWriter: w, prefix: s.Prefix}
 	}
 	s.fake.ServeHTTP(w, inner)

@@ -1,0 +1,152 @@
+package cos
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+)
+
+// States that the real backend writes are read back, at the names that the
+// vendor's hosts have.
+func TestRealBackend(t *testing.T) {
+	states := []storetest.Written{{Workspace: "default", Path: "terraform/state/terraform.tfstate"}, {Workspace: "staging", Path: "terraform/state/staging/terraform.tfstate"}}
+	backend := func(more string) string {
+		return fmt.Sprintf(`backend "cos" {
+  bucket     = %q
+  prefix     = "terraform/state"
+  region     = "eu-frankfurt"
+  secret_id  = %q
+  secret_key = %q
+  %s
+}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, more)
+	}
+	at := where().With("prefix", "terraform/state")
+	who := keys("").With("endpoint", "")
+
+	t.Run("keys", func(t *testing.T) {
+		cli, server := storetest.Tofu(t), newStore(t)
+		kind, env := onInternet(t, &cli, server, newSTS())
+		storetest.Interop(t, cli, backend(""), server, bucket, states, func(workspace string) (source.Source, error) {
+			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
+		})
+	})
+	t.Run("role", func(t *testing.T) {
+		cli, server, sts := storetest.Tofu(t), newStore(t), newSTS()
+		server.Keys = []aws.Credentials{sts.gives}
+		kind, env := onInternet(t, &cli, server, sts)
+		role := fmt.Sprintf("assume_role {\n    role_arn         = %q\n    session_name     = \"ci\"\n    session_duration = 3600\n  }", sts.role)
+		env[roleVar] = sts.role
+		storetest.Interop(t, cli, backend(role), server, bucket, states, func(workspace string) (source.Source, error) {
+			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
+		})
+		if sts.refused > 0 {
+			t.Errorf("%d requests were refused", sts.refused)
+		}
+	})
+}
+
+// onInternet has the vendor's hosts lead to the fakes, for the CLI and for the
+// kind that is returned.
+func onInternet(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (source.Kind, map[string]string) {
+	t.Helper()
+	server.Prefix = "X-Cos-"
+	server.Bases = []string{"cos.eu-frankfurt.myqcloud.com", "cos.accelerate.myqcloud.com"}
+	internet := cloudtest.New(t, map[string]http.Handler{
+		bucket + ".cos.eu-frankfurt.myqcloud.com": server,
+		bucket + ".cos.accelerate.myqcloud.com":   server,
+		"sts.tencentcloudapi.com":                 sts,
+		"sts.intl.tencentcloudapi.com":            sts,
+		"tag.tencentcloudapi.com":                 http.HandlerFunc(locks), // the backend's locks are tags
+	})
+	if cli != nil {
+		cli.Env = internet.Environ(nil)
+	}
+	ca, err := os.ReadFile(internet.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := changed(func(r *run) {
+		r.connection.CA = ca
+		r.web.Roots, r.web.FirstWait = storetest.Pool(t, ca), time.Millisecond
+	})
+	return kind, map[string]string{"HTTPS_PROXY": internet.Proxy}
+}
+
+func locks(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, `{"Response":{"TotalCount":0,"Offset":0,"Limit":15,"Tags":[],"RequestId":"1"}}`)
+}
+
+// fakeSTS gives the keys of one role to whoever signs as the reader.
+type fakeSTS struct {
+	role      string
+	gives     aws.Credentials
+	code      string // of an error in place of keys
+	refused   int
+	questions []map[string]any
+}
+
+func newSTS() *fakeSTS {
+	return &fakeSTS{
+		role:  "qcs::cam::uin/100000000001:roleName/state-reader",
+		gives: aws.Credentials{AccessKeyID: "AKIDsession", SecretAccessKey: "session-" + storetest.Canary, SessionToken: "token-" + storetest.Canary},
+	}
+}
+
+func (s *fakeSTS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var question map[string]any
+	_ = json.Unmarshal(body, &question)
+	s.questions = append(s.questions, question)
+	code := s.code
+	switch {
+	case code != "":
+	case r.Header.Get("Authorization") != authorization(r, body):
+		code = "AuthFailure.SignatureFailure"
+	case r.Header.Get("X-TC-Action") != "AssumeRole" || r.Header.Get("X-TC-Version") != "2018-08-13" || r.Header.Get("X-TC-Region") != "eu-frankfurt":
+		code = "InvalidParameter"
+	case question["RoleArn"] != s.role:
+		code = "ResourceNotFound.RoleNotFound"
+	}
+	if code != "" {
+		s.refused++
+		fmt.Fprintf(w, `{"Response":{"Error":{"Code":%q,"Message":"canary of the server"},"RequestId":"1"}}`, code)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"Response": map[string]any{
+		"Credentials": map[string]string{"TmpSecretId": s.gives.AccessKeyID, "TmpSecretKey": s.gives.SecretAccessKey, "Token": s.gives.SessionToken},
+		"ExpiredTime": time.Now().Add(time.Hour).Unix(), "Expiration": "2026-01-01T00:00:00Z", "RequestId": "1",
+	}})
+}
+
+// authorization is the one of TC3-HMAC-SHA256, as the vendor's documentation
+// has it.
+func authorization(r *http.Request, body []byte) string {
+	stamp := r.Header.Get("X-TC-Timestamp")
+	var seconds int64
+	fmt.Sscan(stamp, &seconds)
+	date := time.Unix(seconds, 0).UTC().Format("2006-01-02")
+	mac := func(key []byte, text string) []byte {
+		m := hmac.New(sha256.New, key)
+		m.Write([]byte(text))
+		return m.Sum(nil)
+	}
+	sum := func(b []byte) string { h := sha256.Sum256(b); return hex.EncodeToString(h[:]) }
+	canonical := "POST\n/\n\ncontent-type:" + strings.ToLower(r.Header.Get("Content-Type")) + "\nhost:" + r.Host + "\n\ncontent-type;host\n" + sum(body)
+	text := "TC3-HMAC-SHA256\n" + stamp + "\n" + date + "/sts/tc3_request\n" + sum([]byte(canonical))
+	key := mac(mac(mac([]byte("TC3"+reader.SecretAccessKey), date), "sts"), "tc3_request")
+	return "TC3-HMAC-SHA256 Credential=" + reader.AccessKeyID + "/" + date + "/sts/tc3_request, SignedHeaders=content-type;host, Signature=" + hex.EncodeToString(mac(key, text))
+}
