@@ -1,0 +1,53 @@
+package oci
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+)
+
+const host = "acme.compat.objectstorage.eu-frankfurt-1.oraclecloud.com"
+
+// States that a real CLI writes are read back, at the name that the vendor's
+// host has. OpenTofu has no oci backend, so they are written through its s3
+// backend, to the names that the oci backend gives them.
+func TestRealWriter(t *testing.T) {
+	states := []storetest.Written{{Workspace: "default", Path: "network/terraform.tfstate"}, {Workspace: "staging", Path: "tf-state-env/staging/network/terraform.tfstate"}}
+	cli, server := storetest.Tofu(t), newStore(t)
+	kind, env := onInternet(t, server)
+	backend := fmt.Sprintf(`backend "s3" {
+  bucket               = %q
+  key                  = "network/terraform.tfstate"
+  workspace_key_prefix = "tf-state-env"
+  region               = "eu-frankfurt-1"
+  access_key           = %q
+  secret_key           = %q
+  endpoints            = { s3 = %q }
+  use_path_style       = true
+
+  skip_credentials_validation = true
+  skip_requesting_account_id  = true
+  skip_metadata_api_check     = true
+  skip_region_validation      = true
+  skip_s3_checksum            = true
+}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, server.Serve(t))
+	storetest.Interop(t, cli, backend, server, bucket, states, func(workspace string) (source.Source, error) {
+		return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), where().With("key", "network/terraform.tfstate"), workspace)
+	})
+}
+
+// onInternet has the vendor's host lead to the store.
+func onInternet(t *testing.T, server *storetest.Server) (source.Kind, map[string]string) {
+	t.Helper()
+	internet := cloudtest.New(t, map[string]http.Handler{host: server})
+	ca, err := os.ReadFile(internet.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return suite().Kind(string(ca)), map[string]string{"HTTPS_PROXY": internet.Proxy}
+}
