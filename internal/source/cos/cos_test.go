@@ -1,9 +1,14 @@
 package cos
 
 import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
@@ -57,3 +62,101 @@ func suite() storetest.Suite {
 
 func TestSource(t *testing.T) { suite().Run(t) }
 func TestFaults(t *testing.T) { suite().Faults(t) }
+
+func TestVersions(t *testing.T) { suite().Versions(t) }
+
+func TestErrors(t *testing.T) {
+	suite().Codes(t, map[string]string{
+		"404 NoSuchKey":                  "missing",
+		"404 NoSuchBucket":               `there is no bucket "acme-1250000000"`,
+		"404 NoSuchVersion":              "no such version",
+		"403 AccessDenied":               "the credentials need cos:GetObject on this object",
+		"403 InvalidAccessKeyId":         "the credentials are not valid; check them in the cos block",
+		"403 SignatureDoesNotMatch":      "the credentials are not valid",
+		"403 ExpiredToken":               "the security token has expired",
+		"403 RequestTimeTooSkewed":       "the clock of this machine is wrong",
+		"403 InvalidObjectState":         "archived",
+		"400 BucketAccelerateNotEnabled": "leave accelerate out",
+		"451 UnavailableForLegalReasons": "closed",
+		"500 InternalError":              "out of order",
+		"503 SlowDown":                   "too many requests",
+		"404 Strange":                    "with the HTTP status 404",
+		"404":                            "with the HTTP status 404",
+	})
+}
+
+// Every attribute of the backend, of OpenTofu and of Terraform.
+func TestAttributes(t *testing.T) {
+	storetest.Attributes(t, Kind(), []string{
+		"secret_id", "secret_key", "security_token", "region", "bucket", "endpoint", "domain", "prefix", "key", "encrypt", "acl", "accelerate",
+		"assume_role", "shared_credentials_dir", "profile", "cam_role_name",
+	}, map[string]string{
+		"encrypt": "it is for writing",
+		"acl":     "it is for writing",
+	}, "name", "credentials_name", "version_id")
+	block, _ := credentials().Attr("assume_role")
+	var names []string
+	for _, a := range block.Attrs {
+		names = append(names, a.Name)
+	}
+	if want := []string{"role_arn", "session_name", "session_duration", "policy", "external_id"}; !slices.Equal(names, want) {
+		t.Errorf("assume_role has %q, want %q", names, want)
+	}
+}
+
+func TestPaths(t *testing.T) {
+	for _, c := range []struct{ prefix, key, workspace, want string }{
+		{"", "", "default", "terraform.tfstate"},
+		{"", "", "", "terraform.tfstate"},
+		{"", "", "staging", "staging/terraform.tfstate"},
+		{"terraform/state", "", "staging", "terraform/state/staging/terraform.tfstate"},
+		{"states/", "a/b.tfstate", "default", "states/a/b.tfstate"},
+		{"a//b", "x//y", "w", "a/b/w/x/y"},
+		{"states", "x", "ünïcode+%20", "states/ünïcode+%20/x"},
+		{"/states", "x", "default", "error: prefix"},
+		{"./states", "x", "default", "error: prefix"},
+		{"", "/x", "default", "error: key"},
+		{"", "x/", "default", "error: key"},
+		{"..", "x", "default", "error: key"},
+	} {
+		src, err := storetest.Open(Kind(), storetest.Settings(Kind(), nil, keys("http://127.0.0.1:1")), where().With("prefix", c.prefix).With("key", c.key), c.workspace)
+		if attr, bad := strings.CutPrefix(c.want, "error: "); bad {
+			if err == nil || !strings.Contains(err.Error(), "."+attr+":") {
+				t.Errorf("%+v: got %v, %v", c, src, err)
+			}
+		} else if err != nil || src.(*location).object.Key != c.want {
+			t.Errorf("%+v: got %v, %v", c, src, err)
+		}
+	}
+}
+
+// Whatever a data source says, a request goes to a host of the vendor's.
+func FuzzHost(f *testing.F) {
+	for _, s := range []string{"acme", "evil.com/", "a.b", "a@evil.com", "x#", "x?", "a:80", "-", "é", "x--x-s3", "arn:aws:s3:::x", "A", " ", "evil.com%2f", "acme\n"} {
+		f.Add(s, "eu-frankfurt", false)
+		f.Add("acme-1250000000", s, true)
+		f.Add("acme-1250000000", s, false)
+	}
+	f.Fuzz(func(t *testing.T, bucket, region string, accelerate bool) {
+		var asked string
+		kind := changed(func(r *run) {
+			r.connection.Attempts = 1
+			r.connection.Proxy = func(u *url.URL) (*url.URL, error) { asked = u.Host; return nil, errors.New("stop") }
+		})
+		a := storetest.Strings("bucket", bucket, "region", region)
+		a["accelerate"] = cty.BoolVal(accelerate)
+		src, err := storetest.Open(kind, storetest.Settings(kind, nil, keys("").With("endpoint", "")), a, "default")
+		if err != nil {
+			return
+		}
+		if _, err := src.Fetch(t.Context()); err == nil {
+			t.Error("it was read")
+		}
+		if accelerate {
+			region = "accelerate"
+		}
+		if labels := strings.Split(asked, "."); len(labels) != 5 || labels[0] != bucket || labels[1] != "cos" || labels[2] != region || labels[3]+"."+labels[4] != "myqcloud.com" {
+			t.Errorf("asked %q", asked)
+		}
+	})
+}

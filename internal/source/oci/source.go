@@ -76,6 +76,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	l.object.CustomerKey, err = customerKey(s)
+	if err == nil && l.object.CustomerKey != nil && l.address.Scheme != "https" {
+		err = s.Errorf("sse_customer_key", "it would be sent as it is; use an endpoint with https")
+	}
 	return l, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,4 +202,108 @@ func Pool(t *testing.T, pem []byte) *x509.CertPool {
 		t.Fatal("there is no certificate")
 	}
 	return pool
+}
+
+// Attributes checks that each attribute of the backend is one of the data
+// source or of credentials, or is left out for a reason; and that there are no
+// others but ours.
+func Attributes(t *testing.T, kind source.Kind, backend []string, leftOut map[string]string, ours ...string) {
+	t.Helper()
+	for _, name := range backend {
+		_, asked := kind.Attr(name)
+		_, secret := kind.Credentials.Attr(name)
+		if n := count(asked, secret, leftOut[name] != ""); n != 1 {
+			t.Errorf("%s: it is in %d of the data source, credentials, and what is left out", name, n)
+		}
+	}
+	for _, a := range append(slices.Clone(kind.Attrs), kind.Credentials.Attrs...) {
+		if !slices.Contains(backend, a.Name) && !slices.Contains(ours, a.Name) {
+			t.Errorf("the backend has no %s", a.Name)
+		}
+		if a.Doc == "" || !strings.HasSuffix(a.Doc, ".") {
+			t.Errorf("%s: the documentation is not made of sentences", a.Name)
+		}
+	}
+	for name := range leftOut {
+		if !slices.Contains(backend, name) {
+			t.Errorf("%s is left out, and the backend has none", name)
+		}
+	}
+}
+
+func count(all ...bool) (n int) {
+	for _, b := range all {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// Codes checks what users see of the errors of a store. A want of "missing"
+// is a missing state; otherwise it is a part of the error, which never is one.
+func (s Suite) Codes(t *testing.T, codes map[string]string) {
+	for answer, want := range codes {
+		t.Run(answer, func(t *testing.T) {
+			server := s.Store(t)
+			var status int
+			var code string
+			fmt.Sscan(answer, &status, &code)
+			server.Answer = func(w http.ResponseWriter, _ *http.Request) bool { Refuse(w, status, code); return true }
+			kind := s.Kind("")
+			src, err := Open(kind, Settings(kind, nil, s.Who(server.Serve(t))), s.Where, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = src.Fetch(t.Context())
+			if err == nil {
+				t.Fatal("it was read")
+			}
+			missing, isMissing := source.IsMissing(err)
+			switch {
+			case isMissing != (want == "missing"):
+				t.Errorf("got %v, missing: %t", err, isMissing)
+			case isMissing && !missing.CredentialsSent:
+				t.Error("it does not say that credentials were sent")
+			case !isMissing && !strings.Contains(err.Error(), want):
+				t.Errorf("got %v, want %q", err, want)
+			}
+			if strings.Contains(err.Error(), Canary) || strings.Contains(err.Error(), "own words") {
+				t.Errorf("the error shows what the server wrote: %v", err)
+			}
+		})
+	}
+}
+
+// Versions checks that a version is read, and only that one.
+func (s Suite) Versions(t *testing.T) {
+	server := s.Store(t)
+	server.Keep(t, s.Bucket)
+	server.Put(t, s.Bucket, s.Path, []byte("first"))
+	kind, endpoint := s.Kind(""), server.Serve(t)
+	read := func(a Attrs) (*source.Snapshot, error) {
+		src, err := Open(kind, Settings(kind, nil, s.Who(endpoint)), a, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src.Fetch(t.Context())
+	}
+	first, err := read(s.Where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Put(t, s.Bucket, s.Path, []byte("second"))
+	for version, want := range map[string]string{first.Revision: "first", "": "second"} {
+		if snap, err := read(s.Where.With("version_id", version)); err != nil || string(snap.Data) != want || version != "" && snap.Revision != version {
+			t.Errorf("%q: got %+v, %v", version, snap, err)
+		}
+	}
+	server.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("X-Amz-Version-Id", "another")
+		fmt.Fprint(w, "third")
+		return true
+	}
+	if _, err := read(s.Where.With("version_id", first.Revision)); err == nil || !strings.Contains(err.Error(), "another version") {
+		t.Errorf("another version: %v", err)
+	}
 }
