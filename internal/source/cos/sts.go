@@ -132,6 +132,9 @@ func stsReason(code string, status int) string {
 	if strings.HasPrefix(code, "InvalidParameter") {
 		return "the request is refused; check the assume_role block"
 	}
+	if status == http.StatusOK {
+		return "the answer is not one of STS"
+	}
 	return "the answer has the status " + strconv.Itoa(status)
 }
 

@@ -71,6 +71,12 @@ func TestRealBackend(t *testing.T) {
 // kind that is returned.
 func onInternet(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (source.Kind, map[string]string) {
 	t.Helper()
+	change, env := hostsOf(t, cli, server, sts)
+	return changed(change), env
+}
+
+func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (func(*run), map[string]string) {
+	t.Helper()
 	server.Bases = []string{"oss-eu-central-1.aliyuncs.com", "s3.oss-eu-central-1.aliyuncs.com"}
 	hosts := map[string]http.Handler{
 		bucket + ".oss-eu-central-1.aliyuncs.com":    server,
@@ -88,11 +94,11 @@ func onInternet(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts 
 	if err != nil {
 		t.Fatal(err)
 	}
-	kind := changed(func(r *run) {
+	change := func(r *run) {
 		r.connection.CA = ca
 		r.web.Roots, r.web.FirstWait = storetest.Pool(t, ca), time.Millisecond
-	})
-	return kind, map[string]string{"HTTPS_PROXY": internet.Proxy}
+	}
+	return change, map[string]string{"HTTPS_PROXY": internet.Proxy}
 }
 
 // fakeSTS gives the keys of one role to whoever signs as the reader.

@@ -115,6 +115,9 @@ func stsReason(code string, status int) string {
 	if strings.HasPrefix(code, "InvalidParameter") || strings.HasPrefix(code, "MissingParameter") {
 		return "the request is refused; check the assume_role arguments"
 	}
+	if status == http.StatusOK {
+		return "the answer is not one of STS"
+	}
 	return "the answer has the status " + strconv.Itoa(status)
 }
 

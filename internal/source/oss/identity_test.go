@@ -1,0 +1,296 @@
+package oss
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+)
+
+// cloud is the store with all that gives keys for it.
+type cloud struct {
+	store    *storetest.Server
+	sts      *fakeSTS
+	metadata *fakeMetadata
+	kind     source.Kind
+	internet map[string]string
+}
+
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{store: newStore(t), sts: newSTS(), metadata: newMetadata()}
+	c.store.Put(t, bucket, home, []byte("{}"))
+	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "LTAIother", SecretAccessKey: "other-" + storetest.Canary, SessionToken: "other-token"}}
+	server := httptest.NewServer(c.metadata)
+	t.Cleanup(server.Close)
+	change, internet := hostsOf(t, nil, c.store, c.sts)
+	c.internet = internet
+	c.kind = changed(func(r *run) {
+		change(r)
+		r.metadata, r.local.FirstWait = server.URL, time.Millisecond
+	})
+	return c
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var none = storetest.Attrs{}
+
+func pair() storetest.Attrs { return keys("").With("endpoint", "") }
+
+// Each way to keys: who signs in the end, and who is asked for keys before.
+func TestIdentity(t *testing.T) {
+	home, err := filepath.Abs(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	profiles := fmt.Sprintf(`{"current": "default", "profiles": [
+		{"name": "default", "mode": "AK", "access_key_id": %q, "access_key_secret": %q, "region_id": "eu-central-1"},
+		{"name": "token", "mode": "StsToken", "access_key_id": "LTAIother", "access_key_secret": "other-canary", "sts_token": "other-token"},
+		{"name": "role", "mode": "RamRoleArn", "access_key_id": %q, "access_key_secret": %q, "ram_role_arn": %q, "ram_session_name": "ci", "expired_seconds": 1200},
+		{"name": "instance", "mode": "EcsRamRole", "ram_role_name": "reader"},
+		{"name": "nobody", "mode": "EcsRamRole"},
+		{"name": "empty", "mode": "AK"},
+		{"name": "browser", "mode": "OAuth", "access_key_id": "canary"}
+	]}`, reader.AccessKeyID, reader.SecretAccessKey, reader.AccessKeyID, reader.SecretAccessKey, newSTS().role)
+	file := write(t, profiles)
+	of := func(profile string) storetest.Attrs {
+		return storetest.Strings("profile", profile, "shared_credentials_file", file)
+	}
+	role := newSTS().role
+	env := map[string]string{"ALICLOUD_ACCESS_KEY": reader.AccessKeyID, "ALICLOUD_SECRET_KEY": reader.SecretAccessKey}
+	other := map[string]string{"ALICLOUD_ACCESS_KEY_ID": "LTAIother", "ALICLOUD_ACCESS_KEY_SECRET": "other-canary", "ALICLOUD_SECURITY_TOKEN": "other-token"}
+	const sts, instance = "STS.test", "STS.instance"
+
+	for name, c := range map[string]struct {
+		env    map[string]string
+		chosen string
+		blocks []storetest.Attrs
+		key    string // the access key that signs, or
+		err    string
+		calls  string // of STS and of the metadata service
+	}{
+		"keys":                            {key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}},
+		"keys with a token":               {key: "LTAIother", blocks: []storetest.Attrs{storetest.Strings("access_key", "LTAIother", "secret_key", "other-canary", "security_token", "other-token")}},
+		"keys over the environment":       {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}}, // no token of another's
+		"environment":                     {env: env, key: reader.AccessKeyID},
+		"environment, other names":        {env: other, key: "LTAIother"},
+		"environment fills a block":       {env: env, key: reader.AccessKeyID, blocks: []storetest.Attrs{none}},
+		"profile":                         {key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
+		"profile over the environment":    {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
+		"profile of the environment":      {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_SHARED_CREDENTIALS_FILE": file}, key: reader.AccessKeyID},
+		"keys over profile, environment":  {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_ACCESS_KEY": "LTAIother", "ALICLOUD_SECRET_KEY": "other-canary", "ALICLOUD_SECURITY_TOKEN": "other-token"}, key: "LTAIother"},
+		"profile with a token":            {key: "LTAIother", blocks: []storetest.Attrs{of("token")}},
+		"profile with a role":             {key: sts, calls: "AssumeRole ci 1200", blocks: []storetest.Attrs{of("role")}},
+		"profile of the instance":         {key: instance, calls: "PUT GET", blocks: []storetest.Attrs{of("instance")}},
+		"role":                            {key: sts, calls: "AssumeRole statecrypt 3600", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role)}},
+		"role, with all":                  {key: sts, calls: "AssumeRole me 900 {}", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_name", "me").With("assume_role_policy", "{}").With("assume_role_session_expiration", "900")}},
+		"role of the environment":         {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_NAME": "env", "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1000"}, key: sts, calls: "AssumeRole env 1000", blocks: []storetest.Attrs{pair()}},
+		"named, no role of the env":       {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role}, chosen: "a", key: reader.AccessKeyID, blocks: []storetest.Attrs{pair().With("name", "a")}},
+		"instance":                        {key: instance, calls: "PUT GET", blocks: []storetest.Attrs{storetest.Strings("ecs_role_name", "reader")}},
+		"instance of the environment":     {env: map[string]string{"ALICLOUD_ECS_ROLE_NAME": "reader"}, key: instance, calls: "PUT GET"},
+		"by name":                         {chosen: "b", key: reader.AccessKeyID, blocks: []storetest.Attrs{storetest.Strings("name", "a"), pair().With("name", "b")}},
+		"named, and the environment":      {env: env, chosen: "a", err: "there are no keys for OSS", blocks: []storetest.Attrs{storetest.Strings("name", "a")}},
+		"no such name":                    {env: env, chosen: "b", err: `has the name "b"`, blocks: []storetest.Attrs{pair()}},
+		"which?":                          {env: env, err: "set credentials_name", blocks: []storetest.Attrs{pair().With("name", "a")}},
+		"nothing":                         {err: "there are no keys for OSS"},
+		"two identities":                  {err: "access_key and profile are two identities", blocks: []storetest.Attrs{pair().With("profile", "default")}},
+		"no secret":                       {env: env, err: "access_key needs secret_key", blocks: []storetest.Attrs{storetest.Strings("access_key", "x")}},
+		"no ID":                           {env: env, err: "access_key, which is missing", blocks: []storetest.Attrs{storetest.Strings("secret_key", storetest.Canary)}},
+		"half a pair in the environment":  {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
+		"not an ID":                       {err: "without spaces", blocks: []storetest.Attrs{pair().With("access_key", "a\nb")}},
+		"no such profile":                 {err: `there is no profile "other"`, blocks: []storetest.Attrs{of("other")}},
+		"no such file":                    {err: "no such file", blocks: []storetest.Attrs{storetest.Strings("profile", "default", "shared_credentials_file", file+"x")}},
+		"no file at home":                 {err: ".aliyun/config.json", blocks: []storetest.Attrs{storetest.Strings("profile", "default")}},
+		"not a file of profiles":          {err: "is not a file of profiles", blocks: []storetest.Attrs{storetest.Strings("profile", "x", "shared_credentials_file", write(t, `{"profiles": [{"name": "x", "access_key_secret": ["canary"]}]}`))}},
+		"profile of another mode":         {err: "its mode is not one of", blocks: []storetest.Attrs{of("browser")}},
+		"profile without keys":            {err: "it has no access_key_id", blocks: []storetest.Attrs{of("empty")}},
+		"profile without the role's name": {err: "it has no ram_role_name", blocks: []storetest.Attrs{of("nobody")}},
+		"session without a role":          {err: "assume_role_role_arn", blocks: []storetest.Attrs{pair().With("assume_role_session_name", "x")}},
+		"too long a session":              {err: "from 900 to 3600", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
+		"too short, in the environment":   {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, err: "from 900 to 3600", blocks: []storetest.Attrs{pair()}},
+		"another role":                    {calls: "AssumeRole statecrypt 3600", err: "there is no such role (EntityNotExist.Role)", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", "other")}},
+		"role by another":                 {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (InvalidAccessKeyId.NotFound)", blocks: []storetest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
+		"role by a wrong secret":          {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (SignatureDoesNotMatch)", blocks: []storetest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
+		"no STS there":                    {err: "its host", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
+		"not a host":                      {err: "a host is required", blocks: []storetest.Attrs{pair().With("endpoint", "https://u:"+storetest.Canary+"@x")}},
+		"not a host of STS":               {err: "sts_endpoint: a host is required", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+storetest.Canary)}},
+		"another role of the instance":    {calls: "PUT GET", err: `knows no role "writer"`, blocks: []storetest.Attrs{storetest.Strings("ecs_role_name", "writer")}},
+		"not the name of a role":          {err: "cannot be the name of a role", blocks: []storetest.Attrs{storetest.Strings("ecs_role_name", "../x")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := newCloud(t)
+			s := storetest.Settings(cloud.kind, c.env, c.blocks...)
+			if c.err == "its host" {
+				cloud.internet = nil
+			}
+			s = cloud.with(s, c.env)
+			src, err := storetest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
+			for range 2 { // keys are asked for once
+				if err == nil {
+					_, err = src.Fetch(t.Context())
+				}
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("got %v, want %q", err, c.err)
+			}
+			if _, missing := source.IsMissing(err); missing {
+				t.Errorf("%v: that is no missing state", err)
+			}
+			if strings.Contains(fmt.Sprint(err), storetest.Canary) {
+				t.Errorf("it shows a secret: %v", err)
+			}
+			for _, r := range cloud.store.Requests() {
+				if r.AccessKey != c.key {
+					t.Errorf("%s signs, not %s", r.AccessKey, c.key)
+				}
+			}
+			if got := cloud.calls(); got != c.calls {
+				t.Errorf("got calls %q, want %q", got, c.calls)
+			}
+		})
+	}
+}
+
+// with has the vendor's hosts be found, which takes a proxy, without giving
+// the kind anything else of the environment.
+func (c *cloud) with(s source.Settings, env map[string]string) source.Settings {
+	if env == nil {
+		s.LookupEnv = func(name string) (string, bool) { v, ok := c.internet[name]; return v, ok }
+		return s
+	}
+	all := maps.Clone(env)
+	maps.Copy(all, c.internet)
+	s.LookupEnv = func(name string) (string, bool) { v, ok := all[name]; return v, ok }
+	return s
+}
+
+func (c *cloud) calls() string {
+	var all []string
+	for _, f := range c.sts.forms {
+		all = append(all, strings.TrimSpace(strings.Join([]string{f.Get("Action"), f.Get("RoleSessionName"), f.Get("DurationSeconds"), f.Get("Policy")}, " ")))
+	}
+	return strings.Join(append(all, c.metadata.methods...), " ")
+}
+
+// fakeMetadata is the metadata service of a hardened instance.
+type fakeMetadata struct {
+	gives   aws.Credentials
+	methods []string
+}
+
+func newMetadata() *fakeMetadata {
+	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "STS.instance", SecretAccessKey: "instance-" + storetest.Canary, SessionToken: "instance-token"}}
+}
+
+func (m *fakeMetadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.methods = append(m.methods, r.Method)
+	switch {
+	case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token" && r.Header.Get("X-Aliyun-Ecs-Metadata-Token-Ttl-Seconds") != "":
+		fmt.Fprint(w, "token-of-the-service")
+	case r.Header.Get("X-Aliyun-Ecs-Metadata-Token") != "token-of-the-service":
+		w.WriteHeader(http.StatusForbidden)
+	case r.Method != http.MethodGet || r.URL.Path != "/latest/meta-data/ram/security-credentials/reader":
+		w.WriteHeader(http.StatusNotFound)
+	default:
+		_ = json.NewEncoder(w).Encode(map[string]string{
+			"Code": "Success", "AccessKeyId": m.gives.AccessKeyID, "AccessKeySecret": m.gives.SecretAccessKey, "SecurityToken": m.gives.SessionToken,
+			"Expiration": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		})
+	}
+}
+
+// What goes wrong on the way to keys is told in our words, and OSS is not asked.
+func TestBrokenServices(t *testing.T) {
+	const end = `"Expiration": "2100-01-01T00:00:00Z"`
+	answer := func(status int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); fmt.Fprint(w, text) }
+	}
+	for name, c := range map[string]struct {
+		service http.HandlerFunc
+		err     string
+	}{
+		"not JSON":           {answer(200, "<html>canary"), "the answer is not one of STS"},
+		"nothing in it":      {answer(200, `{}`), "without usable keys"},
+		"no token":           {answer(200, `{"Code": "Success", "AccessKeyId": "a", "AccessKeySecret": "b", "Credentials": {"AccessKeyId": "a", "AccessKeySecret": "b", `+end+`}}`), "without usable keys"},
+		"no end":             {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a", "AccessKeySecret": "b", "SecurityToken": "c"}}`), "without usable keys"},
+		"a key for a header": {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a\r\nX: canary", "AccessKeySecret": "b", "SecurityToken": "c", `+end+`}}`), "without usable keys"},
+		"denied":             {answer(403, `{"Code": "NoPermission", "Message": "canary"}`), "the identity needs sts:AssumeRole on the role"},
+		"throttled":          {answer(400, `{"Code": "Throttling.User"}`), "too many requests"},
+		"expired":            {answer(400, `{"Code": "InvalidSecurityToken.Expired"}`), "the security token is not valid"},
+		"clock":              {answer(400, `{"Code": "InvalidTimeStamp.Expired"}`), "the clock is wrong"},
+		"wrong parameter":    {answer(400, `{"Code": "InvalidParameter.RoleArn"}`), "check the assume_role arguments"},
+		"strange code":       {answer(400, `{"Code": "canary"}`), "the answer has the status 400"},
+		"out of order":       {answer(500, `canary`), "the answer has the status 500"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://evil.example.com/canary", 307)
+		}, "the answer has the status 307"},
+		"endless": {func(w http.ResponseWriter, _ *http.Request) {
+			for range 1000 {
+				if _, err := fmt.Fprint(w, strings.Repeat("x", 10_000)); err != nil {
+					return
+				}
+			}
+		}, "Alibaba Cloud STS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, service := newStore(t), httptest.NewServer(c.service)
+			t.Cleanup(service.Close)
+			kind := changed(func(r *run) { r.web.FirstWait = time.Millisecond })
+			who := keys(store.Serve(t)).With("assume_role_role_arn", "role").With("sts_endpoint", service.URL)
+			src, err := storetest.Open(kind, storetest.Settings(kind, nil, who), where(), "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = src.Fetch(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), storetest.Canary) || len(store.Requests()) > 0 {
+				t.Errorf("got %v, want %q", err, c.err)
+			}
+		})
+	}
+}
+
+func TestCancelledWhileAskingForKeys(t *testing.T) {
+	stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(stuck.Close)
+	t.Cleanup(stuck.CloseClientConnections)
+	kind := Kind()
+	src, err := storetest.Open(kind, storetest.Settings(kind, nil, keys(stuck.URL).With("assume_role_role_arn", "role").With("sts_endpoint", stuck.URL)), where(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err := src.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
