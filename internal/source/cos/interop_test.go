@@ -63,6 +63,12 @@ func TestRealBackend(t *testing.T) {
 // kind that is returned.
 func onInternet(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (source.Kind, map[string]string) {
 	t.Helper()
+	change, env := hostsOf(t, cli, server, sts)
+	return changed(change), env
+}
+
+func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (func(*run), map[string]string) {
+	t.Helper()
 	server.Prefix = "X-Cos-"
 	server.Bases = []string{"cos.eu-frankfurt.myqcloud.com", "cos.accelerate.myqcloud.com"}
 	internet := cloudtest.New(t, map[string]http.Handler{
@@ -79,11 +85,11 @@ func onInternet(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts 
 	if err != nil {
 		t.Fatal(err)
 	}
-	kind := changed(func(r *run) {
+	change := func(r *run) {
 		r.connection.CA = ca
 		r.web.Roots, r.web.FirstWait = storetest.Pool(t, ca), time.Millisecond
-	})
-	return kind, map[string]string{"HTTPS_PROXY": internet.Proxy}
+	}
+	return change, map[string]string{"HTTPS_PROXY": internet.Proxy}
 }
 
 func locks(w http.ResponseWriter, _ *http.Request) {

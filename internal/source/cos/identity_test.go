@@ -1,0 +1,351 @@
+package cos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+)
+
+// cloud is the store with all that gives keys for it.
+type cloud struct {
+	store    *storetest.Server
+	sts      *fakeSTS
+	metadata *fakeMetadata
+	kind     source.Kind
+	internet map[string]string
+}
+
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{store: newStore(t), sts: newSTS(), metadata: newMetadata()}
+	c.store.Put(t, bucket, home, []byte("{}"))
+	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "AKIDother", SecretAccessKey: "other-" + storetest.Canary, SessionToken: "other-token"}}
+	server := httptest.NewServer(c.metadata)
+	t.Cleanup(server.Close)
+	change, internet := hostsOf(t, nil, c.store, c.sts)
+	c.internet = internet
+	c.kind = changed(func(r *run) {
+		change(r)
+		r.metadata, r.local.FirstWait = server.URL, time.Millisecond
+	})
+	return c
+}
+
+// with has the vendor's hosts be found, which takes a proxy, without giving
+// the kind anything else of the environment.
+func (c *cloud) with(s source.Settings, env map[string]string) source.Settings {
+	all := maps.Clone(c.internet)
+	maps.Copy(all, env)
+	s.LookupEnv = func(name string) (string, bool) { v, ok := all[name]; return v, ok }
+	return s
+}
+
+func (c *cloud) calls() string {
+	var all []string
+	for _, q := range c.sts.questions {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%v %v %v %v", q["RoleSessionName"], q["DurationSeconds"], cmpNil(q["Policy"]), cmpNil(q["ExternalId"]))))
+	}
+	return strings.Join(append(all, c.metadata.paths...), " ")
+}
+
+func cmpNil(v any) any {
+	if v == nil {
+		return ""
+	}
+	return v
+}
+
+func profiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name+".credential"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func pair() storetest.Attrs { return keys("").With("endpoint", "") }
+
+func withRole(a storetest.Attrs, pairs ...string) storetest.Attrs {
+	out := a.With("assume_role", "x")
+	role := storetest.Strings(pairs...)
+	for _, name := range []string{"role_arn", "session_name", "policy", "external_id"} {
+		if _, ok := role[name]; !ok {
+			role[name] = cty.NullVal(cty.String)
+		}
+	}
+	if _, ok := role["session_duration"]; !ok {
+		role["session_duration"] = cty.NullVal(cty.Number)
+	}
+	out["assume_role"] = cty.ObjectVal(role)
+	return out
+}
+
+// Each way to keys: who signs in the end, and who is asked for keys before.
+func TestIdentity(t *testing.T) {
+	readers := fmt.Sprintf(`{"secretId": " %s ", "secretKey": %q}`, reader.AccessKeyID, reader.SecretAccessKey)
+	t.Setenv("HOME", t.TempDir())
+	role := newSTS().role
+	dir := profiles(t, map[string]string{
+		"default": readers,
+		"token":   `{"secretId": "AKIDother", "secretKey": "other-canary", "token": "other-token"}`,
+		"role":    fmt.Sprintf(`{"secretId": %q, "secretKey": %q, "role-arn": %q, "role-session-name": "ci"}`, reader.AccessKeyID, reader.SecretAccessKey, role),
+		"empty":   `{}`,
+		"broken":  `{"secretKey": ["canary"]}`,
+	})
+	of := func(profile string) storetest.Attrs {
+		return storetest.Strings("profile", profile, "shared_credentials_dir", dir)
+	}
+	env := map[string]string{"TENCENTCLOUD_SECRET_ID": reader.AccessKeyID, "TENCENTCLOUD_SECRET_KEY": reader.SecretAccessKey}
+	other := map[string]string{"TENCENTCLOUD_SECRET_ID": "AKIDother", "TENCENTCLOUD_SECRET_KEY": "other-canary", "TENCENTCLOUD_SECURITY_TOKEN": "other-token"}
+	with := func(env map[string]string, pairs ...string) map[string]string {
+		out := maps.Clone(env)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			out[pairs[i]] = pairs[i+1]
+		}
+		return out
+	}
+	const sts, instance = "AKIDsession", "AKIDinstance"
+
+	for name, c := range map[string]struct {
+		env    map[string]string
+		chosen string
+		blocks []storetest.Attrs
+		key    string // the access key that signs, or
+		err    string
+		calls  string // of STS and of the metadata service
+	}{
+		"keys":                         {key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}},
+		"keys with a token":            {key: "AKIDother", blocks: []storetest.Attrs{storetest.Strings("secret_id", "AKIDother", "secret_key", "other-canary", "security_token", "other-token")}},
+		"keys over the environment":    {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}}, // no token of another's
+		"environment":                  {env: env, key: reader.AccessKeyID},
+		"environment with a token":     {env: other, key: "AKIDother"},
+		"environment fills a block":    {env: env, key: reader.AccessKeyID, blocks: []storetest.Attrs{{}}},
+		"profile":                      {key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
+		"default profile of a folder":  {key: reader.AccessKeyID, blocks: []storetest.Attrs{storetest.Strings("shared_credentials_dir", dir)}},
+		"profile over the environment": {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
+		"profile of the environment":   {env: map[string]string{"TENCENTCLOUD_PROFILE": "token", "TENCENTCLOUD_SHARED_CREDENTIALS_DIR": dir}, key: "AKIDother"},
+		"folder of the environment":    {env: map[string]string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR": dir}, key: reader.AccessKeyID},
+		"keys over profile, both env":  {env: with(env, "TENCENTCLOUD_PROFILE", "token"), key: reader.AccessKeyID},
+		"instance over keys, both env": {env: with(env, "TENCENTCLOUD_CAM_ROLE_NAME", "reader"), key: instance, calls: "reader"},
+		"profile with a token":         {key: "AKIDother", blocks: []storetest.Attrs{of("token")}},
+		"profile with a role":          {key: sts, calls: "ci 7200", blocks: []storetest.Attrs{of("role")}},
+		"role":                         {key: sts, calls: "statecrypt 7200", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role)}},
+		"role, with all":               {key: sts, calls: "me 60 %7B%7D ext", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role, "session_name", "me", "session_duration", "60", "policy", "{}", "external_id", "ext")}},
+		"role of the environment":      {env: map[string]string{roleVar: role, sessionVar: "env", durationVar: "1000", externalVar: "e"}, key: sts, calls: "env 1000  e", blocks: []storetest.Attrs{pair()}},
+		"role over the environment's":  {env: map[string]string{roleVar: "other", externalVar: "e"}, key: sts, calls: "statecrypt 7200", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role)}},
+		"named, no role of the env":    {env: map[string]string{roleVar: role}, chosen: "a", key: reader.AccessKeyID, blocks: []storetest.Attrs{pair().With("name", "a")}},
+		"instance":                     {key: instance, calls: "reader", blocks: []storetest.Attrs{storetest.Strings("cam_role_name", "reader")}},
+		"by name":                      {chosen: "b", key: reader.AccessKeyID, blocks: []storetest.Attrs{storetest.Strings("name", "a"), pair().With("name", "b")}},
+		"named, and the environment":   {env: env, chosen: "a", err: "there are no keys for COS", blocks: []storetest.Attrs{storetest.Strings("name", "a")}},
+		"no such name":                 {env: env, chosen: "b", err: `has the name "b"`, blocks: []storetest.Attrs{pair()}},
+		"which?":                       {env: env, err: "set credentials_name", blocks: []storetest.Attrs{pair().With("name", "a")}},
+		"nothing":                      {err: "there are no keys for COS"},
+		"two identities":               {err: "secret_id and cam_role_name are two identities", blocks: []storetest.Attrs{pair().With("cam_role_name", "x")}},
+		"no secret":                    {env: env, err: "secret_id needs secret_key", blocks: []storetest.Attrs{storetest.Strings("secret_id", "x")}},
+		"no ID":                        {env: env, err: "secret_id, which is missing", blocks: []storetest.Attrs{storetest.Strings("secret_key", storetest.Canary)}},
+		"not an ID":                    {err: "without spaces", blocks: []storetest.Attrs{pair().With("secret_id", "a\nb")}},
+		"no such profile":              {err: "other.credential", blocks: []storetest.Attrs{of("other")}},
+		"not the name of a profile":    {err: "cannot be the name of a profile", blocks: []storetest.Attrs{of("../x")}},
+		"not a profile":                {err: "is not a profile of TCCLI", blocks: []storetest.Attrs{of("broken")}},
+		"profile without keys":         {err: "has no secretId", blocks: []storetest.Attrs{of("empty")}},
+		"role without an ARN":          {err: "role_arn", blocks: []storetest.Attrs{withRole(pair())}},
+		"too long a session":           {err: "from 1 to 43200", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role, "session_duration", "43201")}},
+		"too long, in the environment": {env: map[string]string{roleVar: role, durationVar: "43201"}, err: "from 1 to 43200", blocks: []storetest.Attrs{pair()}},
+		"another role":                 {calls: "statecrypt 7200", err: "there is no such role (ResourceNotFound.RoleNotFound)", blocks: []storetest.Attrs{withRole(pair(), "role_arn", "other")}},
+		"role by a wrong secret":       {calls: "statecrypt 7200", err: "the keys are not valid (AuthFailure.SignatureFailure)", blocks: []storetest.Attrs{withRole(pair().With("secret_key", "x"), "role_arn", role)}},
+		"another domain":               {key: sts, calls: "statecrypt 7200", blocks: []storetest.Attrs{withRole(pair().With("domain", "intl.tencentcloudapi.com"), "role_arn", role)}},
+		"not a domain":                 {err: "domain: a host is required", blocks: []storetest.Attrs{withRole(pair().With("domain", "x/"+storetest.Canary), "role_arn", role)}},
+		"not a host":                   {err: "a host is required", blocks: []storetest.Attrs{pair().With("endpoint", "https://u:"+storetest.Canary+"@x")}},
+		"another role of the instance": {calls: "writer", err: `knows no role "writer"`, blocks: []storetest.Attrs{storetest.Strings("cam_role_name", "writer")}},
+		"not the name of a role":       {err: "cannot be the name of a role", blocks: []storetest.Attrs{storetest.Strings("cam_role_name", "../x")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := newCloud(t)
+			s := cloud.with(storetest.Settings(cloud.kind, c.env, c.blocks...), c.env)
+			src, err := storetest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
+			for range 2 { // keys are asked for once
+				if err == nil {
+					_, err = src.Fetch(t.Context())
+				}
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("got %v, want %q", err, c.err)
+			}
+			if _, missing := source.IsMissing(err); missing {
+				t.Errorf("%v: that is no missing state", err)
+			}
+			if strings.Contains(fmt.Sprint(err), storetest.Canary) {
+				t.Errorf("it shows a secret: %v", err)
+			}
+			for _, r := range cloud.store.Requests() {
+				if r.AccessKey != c.key {
+					t.Errorf("%s signs, not %s", r.AccessKey, c.key)
+				}
+			}
+			if got := cloud.calls(); got != c.calls {
+				t.Errorf("got calls %q, want %q", got, c.calls)
+			}
+		})
+	}
+}
+
+// Without the environment there is no default profile either.
+func TestNoAmbientProfile(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if err := os.MkdirAll(filepath.Join(home, ".tccli"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".tccli", "default.credential"), []byte(`{"secretId": "a", "secretKey": "b"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storetest.Open(Kind(), storetest.Settings(Kind(), nil), where(), "default"); err == nil || !strings.Contains(err.Error(), "there are no keys") {
+		t.Errorf("switched off: %v", err)
+	}
+	if _, err := storetest.Open(Kind(), storetest.Settings(Kind(), map[string]string{}), where(), "default"); err != nil {
+		t.Errorf("switched on: %v", err)
+	}
+}
+
+func TestAccelerate(t *testing.T) {
+	c := newCloud(t)
+	a := where()
+	a["accelerate"] = cty.True
+	src, err := storetest.Open(c.kind, c.with(storetest.Settings(c.kind, nil, pair()), nil), a, "default")
+	if err == nil {
+		_, err = src.Fetch(t.Context())
+	}
+	if got := c.store.Requests(); err != nil || len(got) != 1 || got[0].Host != bucket+".cos.accelerate.myqcloud.com" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := storetest.Open(c.kind, storetest.Settings(c.kind, nil, keys("https://cos.example.com")), a, "default"); err == nil || !strings.Contains(err.Error(), "accelerate") {
+		t.Errorf("with an endpoint: %v", err)
+	}
+}
+
+// What goes wrong on the way to keys is told in our words, and COS is not asked.
+func TestBrokenServices(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		text   string
+		err    string
+	}{
+		"not JSON":        {200, "<html>canary", "without usable keys"},
+		"nothing in it":   {200, `{}`, "without usable keys"},
+		"no token":        {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "ExpiredTime": 4000000000}`, "without usable keys"},
+		"no end":          {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c"}`, "without usable keys"},
+		"far end":         {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": 9223372036854775807}`, "without usable keys"},
+		"no number":       {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": 1e400}`, "without usable keys"},
+		"for a header":    {200, `{"Code": "Success", "TmpSecretId": "a\r\nX: canary", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": 4000000000}`, "without usable keys"},
+		"no success":      {200, `{"Code": "canary"}`, "without usable keys"},
+		"denied":          {403, `canary`, "the answer has the status 403"},
+		"out of order":    {500, `canary`, "the answer has the status 500"},
+		"redirect":        {302, `canary`, "the answer has the status 302"},
+		"unknown role":    {404, `canary`, `knows no role "reader"`},
+		"too many":        {429, `canary`, "the answer has the status 429"},
+		"nothing at all ": {0, "", "it cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status); fmt.Fprint(w, c.text) }))
+			t.Cleanup(service.Close)
+			if c.status == 0 {
+				service.Close()
+			}
+			kind := changed(func(r *run) { r.metadata, r.local.FirstWait = service.URL, time.Millisecond })
+			who := storetest.Strings("cam_role_name", "reader", "endpoint", store.Serve(t))
+			src, err := storetest.Open(kind, storetest.Settings(kind, nil, who), where(), "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = src.Fetch(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), storetest.Canary) || len(store.Requests()) > 0 {
+				t.Errorf("got %v, want %q", err, c.err)
+			}
+		})
+	}
+	for code, want := range map[string]string{
+		"UnauthorizedOperation":        "the identity needs sts:AssumeRole on the role",
+		"AuthFailure.SecretIdNotFound": "the keys are not valid",
+		"AuthFailure.TokenFailure":     "the security token is not valid",
+		"AuthFailure.SignatureExpire":  "the clock is wrong",
+		"RequestLimitExceeded":         "too many requests",
+		"InvalidParameter.Strange":     "check the assume_role block",
+		"canary":                       "the answer is not one of STS",
+	} {
+		c := newCloud(t)
+		c.sts.code = code
+		src, err := storetest.Open(c.kind, c.with(storetest.Settings(c.kind, nil, withRole(pair(), "role_arn", "x")), nil), where(), "default")
+		if err == nil {
+			_, err = src.Fetch(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), storetest.Canary) {
+			t.Errorf("%s: got %v", code, err)
+		}
+	}
+}
+
+func TestCancelledWhileAskingForKeys(t *testing.T) {
+	stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(stuck.Close)
+	t.Cleanup(stuck.CloseClientConnections)
+	kind := changed(func(r *run) { r.metadata = stuck.URL })
+	src, err := storetest.Open(kind, storetest.Settings(kind, nil, storetest.Strings("cam_role_name", "x")), where(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err := src.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// fakeMetadata is the metadata service of an instance.
+type fakeMetadata struct {
+	gives aws.Credentials
+	paths []string // of the roles that were asked for
+}
+
+func newMetadata() *fakeMetadata {
+	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "AKIDinstance", SecretAccessKey: "instance-" + storetest.Canary, SessionToken: "instance-token"}}
+}
+
+func (m *fakeMetadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, ok := strings.CutPrefix(r.URL.Path, "/latest/meta-data/cam/security-credentials/")
+	m.paths = append(m.paths, name)
+	if r.Method != http.MethodGet || !ok || name != "reader" {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"Code": "Success", "TmpSecretId": m.gives.AccessKeyID, "TmpSecretKey": m.gives.SecretAccessKey, "Token": m.gives.SessionToken,
+		"ExpiredTime": time.Now().Add(time.Hour).Unix(), "Expiration": "2100-01-01T00:00:00Z",
+	})
+}
