@@ -40,7 +40,7 @@ func TestRealBackend(t *testing.T) {
 	t.Run("keys", func(t *testing.T) {
 		cli, server := storetest.Tofu(t), newStore(t)
 		kind, env := onInternet(t, &cli, server, newSTS())
-		storetest.Interop(t, cli, backend(""), server, bucket, states, func(workspace string) (source.Source, error) {
+		storetest.Interop(t, cli, backend(""), server, bucket, states, storetest.Both, func(workspace string) (source.Source, error) {
 			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
 		})
 	})
@@ -50,7 +50,7 @@ func TestRealBackend(t *testing.T) {
 		kind, env := onInternet(t, &cli, server, sts)
 		role := fmt.Sprintf("assume_role {\n    role_arn         = %q\n    session_name     = \"ci\"\n    session_duration = 3600\n  }", sts.role)
 		env[roleVar] = sts.role
-		storetest.Interop(t, cli, backend(role), server, bucket, states, func(workspace string) (source.Source, error) {
+		storetest.Interop(t, cli, backend(role), server, bucket, states, storetest.Sealed, func(workspace string) (source.Source, error) {
 			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
 		})
 		if sts.refused > 0 {

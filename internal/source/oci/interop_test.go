@@ -36,7 +36,7 @@ func TestRealWriter(t *testing.T) {
   skip_region_validation      = true
   skip_s3_checksum            = true
 }`, bucket, reader.AccessKeyID, reader.SecretAccessKey, server.Serve(t))
-	storetest.Interop(t, cli, backend, server, bucket, states, func(workspace string) (source.Source, error) {
+	storetest.Interop(t, cli, backend, server, bucket, states, storetest.Both, func(workspace string) (source.Source, error) {
 		return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), where().With("key", "network/terraform.tfstate"), workspace)
 	})
 }

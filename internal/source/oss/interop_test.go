@@ -41,7 +41,7 @@ func TestRealBackend(t *testing.T) {
 		cli, server := storetest.Tofu(t), newStore(t)
 		server.Prefix = "X-Oss-"
 		address := server.Serve(t)
-		storetest.Interop(t, cli, backend(fmt.Sprintf("endpoint = %q", address)), server, bucket, states, func(workspace string) (source.Source, error) {
+		storetest.Interop(t, cli, backend(fmt.Sprintf("endpoint = %q", address)), server, bucket, states, storetest.Both, func(workspace string) (source.Source, error) {
 			kind := suite().Kind("")
 			return storetest.Open(kind, storetest.Settings(kind, nil, keys(address)), at, workspace)
 		})
@@ -50,7 +50,7 @@ func TestRealBackend(t *testing.T) {
 		cli, server := storetest.Tofu(t), newStore(t)
 		server.Prefix = "X-Oss-"
 		kind, env := onInternet(t, &cli, server, nil)
-		storetest.Interop(t, cli, backend(""), server, bucket, states, func(workspace string) (source.Source, error) {
+		storetest.Interop(t, cli, backend(""), server, bucket, states, storetest.Plain, func(workspace string) (source.Source, error) {
 			return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), at, workspace)
 		})
 	})
@@ -58,7 +58,7 @@ func TestRealBackend(t *testing.T) {
 		cli, server, sts := storetest.Tofu(t), newStore(t), newSTS()
 		server.Prefix, server.Keys = "X-Oss-", []aws.Credentials{sts.gives}
 		kind, env := onInternet(t, &cli, server, sts)
-		storetest.Interop(t, cli, backend(fmt.Sprintf("assume_role_role_arn = %q", sts.role)), server, bucket, states, func(workspace string) (source.Source, error) {
+		storetest.Interop(t, cli, backend(fmt.Sprintf("assume_role_role_arn = %q", sts.role)), server, bucket, states, storetest.Sealed, func(workspace string) (source.Source, error) {
 			return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "").With("assume_role_role_arn", sts.role)), at, workspace)
 		})
 		if sts.refused > 0 {

@@ -63,7 +63,7 @@ func (c *CLI) Init(t *testing.T, backend string) {
 // Run runs the CLI.
 func (c *CLI) Run(t *testing.T, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), c.Path, args...)
+	cmd := exec.CommandContext(t.Context(), c.Path, args...) //nolint:gosec // the CLI that the test names
 	cmd.Dir, cmd.Env = c.dir, c.Env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
@@ -75,12 +75,19 @@ type Written struct {
 	Workspace, Path string // of the object
 }
 
-// Interop has the CLI write the states of two workspaces, in clear and then
-// encrypted, and reads each of them back: the bytes are those of the object,
-// and what is in them is what was written.
-func Interop(t *testing.T, cli CLI, backend string, server *Server, bucket string, states []Written, open func(workspace string) (source.Source, error)) {
+// Forms are those in which a state may be written.
+var (
+	Plain  = []bool{false}
+	Sealed = []bool{true} // by OpenTofu
+	Both   = []bool{false, true}
+)
+
+// Interop has the CLI write the states of some workspaces in each of the forms,
+// and reads each of them back: the bytes are those of the object, and what is
+// in them is what was written.
+func Interop(t *testing.T, cli CLI, backend string, server *Server, bucket string, states []Written, forms []bool, open func(workspace string) (source.Source, error)) {
 	t.Helper()
-	for _, sealed := range []bool{false, true} {
+	for _, sealed := range forms {
 		c := CLI{Path: cli.Path, Env: cli.Env}
 		if sealed {
 			c.Env = append(c.Env[:len(c.Env):len(c.Env)], "TF_ENCRYPTION="+sealing)

@@ -222,10 +222,9 @@ func verify(r *http.Request, keys aws.Credentials, region string) error {
 	if d := time.Since(at); d > 15*time.Minute || d < -15*time.Minute {
 		return errors.New("the request is too old")
 	}
-	again, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+r.Host+r.URL.RequestURI(), nil)
-	if err != nil {
-		return err
-	}
+	again := r.Clone(r.Context())
+	again.Header, again.Body, again.ContentLength = http.Header{}, http.NoBody, 0
+	again.URL.Scheme, again.URL.Host = "http", r.Host
 	for _, name := range strings.Split(between(authorization, "SignedHeaders=", ","), ";") {
 		if values := r.Header.Values(name); name != "host" && len(values) > 0 {
 			again.Header[http.CanonicalHeaderKey(name)] = values
