@@ -169,7 +169,7 @@ func words() s3object.Words {
 	const block = "the oci block of credentials, in the provider block"
 	return s3object.Words{
 		Store: "Oracle Object Storage", Block: block,
-		Read: "OBJECT_READ", ReadVersion: "OBJECT_VERSION_READ", Region: "region", CustomerKey: "sse_customer_key",
+		Read: "OBJECT_READ", Region: "region", CustomerKey: "sse_customer_key",
 		Reasons: map[string]string{
 			"NoSuchBucket":                  "there is no such bucket in the namespace and the region, or the user may not read in it: Oracle answers both alike; the policy must allow to read objects in its compartment",
 			"BucketNotFound":                "there is no such bucket in the namespace and the region, or the user may not read in it: Oracle answers both alike; the policy must allow to read objects in its compartment",
