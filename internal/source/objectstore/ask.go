@@ -45,14 +45,19 @@ type Web struct {
 	Proxies   config.LookupEnv // for HTTPS_PROXY and its kin; nil for none
 	Roots     *x509.CertPool   // nil for those of the system
 	FirstWait time.Duration    // between tries; it doubles
+	Near      bool             // the service is on this machine's own network, or not there at all
 }
 
 // Transport makes a transport, which the caller keeps.
 func (w Web) Transport() *http.Transport {
 	find := Proxies(w.Proxies)
+	connect := 10 * time.Second
+	if w.Near {
+		connect = 2 * time.Second
+	}
 	return &http.Transport{
 		Proxy:                  func(r *http.Request) (*url.URL, error) { return find(r.URL) },
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: connect}).DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: w.Roots},
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,

@@ -243,3 +243,7 @@ func TestCustomerKey(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestIsolated(t *testing.T) {
+	suite().Isolated(t, "OCI_S3_ACCESS_KEY", "OCI_S3_SECRET_KEY", "OCI_sse_customer_key")
+}

@@ -1,8 +1,11 @@
 package oss
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,4 +161,31 @@ func FuzzHost(f *testing.F) {
 			t.Errorf("asked %q", asked)
 		}
 	})
+}
+
+func TestIsolated(t *testing.T) {
+	suite().Isolated(t, "ALICLOUD_ACCESS_KEY", "ALICLOUD_SECRET_KEY", "ALICLOUD_SECURITY_TOKEN", "ALICLOUD_PROFILE", "ALICLOUD_ASSUME_ROLE_ARN", "ALICLOUD_STS_ENDPOINT", "ALICLOUD_OSS_ENDPOINT", "OSS_ENDPOINT", "ALICLOUD_REGION")
+}
+
+// The policy of the documentation allows what a read does to the object of the
+// example, and nothing else.
+func TestPolicy(t *testing.T) {
+	text, err := os.ReadFile("../../../examples/sources/oss/policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policy struct {
+		Statement []struct{ Action, Resource []string }
+	}
+	if err := json.Unmarshal(text, &policy); err != nil {
+		t.Fatal(err)
+	}
+	src, err := storetest.Open(Kind(), storetest.Settings(Kind(), nil, keys("")), where().With("bucket", "acme-states").With("prefix", "network"), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := src.(*location)
+	if s := policy.Statement; len(s) != 1 || !slices.Equal(s[0].Action, []string{words().Read}) || len(s[0].Resource) != 1 || !strings.HasSuffix(s[0].Resource[0], ":"+l.object.Bucket+"/"+l.object.Key) {
+		t.Errorf("got %+v", s)
+	}
 }

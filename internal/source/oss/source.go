@@ -36,7 +36,7 @@ func newRun(s source.Settings) *run {
 		settings:   s,
 		connection: objectstore.Connection{Proxy: objectstore.Proxies(s.LookupEnv)},
 		web:        objectstore.Web{Proxies: s.LookupEnv, FirstWait: wait},
-		local:      objectstore.Web{FirstWait: wait},
+		local:      objectstore.Web{FirstWait: wait, Near: true},
 		metadata:   metadata,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -305,5 +306,43 @@ func (s Suite) Versions(t *testing.T) {
 	}
 	if _, err := read(s.Where.With("version_id", first.Revision)); err == nil || !strings.Contains(err.Error(), "another version") {
 		t.Errorf("another version: %v", err)
+	}
+}
+
+// Isolated checks that nothing of the process's environment steers a read where
+// the environment is switched off, and that a named block gets none of it.
+func (s Suite) Isolated(t *testing.T, variables ...string) {
+	server := s.Store(t)
+	server.Put(t, s.Bucket, s.Path, []byte("{}"))
+	dead := "http://" + cloudtest.Dead(t)
+	kind, who := s.Kind(""), s.Who(server.Serve(t))
+	for _, name := range append(variables, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_PROFILE") {
+		t.Setenv(name, "other-"+Canary)
+	}
+	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		t.Setenv(name, dead)
+	}
+	for name, settings := range map[string]source.Settings{
+		"":  Settings(kind, nil, who),
+		"a": Settings(kind, nil, who.With("name", "a")),
+	} {
+		if name != "" {
+			settings.LookupEnv = os.LookupEnv
+			settings.Credentials.Env = os.LookupEnv
+		}
+		src, err := Open(kind, settings, s.Where.With("credentials_name", name), "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := src.Fetch(t.Context()); err != nil {
+			t.Error(err)
+		}
+		got := server.Requests()
+		if len(got) != 1 || strings.Contains(fmt.Sprint(got), Canary) {
+			t.Errorf("got requests %+v", got)
+		}
+	}
+	if _, err := Open(kind, Settings(kind, nil), s.Where, "default"); err == nil || !strings.Contains(err.Error(), "no ") {
+		t.Errorf("without a block: %v", err)
 	}
 }
