@@ -164,6 +164,7 @@ func (s Suite) Faults(t *testing.T) {
 			"not HTTP":                 broken,
 			"malformed status line":    broken,
 			"malformed header":         broken,
+			"another service":          fmt.Sprintf("an answer that is not of %s, with the HTTP status 200", s.Name),
 
 			"stall":             slow,
 			"stall in the body": slow,
@@ -189,7 +190,6 @@ func (s Suite) Faults(t *testing.T) {
 			"handshake breaks off":                broken,
 		},
 		Cannot: map[string]string{
-			"another service": "any bytes may be an object; what reads the state refuses them",
 			"429 with Retry-After of a year, cancelled": "a client of S3 does not wait for what Retry-After says",
 		},
 	})
@@ -301,6 +301,7 @@ func (s Suite) Versions(t *testing.T) {
 	}
 	server.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("X-Amz-Version-Id", "another")
+		w.Header().Set("ETag", `"1"`)
 		fmt.Fprint(w, "third")
 		return true
 	}
