@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/md5" //nolint:gosec // no security: what COS keeps beside an object
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 )
 
@@ -53,10 +55,14 @@ func stores() map[string]func(t *testing.T, state []byte) store {
 	return map[string]func(t *testing.T, state []byte) store{
 		"azurerm":    storeAzure,
 		"consul":     storeConsul,
+		"cos":        storeCOS,
 		"gcs":        storeGCS,
 		"http":       storeHTTP,
 		"kubernetes": storeKubernetes,
 		"local":      storeLocal,
+		"oci":        storeOCI,
+		"oss":        storeOSS,
+		"pg":         storePG,
 		"remote":     storeRemote,
 		"s3":         storeS3,
 	}
@@ -265,6 +271,55 @@ func storeLocal(_ *testing.T, state []byte) store {
 		replace: map[string]string{"../network/": "network/"},
 		files:   map[string]string{"network/terraform.tfstate": string(state)},
 	}
+}
+
+// OpenTofu 1.12 and Terraform 1.11 have no oci backend.
+func storeOCI(t *testing.T, state []byte) store {
+	t.Helper()
+	return store{
+		hosts:   map[string]http.Handler{"acmenamespace.compat.objectstorage.eu-frankfurt-1.oraclecloud.com": bucket(t, "states", "network/terraform.tfstate", state)},
+		newOnly: true,
+	}
+}
+
+func storeCOS(t *testing.T, state []byte) store {
+	t.Helper()
+	objects := bucket(t, "acme-states-1250000000", "network/terraform.tfstate", state)
+	return store{hosts: map[string]http.Handler{
+		"acme-states-1250000000.cos.eu-frankfurt.myqcloud.com": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Cos-Meta-Md5", fmt.Sprintf("%x", md5.Sum(state))) // which the backend wants to see
+			objects.ServeHTTP(w, r)
+		}),
+	}}
+}
+
+func storeOSS(t *testing.T, state []byte) store {
+	t.Helper()
+	objects := bucket(t, "acme-states", "network/terraform.tfstate", state)
+	return store{hosts: map[string]http.Handler{
+		"acme-states.oss-eu-central-1.aliyuncs.com":    objects, // the backend's
+		"acme-states.s3.oss-eu-central-1.aliyuncs.com": objects,
+	}}
+}
+
+// The backend makes a sequence when it reads, so its role may write.
+func storePG(t *testing.T, state []byte) store {
+	t.Helper()
+	server := pgtest.New(t)
+	server.Exec(t, "postgres", "CREATE DATABASE terraform")
+	server.Exec(t, "terraform", "CREATE SEQUENCE public.global_states_id_seq AS bigint")
+	for _, role := range []string{"state_reader", "ci"} { // of the example, and of the pair
+		server.Exec(t, "terraform", "CREATE ROLE "+role+" SUPERUSER LOGIN PASSWORD '"+exampleSecret+"'")
+	}
+	for _, schema := range []string{"terraform_remote_state", "infra"} {
+		server.Exec(t, "terraform", "CREATE SCHEMA "+schema+"; CREATE TABLE "+schema+
+			".states (id bigint NOT NULL DEFAULT nextval('public.global_states_id_seq') PRIMARY KEY, name text UNIQUE, data text)")
+		server.Value(t, "terraform", "INSERT INTO "+schema+".states (name, data) VALUES ('network', $1) RETURNING name", string(state))
+	}
+	return store{replace: map[string]string{
+		"@db.example.com/":    "@127.0.0.1:" + server.Port + "/",
+		"sslmode=verify-full": "sslmode=verify-full&sslrootcert=" + filepath.ToSlash(writeTemp(t, "ca.pem", []byte(server.Authority.PEM))),
+	}}
 }
 
 func storeRemote(t *testing.T, state []byte) store {

@@ -5,11 +5,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/cos"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/http"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/oci"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/oss"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3"
@@ -20,11 +23,14 @@ func Kinds() []source.Kind {
 	return []source.Kind{
 		azurerm.Kind(),
 		consul.Kind(),
+		cos.Kind(),
 		file.Kind(),
 		gcs.Kind(),
 		git.Kind(),
 		http.Kind(),
 		kubernetes.Kind(),
+		oci.Kind(),
+		oss.Kind(),
 		pg.Kind(),
 		remote.Kind(),
 		s3.Kind(),
