@@ -53,7 +53,7 @@ func choose(credentials source.Credentials, lookup config.LookupEnv, name string
 	if name == "" {
 		t.lookup = lookup
 	}
-	s := merge(environment(t.lookup), t.own)
+	s := t.fill(t.own)
 	if len(s) == 0 {
 		hint := "set conn_str in a pg block of credentials, in the provider block"
 		if t.lookup != nil {
@@ -74,6 +74,19 @@ func merge(layers ...settings) settings {
 		maps.Copy(all, l)
 	}
 	return all
+}
+
+// fill completes what own says with the environment. A secret that comes with
+// PGHOST goes to no other host.
+func (t target) fill(own settings) settings {
+	env := environment(t.lookup)
+	place := own["host"] + own["hostaddr"]
+	if host := env["host"] + env["hostaddr"]; host != "" && place != "" && !strings.EqualFold(host, place) {
+		for _, key := range []string{"password", "sslcert", "sslkey", "sslpassword"} {
+			delete(env, key)
+		}
+	}
+	return merge(env, own)
 }
 
 // environment is what the variables of libpq say.
@@ -152,7 +165,7 @@ func (s settings) check() error {
 // resolve completes the settings with files, and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
-	s := merge(environment(t.lookup), t.own)
+	s := t.fill(t.own)
 	personal := t.personal()
 	if s["service"] != "" {
 		path := s["servicefile"]
@@ -163,7 +176,7 @@ func (t target) resolve() (settings, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = merge(environment(t.lookup), service, t.own)
+		s = t.fill(merge(service, t.own))
 	}
 	s = merge(settings{"port": "5432", "sslmode": "require", "passfile": personal(".pgpass")}, s)
 	if s["host"] == "" {
