@@ -1,12 +1,15 @@
 package objectstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -82,4 +85,51 @@ func TestVendorHeaders(t *testing.T) {
 	if _, missing := source.IsMissing(err); !missing {
 		t.Errorf("a mark: %v", err)
 	}
+}
+
+// Keys are asked for once, again when they end soon, and no longer than
+// somebody waits for them.
+func TestRenewed(t *testing.T) {
+	for _, c := range []struct {
+		lasts []time.Duration // of the keys, in the order in which they are given
+		want  string          // each time
+	}{
+		{[]time.Duration{time.Hour}, "1 1 1"},
+		{[]time.Duration{time.Minute, time.Hour}, "2 2 2"},
+		{[]time.Duration{-time.Hour, time.Hour}, "2 2 2"},
+	} {
+		asked := 0
+		keys := Renewed(func(context.Context) (aws.Credentials, error) {
+			asked++
+			return Temporary("a test", fmt.Sprint(asked), "s", "t", time.Now().Add(c.lasts[asked-1]))
+		})
+		var got []string
+		for range 3 {
+			k, err := keys.Retrieve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, k.AccessKeyID)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%v: got keys %s", c.lasts, got)
+		}
+	}
+	stopped := make(chan struct{})
+	stuck := Renewed(func(ctx context.Context) (aws.Credentials, error) {
+		<-ctx.Done()
+		close(stopped)
+		return aws.Credentials{}, ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ctx2, cancel2 := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel2()
+	if _, err := stuck.Retrieve(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := stuck.Retrieve(ctx2); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	<-stopped
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
 
 // early is how long before their end temporary keys are replaced: a read takes
@@ -42,6 +45,33 @@ func CheckKeys(keys aws.Credentials) error {
 }
 
 // Renewed remembers the keys that get returns until shortly before their end.
+// Unlike the cache of the SDK, it stops asking when nobody waits any more.
 func Renewed(get func(context.Context) (aws.Credentials, error)) aws.CredentialsProvider {
-	return aws.NewCredentialsCache(aws.CredentialsProviderFunc(get), func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = early })
+	return &renewed{get: get}
+}
+
+type renewed struct {
+	get   func(context.Context) (aws.Credentials, error)
+	asked memo.Memo[int, aws.Credentials] // :: generation → keys
+
+	mu         sync.Mutex
+	generation int
+}
+
+// Retrieve implements [aws.CredentialsProvider].
+func (r *renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	for try := 1; ; try++ {
+		r.mu.Lock()
+		generation := r.generation
+		r.mu.Unlock()
+		keys, err := r.asked.Do(ctx, generation, r.get)
+		if err != nil || try > 1 || !keys.CanExpire || time.Until(keys.Expires) > early {
+			return keys, err
+		}
+		r.mu.Lock()
+		if r.generation == generation {
+			r.generation++
+		}
+		r.mu.Unlock()
+	}
 }

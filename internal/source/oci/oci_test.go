@@ -6,6 +6,9 @@ import (
 	"errors"
 	"maps"
 	"net/url"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -246,4 +249,26 @@ func TestCustomerKey(t *testing.T) {
 
 func TestIsolated(t *testing.T) {
 	suite().Isolated(t, "OCI_S3_ACCESS_KEY", "OCI_S3_SECRET_KEY", "OCI_sse_customer_key")
+}
+
+// The policy of the documentation allows what a read does to the object of the
+// example, and nothing else.
+func TestPolicy(t *testing.T) {
+	text, err := os.ReadFile("../../../examples/sources/oci/policy.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../../examples/sources/oci/main.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := regexp.MustCompile(`'([^']*)'`).FindAllStringSubmatch(string(text), -1)
+	if len(got) != 3 || got[2][1] != words().Read || !strings.HasPrefix(string(text), "Allow group state-readers to read objects in compartment ") {
+		t.Fatalf("got %q", text)
+	}
+	for _, name := range []string{got[0][1], got[1][1]} {
+		if !strings.Contains(string(example), strconv.Quote(name)) {
+			t.Errorf("the example reads no %q", name)
+		}
+	}
 }

@@ -154,7 +154,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	store, err := l.stores.Do(ctx, l.storeKey, func(context.Context) (*objectstore.Store, error) {
 		keys := func(context.Context) (aws.Credentials, error) { return l.keys, nil }
 		return objectstore.NewStore(objectstore.Place{
-			Endpoint: l.address, Region: l.region, Keys: aws.CredentialsProviderFunc(keys), Words: words(), PathStyle: true, Prefix: "Opc-",
+			Endpoint: l.address, Region: l.region, Keys: aws.CredentialsProviderFunc(keys), Words: words(), PathStyle: true,
 		}, l.connection)
 	})
 	if err != nil {

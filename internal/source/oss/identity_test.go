@@ -294,3 +294,24 @@ func TestCancelledWhileAskingForKeys(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// The region of the profile is used where nothing else says one.
+func TestRegionOfProfile(t *testing.T) {
+	file := write(t, fmt.Sprintf(`{"profiles": [{"name": "with", "mode": "AK", "access_key_id": %[1]q, "access_key_secret": %[2]q, "region_id": "eu-central-1"},
+		{"name": "without", "mode": "AK", "access_key_id": %[1]q, "access_key_secret": %[2]q},
+		{"name": "evil", "mode": "AK", "access_key_id": %[1]q, "access_key_secret": %[2]q, "region_id": "evil.example.com/"}]}`, reader.AccessKeyID, reader.SecretAccessKey))
+	for profile, want := range map[string]string{"with": "<nil>", "without": "has no region_id", "evil": "has no region_id", "": "region"} {
+		c := newCloud(t)
+		who := storetest.Strings("profile", profile, "shared_credentials_file", file)
+		if profile == "" {
+			who = pair()
+		}
+		src, err := storetest.Open(c.kind, c.with(storetest.Settings(c.kind, nil, who), nil), where().With("region", ""), "default")
+		if err == nil {
+			_, err = src.Fetch(t.Context())
+		}
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%q: got %v, want %q", profile, err, want)
+		}
+	}
+}
