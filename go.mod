@@ -61,7 +61,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8 // S3 and what speaks like it, the vendor's own client
 	github.com/hashicorp/terraform-svchost v0.2.1 // host names as Terraform compares them, and service discovery
 	github.com/jackc/pgx/v5 v5.12.0 // PostgreSQL, with the settings of libpq
-	golang.org/x/oauth2 v0.36.0 // tokens for Google Cloud Storage
+	golang.org/x/oauth2 v0.36.0 // indirect; tokens for Google Cloud Storage
 )
 
 require (

@@ -44,6 +44,13 @@ func TestRealBackend(t *testing.T) {
 			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
 		})
 	})
+	t.Run("keys, terraform", func(t *testing.T) {
+		cli, server := storetest.Terraform(t), newStore(t)
+		kind, env := onInternet(t, &cli, server, newSTS())
+		storetest.Interop(t, cli, backend(""), server, bucket, states, storetest.Plain, func(workspace string) (source.Source, error) {
+			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
+		})
+	})
 	t.Run("role", func(t *testing.T) {
 		cli, server, sts := storetest.Tofu(t), newStore(t), newSTS()
 		server.Keys = []aws.Credentials{sts.gives}

@@ -46,6 +46,15 @@ func TestRealBackend(t *testing.T) {
 			return storetest.Open(kind, storetest.Settings(kind, nil, keys(address)), at, workspace)
 		})
 	})
+	t.Run("endpoint, terraform", func(t *testing.T) {
+		cli, server := storetest.Terraform(t), newStore(t)
+		server.Prefix = "X-Oss-"
+		address := server.Serve(t)
+		storetest.Interop(t, cli, backend(fmt.Sprintf("endpoint = %q", address)), server, bucket, states, storetest.Plain, func(workspace string) (source.Source, error) {
+			kind := suite().Kind("")
+			return storetest.Open(kind, storetest.Settings(kind, nil, keys(address)), at, workspace)
+		})
+	})
 	t.Run("hosts", func(t *testing.T) {
 		cli, server := storetest.Tofu(t), newStore(t)
 		server.Prefix = "X-Oss-"

@@ -48,6 +48,16 @@ func Tofu(t *testing.T) CLI {
 	return CLI{Path: path}
 }
 
+// Terraform is the terraform in PATH. Where there is none, the test is skipped.
+func Terraform(t *testing.T) CLI {
+	t.Helper()
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("there is no terraform in PATH")
+	}
+	return CLI{Path: path}
+}
+
 // Init sets up a folder whose state goes to a backend.
 func (c *CLI) Init(t *testing.T, backend string) {
 	t.Helper()
