@@ -61,7 +61,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8 // S3 and what speaks like it, the vendor's own client
 	github.com/hashicorp/terraform-svchost v0.2.1 // host names as Terraform compares them, and service discovery
 	github.com/jackc/pgx/v5 v5.12.0 // PostgreSQL, with the settings of libpq
-	golang.org/x/oauth2 v0.36.0 // indirect; tokens for Google Cloud Storage
 )
 
 require (
@@ -187,6 +186,7 @@ require (
 	go.shabbyrobe.org/gocovmerge v0.0.0-20230507111327-fa4f82cfbf4d // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/mod v0.41.0 // indirect
+	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect

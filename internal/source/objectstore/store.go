@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/auth"
-	"github.com/aws/smithy-go/endpoints"
+	endpoints "github.com/aws/smithy-go/endpoints" // which calls itself transport
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
