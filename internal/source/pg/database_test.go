@@ -2,6 +2,9 @@ package pg
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -130,7 +133,17 @@ func TestLogins(t *testing.T) {
 	dir, client := t.TempDir(), x.Authority.Issue(pgtest.OfCertuser)
 	certificate := file(t, filepath.Join(dir, "client.crt"), client.Chain)
 	key := file(t, filepath.Join(dir, "client.key"), client.Key)
+	der, _ := pem.Decode([]byte(client.Key))
+	locked, err := x509.EncryptPEMBlock(rand.Reader, der.Type, der.Bytes, []byte("c4n4ry"), x509.PEMCipherAES256) //nolint:staticcheck // what libpq's sslpassword is for
+	if err != nil {
+		t.Fatal(err)
+	}
+	lockedKey := file(t, filepath.Join(dir, "locked.key"), string(pem.EncodeToMemory(locked)))
 	ca := caFile(t, x.Server)
+	withLockedKey := x.URL("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+lockedKey+"&sslpassword=")
+	if _, err := fetchAs(t, withLockedKey+"not-c4n4ry", attrs{"schema_name": text(x.schema)}, "default"); err == nil || !strings.Contains(err.Error(), "sslpassword opens an encrypted sslkey") || strings.Contains(err.Error(), "c4n4ry") {
+		t.Errorf("got %v", err)
+	}
 	for name, connStr := range map[string]string{
 		"SCRAM":                  x.URL("reader", readerPassword, "postgres", "sslmode=verify-full&channel_binding=require&sslrootcert="+ca),
 		"SCRAM, verify-ca":       x.URL("reader", readerPassword, "postgres", "sslmode=verify-ca&sslrootcert="+ca),
@@ -141,6 +154,7 @@ func TestLogins(t *testing.T) {
 		"the password, with TLS": x.URL("clearuser", readerPassword, "postgres", "sslmode=require"),
 		"the password, local":    x.URL("clearuser", readerPassword, "postgres", "sslmode=disable"),
 		"certificate":            x.URL("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+key),
+		"certificate, locked":    withLockedKey + "c4n4ry",
 		"two hosts":              fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s,127.0.0.1:%s/postgres", readerPassword, freePort(t), x.Port),
 		"a primary":              x.URL("reader", readerPassword, "postgres", "target_session_attrs=primary"),
 		"keywords":               fmt.Sprintf("host=127.0.0.1 port=%s user=reader password='%s' dbname=postgres binary_parameters=yes", x.Port, readerPassword),
