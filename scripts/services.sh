@@ -36,6 +36,7 @@ build() { # build TOOL VARIABLE: makes the tool, and tells the tests where it is
 build vaultdev STATECRYPT_VAULT
 build fake-gcs-server STATECRYPT_FAKE_GCS
 build azurite STATECRYPT_AZURITE
+build minio STATECRYPT_MINIO
 build etcd STATECRYPT_ETCD
 build kube-apiserver STATECRYPT_KUBE_APISERVER
 build gitea STATECRYPT_GITEA

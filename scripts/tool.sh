@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev|fake-gcs-server|etcd|kube-apiserver|gitea
+#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev|minio|fake-gcs-server|etcd|kube-apiserver|gitea
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -44,6 +44,8 @@ terraform-1.5.7) package=github.com/hashicorp/terraform@v1.5.7 ;;
 # Not by our own go.mod: the program needs modules that its library does not.
 age) package=filippo.io/age/cmd/age@v1.3.2 ;;
 sops) package=github.com/getsops/sops/v3/cmd/sops@v3.13.3 ;;
+# Its only version on the proxy; it has no replace directives.
+minio) package=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c ;;
 actionlint) package=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;
 *)
   echo "tool.sh: no tool is called $name" >&2

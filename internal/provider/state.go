@@ -167,7 +167,7 @@ func headerFields() []field {
 		computed("decrypted_with", cty.String, "The address of the method that opened the file; null when it was not encrypted."),
 		computed("used_fallback", cty.Bool, "Whether a fallback opened the file, which then wants to be written again by its owner."),
 		computed("revision", cty.String, "The revision that was read: a commit, an ETag or an object version; null where the source has none."),
-		computed("lock", lockType, "Who had the state locked when it was read, on sources that know locks (`git`, where terraform-backend-git writes it): an object with `id`, `who`, `operation` and `created`, each null when the lock does not tell it. Null when nobody had."),
+		computed("lock", lockType, "Who had the state locked when it was read, on sources that see locks (`git`, where terraform-backend-git writes them, `azurerm` and `remote`): an object with `id`, `who`, `operation` and `created`, each null when the lock does not tell it. Null when nobody had."),
 	}
 }
 
