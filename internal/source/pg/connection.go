@@ -59,9 +59,9 @@ func newConnection(s settings, limit int64) (*connection, error) {
 		config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{addr}, nil }
 	}
 	config.RuntimeParams = s.runtimeParams()
-	config.Fallbacks = secure(config.TLSConfig, config.Fallbacks)
-	if !c.encrypted && !c.local && config.RequireAuth == "" {
-		config.RequireAuth = "!password" // in clear, to anybody on the way
+	secure(config)
+	if !c.encrypted && !c.local {
+		config.RequireAuth = withoutPassword(config.RequireAuth) // in clear, to anybody on the way
 	}
 	allowed := min(limit, maxValue) + overhead
 	config.MaxProtocolMessageBodyLen = int(allowed)
@@ -93,9 +93,14 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	if err == nil {
 		return config, nil
 	}
-	// The text of the error may hold parts of the password.
+	// The text of the error may hold parts of the password, and the path may be
+	// no path, but a key.
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, fmt.Errorf("the file %q, which the connection settings name: %w", file.Path, file.Err)
+		for _, key := range []string{"sslrootcert", "sslcert", "sslkey"} {
+			if s[key] == file.Path {
+				return nil, fmt.Errorf("the file that %s names in the connection settings: %w", key, file.Err)
+			}
+		}
 	}
 	switch text := err.Error(); {
 	case strings.Contains(text, "failed to read service"):
@@ -107,13 +112,29 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 }
 
 // secure sets what no setting may change.
-func secure(first *tls.Config, fallbacks []*pgconn.FallbackConfig) []*pgconn.FallbackConfig {
-	for _, f := range append([]*pgconn.FallbackConfig{{TLSConfig: first}}, fallbacks...) {
-		if f.TLSConfig != nil {
-			f.TLSConfig.MinVersion = tls.VersionTLS12
+func secure(config *pgconn.Config) {
+	all := []*tls.Config{config.TLSConfig}
+	for _, f := range config.Fallbacks {
+		all = append(all, f.TLSConfig)
+	}
+	for _, c := range all {
+		if c != nil {
+			c.MinVersion = tls.VersionTLS12
 		}
 	}
-	return fallbacks
+}
+
+// withoutPassword takes the password in clear from the logins that are allowed,
+// unless the user allows it by name.
+func withoutPassword(requireAuth string) string {
+	const no = "!password"
+	switch {
+	case requireAuth == "":
+		return no
+	case strings.HasPrefix(requireAuth, "!") && !strings.Contains(requireAuth, no):
+		return requireAuth + "," + no
+	}
+	return requireAuth
 }
 
 // isLocal reports whether what is sent to host stays on this machine.
