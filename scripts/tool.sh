@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev|minio|fake-gcs-server|etcd|kube-apiserver|gitea
+#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|tfplugindocs|goreleaser|actionlint|vaultdev|minio|fake-gcs-server|consul|etcd|kube-apiserver|gitea
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -27,6 +27,7 @@ golangci-lint) module=tools/lint package=github.com/golangci/golangci-lint/v2/cm
 tfplugindocs) module=tools/docs package=github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs ;;
 vaultdev) module=tools/vault package=github.com/statecrypt/terraform-provider-statecrypt/tools/vault ;;
 fake-gcs-server) module=tools/fakegcs package=github.com/fsouza/fake-gcs-server ;;
+consul) module=tools/consul package=github.com/statecrypt/terraform-provider-statecrypt/tools/consul ;;
 etcd) module=tools/etcd package=go.etcd.io/etcd/server/v3 ;;
 kube-apiserver)
   module=tools/kubeapiserver package=k8s.io/kubernetes/cmd/kube-apiserver
@@ -62,7 +63,7 @@ key=$(
     echo "$package $ldflags${tags:+ $tags}"
     go env GOVERSION GOOS GOARCH
     [ -z "$module" ] || cat "$root/$module/go.mod" "$root/$module/go.sum"
-    [ "$name" != vaultdev ] || cat "$root/$module/main.go"
+    [ "${package##*/tools/}" = "$package" ] || cat "$root/$module/main.go"
   } | git hash-object --stdin
 )
 built=$cache/$key/$name$exe

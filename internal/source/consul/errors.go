@@ -95,9 +95,9 @@ func (x *exchange) refusal(resp *nethttp.Response) error {
 		return final("Consul does not allow to read the key %q (403 Forbidden); what the token needs is a policy with %s", x.key, x.rule())
 	case code == nethttp.StatusUnauthorized:
 		return final("the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block of credentials, in the provider block")
-	case says("invalid key name"), says("key contains"), says("Invalid key"):
-		return final("Consul refuses the name of the key %q (%s). Consul 1.21.5 refuses all keys with a colon, as those of workspaces are; "+
-			"use another version, or set disable_kv_key_validation in its configuration where it has that", x.key, status(code))
+	case says("invalid key name"):
+		return final("Consul refuses the name of the key %q (%s): it must not begin or end with a space. Consul 1.21.5 also refuses a colon, which the keys of workspaces have; "+
+			"another version does not", x.key, status(code))
 	case code == nethttp.StatusBadRequest && (x.where.namespace != "" || x.where.partition != ""):
 		return final("Consul did not understand the request (%s); only Consul Enterprise has namespaces and partitions", status(code))
 	case says("No path to datacenter"):

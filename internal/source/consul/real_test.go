@@ -36,7 +36,7 @@ func startConsul(t *testing.T) *realServer {
 	dir := t.TempDir()
 	web, rpc, serf := freePort(t), freePort(t), freePort(t)
 	config, err := json.Marshal(map[string]any{
-		"server": true, "bootstrap": true, "data_dir": filepath.Join(dir, "data"), "node_name": "test", "log_level": "ERR",
+		"server": true, "bootstrap": true, "data_dir": filepath.Join(dir, "data"), "node_name": "consultest", "log_level": "ERR",
 		"bind_addr": "127.0.0.1", "client_addr": "127.0.0.1", "disable_update_check": true, "performance": map[string]any{"raft_multiplier": 1},
 		"ports": map[string]any{"http": web, "server": rpc, "serf_lan": serf, "serf_wan": -1, "dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1},
 		"acl":   map[string]any{"enabled": true, "default_policy": "deny", "tokens": map[string]any{"initial_management": management}},
@@ -44,7 +44,7 @@ func startConsul(t *testing.T) *realServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "agent", "-config-file", fileIn(t, dir, "config.json", string(config))) //nolint:gosec // the server under test
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-config-file", fileIn(t, dir, "config.json", string(config))) //nolint:gosec // the server under test
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -211,6 +211,8 @@ func TestRealConsul(t *testing.T) {
 	if snap, err := read(reader, "network", "default", attrs{"datacenter": text("dc1")}); err != nil || len(snap.Data) == 0 {
 		t.Errorf("by the name of the datacenter: got %v", err)
 	}
+	_, err = read(reader, " network", "default")
+	wantError("a space", err, `Consul refuses the name of the key " network" (500 Internal Server Error)`)
 	// Nothing else is allowed to the one who has read all this.
 	for _, request := range []string{"PUT /v1/kv/network", "DELETE /v1/kv/network", "GET /v1/acl/tokens", "PUT /v1/session/create"} {
 		method, path, _ := strings.Cut(request, " ")

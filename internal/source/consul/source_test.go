@@ -172,7 +172,7 @@ func TestRefusals(t *testing.T) {
 		"partition":       {func(_ *consultest.Server, _, d attrs) { d["partition"] = text("team") }, "only Consul Enterprise has namespaces and partitions"},
 		"no leader":       {refuses(500, "No cluster leader"), "has no leader at the moment"},
 		"names, 1.21.5":   {refuses(500, `invalid key name, keys should respect the "^[a-zA-Z0-9,_./\\-?&=]+$" format`), `Consul refuses the name of the key "network"`},
-		"names, later":    {refuses(400, "key contains path traversal sequence"), `Consul refuses the name of the key "network"`},
+		"names, later":    {refuses(500, "invalid key name, path traversal is not allowed"), `Consul refuses the name of the key "network"`},
 		"another 403":     {refuses(403, "Endpoint is blocked by agent configuration"), "what the token needs is a policy"},
 		"bad gateway":     {refuses(502, canary), "the server answered 502 Bad Gateway"},
 		"an odd status":   {refuses(299, canary), "the server answered 299"},

@@ -58,10 +58,14 @@ type Entry struct {
 	ModifyIndex uint64
 }
 
+// session is in the order of Consul's JSON, too.
 type session struct {
-	ID, Name, Node, Behavior, TTL string
-	LockDelay                     time.Duration
-	CreateIndex, ModifyIndex      uint64
+	ID, Name, Node           string
+	LockDelay                time.Duration
+	Behavior, TTL            string
+	NodeChecks               []string
+	ServiceChecks            []string
+	CreateIndex, ModifyIndex uint64
 }
 
 // NewHandler makes a server that somebody else serves.
@@ -70,6 +74,9 @@ func NewHandler() *Server {
 		index: 10, changed: make(chan struct{}), entries: map[string]*Entry{}, sessions: map[string]session{}, delays: map[string]time.Time{}, mux: http.NewServeMux(),
 	}
 	// The mux redirects paths with empty or dot segments, as Consul's does.
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusNotFound, "Invalid URL path: not a recognized HTTP API endpoint\n")
+	})
 	s.mux.HandleFunc("/v1/kv/", s.kv)
 	s.mux.HandleFunc("/v1/txn", s.writes(s.txn))
 	s.mux.HandleFunc("/v1/session/create", s.writes(s.createSession))
@@ -148,7 +155,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("WWW-Authenticate", "Basic")
 		fail(w, http.StatusUnauthorized, "Unauthorized")
 	case tokens != nil && tokens[token(r)] == nil:
-		fail(w, http.StatusForbidden, "rpc error making call: ACL not found")
+		fail(w, http.StatusForbidden, "ACL not found")
 	case query.Has("ns"):
 		fail(w, http.StatusBadRequest, `Invalid query parameter: "ns" - Namespaces are a Consul Enterprise feature`)
 	case query.Has("partition"):
@@ -196,11 +203,20 @@ func (s *Server) writes(serve http.HandlerFunc) http.HandlerFunc {
 
 // allowed reports whether the request may, and says no where it may not.
 func (s *Server) allowed(w http.ResponseWriter, r *http.Request, verb, key string) bool {
-	if s.Tokens != nil && !s.Tokens[token(r)](verb, key) {
-		fail(w, http.StatusForbidden, fmt.Sprintf("Permission denied: token with AccessorID '00000000-0000-0000-0000-000000000002' lacks permission 'key:%s' on %q", verb, key))
-		return false
+	if s.Tokens == nil || s.Tokens[token(r)](verb, key) {
+		return true
 	}
-	return true
+	fail(w, http.StatusForbidden, denied(r, verb, key))
+	return false
+}
+
+// denied is how Consul says no.
+func denied(r *http.Request, verb, key string) string {
+	who, more := "token with AccessorID '00000000-0000-0000-0000-000000000002'", ""
+	if token(r) == "" {
+		who, more = "anonymous token", ". The anonymous token is used implicitly when a request does not specify a token."
+	}
+	return fmt.Sprintf("Permission denied: %s lacks permission 'key:%s' on %q%s", who, verb, key, more)
 }
 
 func (s *Server) kv(w http.ResponseWriter, r *http.Request) {
@@ -335,7 +351,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
 		fail(w, http.StatusInternalServerError, err.Error())
 		return
 	case len(value) > MaxValue:
-		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes.", r.ContentLength, MaxValue))
+		fail(w, http.StatusRequestEntityTooLarge, tooLarge(r, "kv_max_value_size"))
 		return
 	}
 	flags, _ := strconv.ParseUint(query.Get("flags"), 10, 64)
@@ -350,7 +366,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
 	case query.Has("acquire"):
 		id := query.Get("acquire")
 		if _, ok := s.sessions[id]; !ok {
-			fail(w, http.StatusInternalServerError, fmt.Sprintf("rpc error making call: invalid session %q", id))
+			fail(w, http.StatusInternalServerError, fmt.Sprintf("raft apply failed: invalid session %q", id))
 			return
 		}
 		held := old != nil && old.Session != ""
@@ -371,6 +387,10 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
 		s.set(e)
 	}
 	answer(w, done)
+}
+
+func tooLarge(r *http.Request, setting string) string {
+	return fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes. See https://developer.hashicorp.com/docs/agent/config/config-files#%s.", r.ContentLength, MaxValue, setting)
 }
 
 func (s *Server) isAt(key, index string) bool {
@@ -438,7 +458,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	s.touch()
 	id := uuid()
 	s.sessions[id] = session{
-		ID: id, Name: asked.Name, Node: "consultest", Behavior: "release", TTL: asked.TTL, LockDelay: delay, CreateIndex: s.index, ModifyIndex: s.index,
+		ID: id, Name: asked.Name, Node: "consultest", Behavior: "release", TTL: asked.TTL, LockDelay: delay, NodeChecks: []string{"serfHealth"}, CreateIndex: s.index, ModifyIndex: s.index,
 	}
 	answer(w, map[string]string{"ID": id})
 }
@@ -475,16 +495,9 @@ func (s *Server) destroySession(w http.ResponseWriter, r *http.Request) {
 
 // txn is a transaction. The backend's are of one operation.
 func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
-	tooLarge := func() {
-		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("Request body too large, max size: %d bytes", MaxValue))
-	}
-	if r.ContentLength > MaxValue {
-		tooLarge()
-		return
-	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, MaxValue+1))
 	if err != nil || len(text) > MaxValue {
-		tooLarge()
+		fail(w, http.StatusRequestEntityTooLarge, tooLarge(r, "txn_max_req_len"))
 		return
 	}
 	var ops []struct {
@@ -503,14 +516,18 @@ func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
 		OpIndex int
 		What    string
 	}
+	type outcome struct {
+		Results []result
+		Errors  []failure
+	}
 	op := ops[0].KV
 	refuse := func(what string) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusConflict)
-		answer(w, map[string]any{"Results": nil, "Errors": []failure{{What: what}}})
+		answer(w, outcome{Errors: []failure{{What: what}}})
 	}
 	if s.Tokens != nil && !s.Tokens[token(r)]("write", op.Key) {
-		refuse(fmt.Sprintf("Permission denied: token with AccessorID '00000000-0000-0000-0000-000000000002' lacks permission 'key:write' on %q", op.Key))
+		refuse(denied(r, "write", op.Key))
 		return
 	}
 	switch op.Verb {
@@ -528,5 +545,5 @@ func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
 	s.set(e)
 	shown := *e
 	shown.Value = nil // as Consul does, to save space
-	answer(w, map[string]any{"Results": []result{{&shown}}, "Errors": nil})
+	answer(w, outcome{Results: []result{{&shown}}})
 }
