@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 			if ok != (name == "missing") {
 				t.Errorf("missing: %t", ok)
 			}
-			// Consul before 1.0.1 says that there is no key to those who may not read it.
+			// Very old versions of Consul say that there is no key to those who may not read it.
 			if ok && !missing.CredentialsSent {
 				t.Error("credentials were sent, and it does not say so")
 			}
