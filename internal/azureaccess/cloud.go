@@ -72,7 +72,7 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 }
 
 // hostName is a name of several parts.
-var hostName = regexp.MustCompile(`^[0-9A-Za-z-]{1,63}(\.[0-9A-Za-z-]{1,63})+(:[0-9]{1,5})?$`)
+var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)
 
 // WithCloud returns a, which then asks no metadata host about the cloud.
 func (a Access) WithCloud(c Cloud) Access {

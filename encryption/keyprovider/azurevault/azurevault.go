@@ -169,7 +169,7 @@ func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 
 // keyVersion is what may become part of a URL. Azure's are 32 hexadecimal
 // digits.
-var keyVersion = regexp.MustCompile(`^[0-9A-Za-z]{0,64}$`)
+var keyVersion = regexp.MustCompile(`^[0-9A-Za-z]*$`)
 
 func parse(stored json.RawMessage) (metadata, error) {
 	var m metadata
@@ -181,7 +181,7 @@ func parse(stored json.RawMessage) (metadata, error) {
 		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", encryption.ErrNoKey)
 	case len(m.Ciphertext) > maxData, len(m.AdditionalAuthenticatedData) > maxData, len(m.IV) > maxSmall, len(m.AuthenticationTag) > maxSmall:
 		return m, errors.New("the metadata in the file is larger than any that a vault makes")
-	case !keyVersion.MatchString(m.KeyVersion):
+	case len(m.KeyVersion) > 64 || !keyVersion.MatchString(m.KeyVersion):
 		return m, errors.New("the metadata in the file names an impossible version of the key")
 	}
 	switch m.Algorithm {

@@ -72,12 +72,12 @@ func (p *Provider) setSymmetric(v config.Values) error {
 // The rules for names are Azure's:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault
 var (
-	keyName   = regexp.MustCompile(`^[0-9A-Za-z-]{1,127}$`)
+	keyName   = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
 	vaultName = regexp.MustCompile(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)
 )
 
 func (p *Provider) checkVault(v config.Values) error {
-	if !keyName.MatchString(p.name) {
+	if len(p.name) > 127 || !keyName.MatchString(p.name) {
 		return v.Errorf("vault_key_name", "a key's name has 1 to 127 letters, digits and hyphens")
 	}
 	u, err := url.Parse(p.vault)

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -49,11 +51,17 @@ func newRun(s source.Settings) *run {
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 var (
 	accountName   = regexp.MustCompile(`^[0-9a-z]{3,24}$`) // it becomes part of the host that gets tokens and signatures
-	containerName = regexp.MustCompile(`^[0-9a-z](-?[0-9a-z]){2,62}$`)
-	groupName     = regexp.MustCompile(`^[\p{L}\p{N}_().-]{0,89}[\p{L}\p{N}_()-]$`)
-	subscription  = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
-	versionID     = regexp.MustCompile(`^[0-9A-Za-z:.-]{1,64}$`)
+	containerName = regexp.MustCompile(`^[0-9a-z](-?[0-9a-z])+$`)
+	subscription  = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
+	versionID     = regexp.MustCompile(`^[0-9A-Za-z:.-]+$`)
 )
+
+// isGroup reports whether s can be the name of a resource group.
+func isGroup(s string) bool {
+	return utf8.RuneCountInString(s) <= 90 && !strings.HasSuffix(s, ".") && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_().-", r)
+	})
+}
 
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{
@@ -64,13 +72,13 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	switch {
 	case !accountName.MatchString(l.account.name):
 		return nil, req.Errorf("storage_account_name", "the name of a storage account has 3 to 24 small letters and digits")
-	case !containerName.MatchString(l.container) || len(l.container) > 63:
+	case len(l.container) < 3 || len(l.container) > 63 || !containerName.MatchString(l.container):
 		return nil, req.Errorf("container_name", "the name of a container has 3 to 63 small letters, digits and single hyphens, and begins and ends with a letter or a digit")
 	case req.String("key") == "" || !isBlobName(l.blob):
 		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of them a control character, and no part . or ..", l.blob)
-	case l.version != "" && !versionID.MatchString(l.version):
+	case l.version != "" && (len(l.version) > 64 || !versionID.MatchString(l.version)):
 		return nil, req.Errorf("version_id", "the ID of a version looks like 2026-01-31T12:00:00.0000000Z")
-	case l.account.group != "" && !groupName.MatchString(l.account.group):
+	case l.account.group != "" && !isGroup(l.account.group):
 		return nil, req.Errorf("resource_group_name", "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, hyphens and dots, and does not end with a dot")
 	}
 	seconds, err := req.Int("timeout_seconds", 1, math.MaxInt32)
@@ -100,7 +108,7 @@ func (l *location) checkLookup(req source.Request) error {
 	case l.account.subscription == "":
 		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is needed; "+
 			"or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)")
-	case !subscription.MatchString(l.account.subscription):
+	case len(l.account.subscription) > 64 || !subscription.MatchString(l.account.subscription):
 		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
 	}
 	return nil

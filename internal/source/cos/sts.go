@@ -138,14 +138,14 @@ func stsReason(code string, status int) string {
 	return "the answer has the status " + strconv.Itoa(status)
 }
 
-var roleNames = regexp.MustCompile(`^[A-Za-z0-9._+=,@-]{1,128}$`)
+var roleNames = regexp.MustCompile(`^[A-Za-z0-9._+=,@-]+$`)
 
 // ofInstance has the metadata service give the keys of the instance's role.
 //
 // https://www.tencentcloud.com/document/product/213/4934
 func (r *run) ofInstance(ctx context.Context, name string) (aws.Credentials, error) {
 	const who = "the metadata service of the CVM instance"
-	if !roleNames.MatchString(name) || name == "." || name == ".." {
+	if len(name) > 128 || !roleNames.MatchString(name) || name == "." || name == ".." {
 		return aws.Credentials{}, errors.New("cam_role_name cannot be the name of a role")
 	}
 	status, body, err := r.local.Ask(ctx, who, func(ctx context.Context) (*http.Request, error) {

@@ -56,7 +56,7 @@ type location struct {
 
 var (
 	// https://cloud.google.com/storage/docs/buckets#naming
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
 	// generations are positive numbers of 63 bits
 	generationNumber = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
 )
@@ -67,7 +67,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		object: objectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
 	}
 	switch {
-	case !bucketName.MatchString(l.bucket):
+	case len(l.bucket) > 222 || !bucketName.MatchString(l.bucket):
 		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 small letters, digits, dashes, underscores and dots are allowed")
 	case !isObjectName(l.object):
 		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")

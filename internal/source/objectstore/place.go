@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // IsLabel reports whether s can be one label of a host name. A data source,
 // which any module can write, names buckets and regions, and they become parts
 // of the host that gets signed requests: anything else could make it another
 // host.
-func IsLabel(s string) bool { return label.MatchString(s) }
+func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
 
 // ParseEndpoint reads the URL of a service, or its host alone. It comes from the
 // provider block or the environment, never from a data source.

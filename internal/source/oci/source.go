@@ -117,11 +117,11 @@ func customerKey(s objectstore.Settings) ([]byte, error) {
 }
 
 // bucketName is what the backend takes.
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 func newObject(req source.Request) (s3object.Object, error) {
 	o := s3object.Object{Bucket: req.String("bucket"), Version: req.String("version_id")}
-	if !bucketName.MatchString(o.Bucket) {
+	if len(o.Bucket) > 256 || !bucketName.MatchString(o.Bucket) {
 		return o, req.Errorf("bucket", "this cannot be the name of a bucket: it has letters, digits, dashes and underscores")
 	}
 	prefix, key := req.String("workspace_key_prefix"), req.String("key")

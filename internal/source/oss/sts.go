@@ -121,7 +121,7 @@ func stsReason(code string, status int) string {
 	return "the answer has the status " + strconv.Itoa(status)
 }
 
-var roleNames = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var roleNames = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // ofInstance has the metadata service give the keys of the instance's role. It
 // is asked for a token first, without which hardened instances answer nothing.
@@ -129,7 +129,7 @@ var roleNames = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // https://www.alibabacloud.com/help/en/ecs/user-guide/view-instance-metadata
 func (r *run) ofInstance(ctx context.Context, name string) (aws.Credentials, error) {
 	const who = "the metadata service of the ECS instance"
-	if !roleNames.MatchString(name) || name == "." || name == ".." {
+	if len(name) > 64 || !roleNames.MatchString(name) || name == "." || name == ".." {
 		return aws.Credentials{}, errors.New("ecs_role_name cannot be the name of a role")
 	}
 	ask := func(method, path, header, value string) (int, []byte, error) {

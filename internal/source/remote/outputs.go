@@ -99,7 +99,7 @@ func (x *exchange) noOutputs(w *workspace, code int) error {
 
 // readOutput asks for the value of a sensitive output.
 func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (json.RawMessage, error) {
-	if !idPattern.MatchString(o.ID) {
+	if !isID(o.ID) {
 		return nil, errors.New("the service names an output by something that is no ID")
 	}
 	var answer struct {

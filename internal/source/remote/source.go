@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -47,13 +49,19 @@ func newRun(s source.Settings) *run {
 	}
 }
 
-var (
-	// namePattern is what organizations and workspaces may be called. Services
-	// differ in more than this; what they all lack is a slash.
-	namePattern = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.@~+-]{0,199}$`)
-	// idPattern keeps IDs, which come from outside, one segment of a path.
-	idPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$`)
-)
+// isName reports whether an organization or a workspace may be called s.
+// Services differ in more than this; what they all lack is a slash.
+func isName(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	return s != "" && len(s) <= 200 && !strings.ContainsRune(".@~+-", first) && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.@~+-", r)
+	})
+}
+
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// isID keeps IDs, which come from outside, one segment of a path.
+func isID(s string) bool { return len(s) <= 200 && idPattern.MatchString(s) }
 
 func (r *run) open(req source.Request) (source.Source, error) {
 	host, err := svchost.ForComparison(req.String("hostname"))
@@ -68,11 +76,11 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	switch {
-	case !namePattern.MatchString(l.organization):
+	case !isName(l.organization):
 		return nil, req.Errorf("organization", "this cannot be the name of an organization")
-	case !namePattern.MatchString(l.workspace):
+	case !isName(l.workspace):
 		return nil, req.Errorf("workspaces", "this does not make the name of a workspace")
-	case l.version != "" && !idPattern.MatchString(l.version):
+	case l.version != "" && !isID(l.version):
 		return nil, req.Errorf("state_version", "the ID of a state version is required, such as sv-g4rqST72reoHMM5a")
 	case l.version != "" && l.outputsOnly:
 		return nil, req.Errorf("outputs_only", "state_version and outputs_only exclude each other: only the current outputs can be asked for")

@@ -23,7 +23,7 @@ func (r relation) id() string {
 	var one struct {
 		ID string `json:"id"`
 	}
-	if json.Unmarshal(r.Data, &one) != nil || !idPattern.MatchString(one.ID) {
+	if json.Unmarshal(r.Data, &one) != nil || !isID(one.ID) {
 		return ""
 	}
 	return one.ID
@@ -60,7 +60,7 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 		})
 	}
 	w := &answer.Data
-	if !idPattern.MatchString(w.ID) {
+	if !isID(w.ID) {
 		return nil, fmt.Errorf("the answer of %s for the workspace is not a workspace", x.origin())
 	}
 	return w, nil
@@ -154,7 +154,7 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	}
 	v := &answer.Data
 	switch of := v.Relationships.Workspace.id(); {
-	case !idPattern.MatchString(v.ID):
+	case !isID(v.ID):
 		return nil, fmt.Errorf("the answer of %s for the state version is not a state version", x.origin())
 	case x.version == "" && (of == "" || of == w.ID):
 		return v, nil

@@ -43,7 +43,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		object: s3object.Object{Bucket: req.String("bucket"), Version: req.String("version_id")},
 		limit:  req.MaxSize,
 	}
-	if !regionName.MatchString(l.region) {
+	if len(l.region) > 63 || !regionName.MatchString(l.region) {
 		return nil, req.Errorf("region", "this cannot be the name of a region, such as eu-west-1")
 	}
 	if err := checkBucket(l.object.Bucket, l.region); err != nil {
@@ -70,8 +70,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 const maxVersion = 1024
 
 var (
-	regionName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`) // it becomes part of a host
-	accessPoint = regexp.MustCompile(`^accesspoint/[a-z0-9-]{3,50}$`)
+	regionName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`) // it becomes part of a host
+	accessPoint = regexp.MustCompile(`^accesspoint/[a-z0-9-]+$`)
 )
 
 // checkBucket takes names and the ARNs of access points. Other ARNs lead to
@@ -82,7 +82,7 @@ func checkBucket(name, region string) error {
 	}
 	a, err := arn.Parse(name)
 	switch {
-	case err != nil || a.Service != "s3" || !accessPoint.MatchString(a.Resource):
+	case err != nil || a.Service != "s3" || len(a.Resource) > 62 || !accessPoint.MatchString(a.Resource):
 		return errors.New("the name of a bucket or the ARN of an access point is required")
 	case a.Region != region:
 		return errors.New("the access point is in another region than the one that region says")

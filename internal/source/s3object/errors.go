@@ -134,15 +134,15 @@ func (s Store) known(o Object, code, message, region string) (string, bool) {
 	case "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted":
 		return "the service is out of order; try again later", true
 	}
-	if strings.HasPrefix(code, "KMS.") && kmsCode.MatchString(code) && w.Decrypt != "" {
+	if strings.HasPrefix(code, "KMS.") && len(code) < 50 && kmsCode.MatchString(code) && w.Decrypt != "" {
 		return "the key of KMS that the object is encrypted with cannot be used", true
 	}
 	return "", false
 }
 
 var (
-	kmsCode    = regexp.MustCompile(`^KMS\.[A-Za-z]{1,40}$`)
-	regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+	kmsCode    = regexp.MustCompile(`^KMS\.[A-Za-z]+$`)
+	regionName = regexp.MustCompile(`^[a-z0-9-]+$`)
 )
 
 func (s Store) denied(o Object, code, message string) string {
@@ -192,7 +192,7 @@ func (s Store) elsewhere(region string) string {
 	switch own := s.Client.Options().Region; {
 	case w.Region == "":
 		return text + "; check the endpoint"
-	case regionName.MatchString(region) && region != own:
+	case len(region) < 40 && regionName.MatchString(region) && region != own:
 		return fmt.Sprintf("%s; it is in the region %s: set %s", text, region, w.Region)
 	default:
 		return fmt.Sprintf("%s; it was asked for in the region %s: check %s, and the endpoint if there is one", text, own, w.Region)

@@ -17,12 +17,12 @@ const maxKey = 1024
 var otherBucket = regexp.MustCompile(`--[a-z0-9]{1,3}-s3$`)
 
 // bucketName takes those of old, too, which may be longer and hold capitals.
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$`)
+var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 
 // CheckBucket refuses what cannot be the name of a bucket, which becomes part
 // of a host or a path.
 func CheckBucket(name string) error {
-	if !bucketName.MatchString(name) || strings.Contains(name, "..") {
+	if len(name) > 255 || !bucketName.MatchString(name) || strings.Contains(name, "..") {
 		return errors.New("this cannot be the name of a bucket: letters, digits, dashes and dots are allowed")
 	}
 	if otherBucket.MatchString(name) {
