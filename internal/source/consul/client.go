@@ -80,8 +80,7 @@ func newClient(s settings, p patience) (*client, error) {
 	t.DisableCompression = true // what is unpacked is not bounded by what is read
 	t.MaxResponseHeaderBytes = 1 << 20
 	t.OnProxyConnectResponse = proxyAnswer
-	if s.place.socket != "" {
-		t.Proxy = nil
+	if s.place.socket != "" { // whose host, localhost, no proxy is asked for
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.place.socket)
 		}
@@ -177,7 +176,7 @@ type entry struct {
 	ModifyIndex uint64
 }
 
-// get reads one key, whose value has limit bytes at most.
+// get reads one key, whose value has hardly more than limit bytes.
 func (c *client) get(ctx context.Context, w where, key string, limit int64) (*entry, error) {
 	u := c.base
 	u.Path += "/v1/kv/" + key
@@ -252,9 +251,6 @@ func (x *exchange) receive(resp *nethttp.Response) error {
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil || len(entries) != 1 || entries[0].Key != x.key {
 		return final("the answer is not a key of Consul's key-value store; check the address")
-	}
-	if int64(len(entries[0].Value)) > x.limit {
-		return errTooLarge
 	}
 	x.entry = &entries[0]
 	if x.entry.Value == nil {

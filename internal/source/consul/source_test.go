@@ -80,7 +80,7 @@ func TestSource(t *testing.T) {
 					w.Header().Set(headers[i], headers[i+1])
 				}
 				w.WriteHeader(status)
-				fmt.Fprint(w, body+canary)
+				fmt.Fprint(w, body)
 				return true
 			}
 		})
@@ -98,10 +98,10 @@ func TestSource(t *testing.T) {
 			"wrong password":   bad(func(_ *consultest.Server, a attrs) { a["http_auth"] = text("proxy:other") }),
 			"another prefix":   bad(func(_ *consultest.Server, a attrs) { a["address"] = text(a["address"].AsString() + "/elsewhere") }),
 			"https":            bad(func(_ *consultest.Server, a attrs) { a["scheme"] = text("https") }),
-			"404 of a proxy":   replies(404, "not found"),
+			"404 of a proxy":   replies(404, "not found: "+canary),
 			"404, odd index":   replies(404, "", "X-Consul-Index", "x"),
 			"404, index 0":     replies(404, "", "X-Consul-Index", "0"),
-			"not JSON":         replies(200, "<html>"),
+			"not JSON":         replies(200, "<html>"+canary),
 			"no key":           replies(200, "[]"),
 			"no list":          replies(200, `{"Key":"network","Value":"","ModifyIndex":1}`),
 			"another key":      replies(200, `[{"Key":"other","Value":"","ModifyIndex":1}]`),
@@ -109,8 +109,8 @@ func TestSource(t *testing.T) {
 			"not base64":       replies(200, `[{"Key":"network","Value":"%","ModifyIndex":1}]`),
 			"negative index":   replies(200, `[{"Key":"network","Value":"","ModifyIndex":-1}]`),
 			"no content":       replies(204, ""),
-			"broken":           replies(500, "{"),
-			"no leader":        replies(500, "No cluster leader"),
+			"broken":           replies(500, "{"+canary),
+			"no leader":        replies(500, "No cluster leader "+canary),
 			"moved":            replies(301, "", "Location", "/v1/kv/other"),
 			"damaged gzip":     bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte("\x1f\x8bnot gzip")) }),
 			"cut gzip":         bad(func(s *consultest.Server, _ attrs) { s.Put("network", pack(t, []byte(stateJSON))[:20]) }),
