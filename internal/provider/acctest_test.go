@@ -84,22 +84,27 @@ func needAcceptance(tb testing.TB) {
 	}
 }
 
-// knowsEphemeral reports whether the CLI has ephemeral values at all.
-var knowsEphemeral = sync.OnceValue(func() bool {
+// cliMinor is the 11 of the CLI's version 1.11.4; 0 when it does not tell.
+var cliMinor = sync.OnceValue(func() int {
 	out, err := exec.Command(cliPath(), "version", "-json").Output()
 	var v struct {
 		Version string `json:"terraform_version"`
 	}
+	var major, minor int
 	if err != nil || json.Unmarshal(out, &v) != nil {
-		return false
+		return 0
 	}
-	var major, minor, since int
-	if since = 10; isTofu() {
-		since = 11
-	}
-	_, err = fmt.Sscanf(v.Version, "%d.%d", &major, &minor)
-	return err == nil && (major > 1 || minor >= since)
+	_, _ = fmt.Sscanf(v.Version, "%d.%d", &major, &minor)
+	return minor
 })
+
+// knowsEphemeral reports whether the CLI has ephemeral values at all.
+func knowsEphemeral() bool {
+	if isTofu() {
+		return cliMinor() >= 11
+	}
+	return cliMinor() >= 10
+}
 
 var sinceEphemeral = []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_10_0)}
 
