@@ -159,7 +159,7 @@ func (p *Project) Compare(tb testing.TB, workspace string, read, held []byte) {
 // Check looks whether what was read of a workspace is what was written.
 func (p *Project) Check(tb testing.TB, workspace string, read []byte) {
 	tb.Helper()
-	compare(tb, Opened(tb, read, p.Encrypted), Outputs(workspace, p.applied[workspace]))
+	CheckOutputs(tb, read, p.Encrypted, workspace, p.applied[workspace])
 }
 
 // CheckShown looks whether what was read of a workspace is a state to the
@@ -169,7 +169,7 @@ func (p *Project) CheckShown(tb testing.TB, workspace string, read []byte) {
 	local := tb.TempDir()
 	write(tb, local, "terraform.tfstate", string(read))
 	shown := fmt.Sprintf(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"l","resources":[],"outputs":%s}`, p.run(tb, local, "output", "-json"))
-	compare(tb, parsed(tb, []byte(shown)), Outputs(workspace, p.applied[workspace]))
+	compare(tb, parsed(tb, []byte(shown)), wanted(workspace, p.applied[workspace]))
 }
 
 func write(tb testing.TB, dir, name, text string) {

@@ -28,8 +28,7 @@ output "secret" {
 output "large" { value = file("large") }
 `
 
-// Outputs are those of a workspace.
-func Outputs(workspace, large string) map[string]cty.Value {
+func wanted(workspace, large string) map[string]cty.Value {
 	return map[string]cty.Value{
 		"greeting": cty.StringVal("hello, wörld, from " + workspace),
 		"secret": cty.ObjectVal(map[string]cty.Value{
@@ -51,9 +50,15 @@ state {
 }
 `
 
-// Opened returns the outputs in a file, as a user of the library gets them. It
-// must be encrypted, or not be.
-func Opened(tb testing.TB, file []byte, encrypted bool) map[string]cty.Value {
+// CheckOutputs looks whether a file is encrypted, or not, and has the outputs of
+// a workspace.
+func CheckOutputs(tb testing.TB, file []byte, encrypted bool, workspace, large string) {
+	tb.Helper()
+	compare(tb, opened(tb, file, encrypted), wanted(workspace, large))
+}
+
+// opened returns the outputs in a file, as a user of the library gets them.
+func opened(tb testing.TB, file []byte, encrypted bool) map[string]cty.Value {
 	tb.Helper()
 	if bytes.Contains(file, []byte(Secret)) == encrypted {
 		tb.Errorf("encrypted: %t, got %.200q", !encrypted, file)
