@@ -3,14 +3,13 @@
 package vaulttest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 )
 
 // Vault is a server that runs until the test ends.
@@ -20,35 +19,20 @@ type Vault struct{ Address, Token string } // Token is root's
 // engine that has these keys. Without that variable, the test is skipped.
 func Start(tb testing.TB, keys ...string) Vault {
 	tb.Helper()
-	path := os.Getenv("STATECRYPT_VAULT")
-	if path == "" {
-		tb.Skip("STATECRYPT_VAULT is not set; make test-services builds a Vault and sets it")
-	}
-	cmd := exec.CommandContext(tb.Context(), path) //nolint:gosec // the server under test
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	server := servertest.Start(tb, servertest.Program(tb, "STATECRYPT_VAULT"), nil)
 	var v Vault
-	for lines := bufio.NewScanner(stdout); v.Token == "" && lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), "=")
-		switch name {
-		case "VAULT_ADDR":
-			v.Address = value
-		case "VAULT_TOKEN":
-			v.Token = value
+	server.Await(tb, func() bool {
+		for line := range strings.Lines(server.Output()) {
+			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			switch name {
+			case "VAULT_ADDR":
+				v.Address = value
+			case "VAULT_TOKEN":
+				v.Token = value
+			}
 		}
-	}
-	if v.Token == "" {
-		tb.Fatal("Vault did not say where it is")
-	}
+		return v.Address != "" && v.Token != ""
+	})
 	v.Do(tb, http.MethodPost, "sys/mounts/transit", map[string]any{"type": "transit"})
 	for _, key := range keys {
 		v.Do(tb, http.MethodPost, "transit/keys/"+key, nil)

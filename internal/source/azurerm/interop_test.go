@@ -1,10 +1,8 @@
 package azurerm
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -12,103 +10,58 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
-	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"         //nolint:depguard // what OpenTofu has sealed is opened here, too
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin" //nolint:depguard // see above
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
 // accountHost is where the programs expect the account.
 const accountHost = azuretest.Account + ".blob.core.windows.net"
 
-const sealing = `key_provider "pbkdf2" "k" {
-  passphrase = "a passphrase for one test"
-  iterations = 200000
-}
-method "aes_gcm" "m" {
-  keys = key_provider.pbkdf2.k
-}
-state {
-  method = method.aes_gcm.m
-  enforced = true
-}
-`
-
 // What the backends of OpenTofu and Terraform write, we read.
 func TestInterop(t *testing.T) {
 	t.Parallel()
-	writers(t, true, func(t *testing.T, write writer) {
-		s := azuretest.New("tfstate")
-		s.Writes = true
-		write(t, s, func(name string) []byte { return s.Get("tfstate", name) })
-	})
+	for _, cli := range clitest.All(t) {
+		t.Run(cli.Name, func(t *testing.T) {
+			t.Parallel()
+			s := azuretest.New("tfstate")
+			s.Writes = true
+			interop(t, cli, s, func(name string) []byte { return s.Get("tfstate", name) })
+		})
+	}
 }
 
 // The same with Azurite, which scripts/azurite.sh installs.
 func TestRealAzurite(t *testing.T) {
 	server := azurite(t)
-	writers(t, false, func(t *testing.T, write writer) {
-		container := "tfstate"
-		administer(t, server, http.MethodDelete, "/"+container+"?restype=container", 0)
-		administer(t, server, http.MethodPut, "/"+container+"?restype=container", http.StatusCreated)
-		write(t, server, func(name string) []byte {
-			return administer(t, server, http.MethodGet, "/"+container+"/"+url.PathEscape(name), http.StatusOK)
-		})
-	})
-	t.Run("refusals", func(t *testing.T) { testRealRefusals(t, server) })
-}
-
-// writer lets a program write states into an account, and reads them.
-type writer func(t *testing.T, account http.Handler, get func(name string) []byte)
-
-// writers are the programs that there are.
-func writers(t *testing.T, parallel bool, run func(*testing.T, writer)) {
-	type program struct{ path, sealing string }
-	programs := map[string]program{}
-	if tofu := os.Getenv("STATECRYPT_TOFU"); tofu != "" {
-		programs["OpenTofu"], programs["OpenTofu, encrypted"] = program{path: tofu}, program{tofu, sealing}
-	}
-	if terraform, err := exec.LookPath("terraform"); err == nil {
-		programs["Terraform"] = program{path: terraform}
-	}
-	if len(programs) == 0 {
-		t.Skip("neither STATECRYPT_TOFU nor terraform is there")
-	}
-	for name, p := range programs {
-		t.Run(name, func(t *testing.T) {
-			if parallel {
-				t.Parallel()
-			}
-			run(t, func(t *testing.T, account http.Handler, get func(string) []byte) {
-				interop(t, p.path, p.sealing, account, get)
+	for _, cli := range clitest.All(t) {
+		t.Run(cli.Name, func(t *testing.T) {
+			const container = "tfstate"
+			administer(t, server, http.MethodDelete, "/"+container+"?restype=container", 0)
+			administer(t, server, http.MethodPut, "/"+container+"?restype=container", http.StatusCreated)
+			interop(t, cli, server, func(name string) []byte {
+				return administer(t, server, http.MethodGet, "/"+container+"/"+url.PathEscape(name), http.StatusOK)
 			})
 		})
 	}
+	t.Run("refusals", func(t *testing.T) { testRealRefusals(t, server) })
 }
 
-func interop(t *testing.T, program, sealing string, account http.Handler, get func(string) []byte) {
+// interop has a program write states into an account, and reads them.
+func interop(t *testing.T, cli clitest.CLI, account http.Handler, get func(name string) []byte) {
 	internet := cloudtest.New(t, map[string]http.Handler{accountHost: account})
-	env := slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), []string{"ARM_ACCESS_KEY=" + azuretest.Key, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
-	if sealing != "" {
-		env = append(env, "TF_ENCRYPTION="+sealing)
-	}
-	apply(t, program, env, "live/network.tfstate", "", "init", "apply -auto-approve", "workspace new prod-1", "apply -auto-approve")
+	const key = "live/network.tfstate"
 	open := kind(through(t, internet)).Start(settings(withKey()))
-	for workspace, name := range map[string]string{"default": "live/network.tfstate", "prod-1": "live/network.tfstateenv:prod-1"} {
-		req := request(t, place().with("key", "live/network.tfstate"), nil)
+	project(t, cli, internet, key, "", "ARM_ACCESS_KEY="+azuretest.Key).RoundTrip(t, func(workspace string) []byte {
+		req := request(t, place().with("key", key), nil)
 		req.Workspace = workspace
 		src, err := open(req)
 		if err != nil {
@@ -118,50 +71,33 @@ func interop(t *testing.T, program, sealing string, account http.Handler, get fu
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := get(name); !bytes.Equal(snapshot.Data, want) || len(want) == 0 {
-			t.Errorf("%s: got %d bytes, want %d", name, len(snapshot.Data), len(want))
-		}
 		if snapshot.Lock != nil || !strings.Contains(snapshot.Revision, "0x") {
-			t.Errorf("got %+v", snapshot)
+			t.Errorf("got the lock %+v and the revision %s", snapshot.Lock, snapshot.Revision)
 		}
-		checkOutputs(t, snapshot.Data, sealing, workspace)
-	}
+		return snapshot.Data
+	}, func(workspace string) []byte {
+		if workspace == "default" {
+			return get(key)
+		}
+		return get(key + "env:" + workspace)
+	})
 }
 
-// apply runs a program with the backend and two outputs.
-func apply(t *testing.T, program string, env []string, key, more string, commands ...string) {
+// project is a folder whose states go to the account.
+func project(t *testing.T, cli clitest.CLI, internet *cloudtest.Internet, key, more string, env ...string) *clitest.Project {
 	t.Helper()
-	dir := t.TempDir()
-	module := fmt.Sprintf(`terraform {
-  backend "azurerm" {
-    storage_account_name = %q
-    container_name       = "tfstate"
-    key                  = %q
-    %s
-  }
-}
-output "workspace" { value = terraform.workspace }
-output "text" { value = "héllo" }
-`, azuretest.Account, key, more)
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(module), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range commands {
-		cmd := exec.CommandContext(t.Context(), program, strings.Fields(args)...)
-		cmd.Dir, cmd.Env = dir, env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", args, err, out)
-		}
-	}
+	return cli.Project(t, fmt.Sprintf(`backend "azurerm" {
+  storage_account_name = %q
+  container_name       = "tfstate"
+  key                  = %q
+  %s
+}`, azuretest.Account, key, more), append(internet.Environ(nil), env...)...)
 }
 
 // The identities that sign in for the backend do so here, in the same order.
 func TestInteropIdentities(t *testing.T) {
 	t.Parallel()
-	tofu := os.Getenv("STATECRYPT_TOFU")
-	if tofu == "" {
-		t.Skip("STATECRYPT_TOFU is not set")
-	}
+	tofu := clitest.Tofu(t)
 	for name, c := range map[string]struct {
 		env    []string
 		more   string // of the backend
@@ -179,48 +115,15 @@ func TestInteropIdentities(t *testing.T) {
 			s := azuretest.New("tfstate")
 			s.Writes, s.Actions = true, []string{c.action}
 			internet := cloudtest.New(t, map[string]http.Handler{accountHost: s, "login.microsoftonline.com": s, "management.azure.com": s})
-			env := slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), c.env, []string{
-				"ARM_TENANT_ID=" + azuretest.Tenant, "ARM_CLIENT_ID=" + azuretest.ClientID, "ARM_CLIENT_SECRET=" + azuretest.Secret, "CHECKPOINT_DISABLE=1", "TF_INPUT=0",
-			})
-			apply(t, tofu, env, "network.tfstate", c.more, "init", "apply -auto-approve")
+			p := project(t, tofu, internet, "network.tfstate", c.more, append(c.env,
+				"ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID, "ARM_CLIENT_SECRET="+azuretest.Secret)...)
+			p.Apply(t, "default")
 			got, err := read(t, through(t, internet), settings(c.block), c.place)
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkOutputs(t, got.Data, "", "default")
+			p.Check(t, "default", got.Data)
 		})
-	}
-}
-
-func checkOutputs(t *testing.T, data []byte, sealing, workspace string) {
-	t.Helper()
-	if sealing != "" {
-		if bytes.Contains(data, []byte("llo")) {
-			t.Error("the state is not encrypted")
-		}
-		registry := builtin.Registry()
-		cfg, err := config.Parse(sealing, "TF_ENCRYPTION", registry.Options(cty.NilVal))
-		if err != nil {
-			t.Fatal(err)
-		}
-		library, err := encryption.New(registry, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opened, err := library.State().Decrypt(t.Context(), data)
-		if err != nil || !opened.Encrypted {
-			t.Fatal(err)
-		}
-		data = opened.Data
-	}
-	var state struct {
-		Outputs map[string]struct{ Value string }
-	}
-	if err := json.Unmarshal(data, &state); err != nil {
-		t.Fatal(err)
-	}
-	if o := state.Outputs; len(o) != 2 || o["text"].Value != "héllo" || o["workspace"].Value != workspace {
-		t.Errorf("got the outputs %v", o)
 	}
 }
 
@@ -246,40 +149,17 @@ func through(t *testing.T, internet *cloudtest.Internet) *http.Client {
 // the account from the host.
 func azurite(t *testing.T) *httputil.ReverseProxy {
 	t.Helper()
-	path := os.Getenv("STATECRYPT_AZURITE")
-	if path == "" {
-		t.Skip("STATECRYPT_AZURITE is not set; scripts/azurite.sh makes .tools/bin/azurite, whose path it is to be")
-	}
-	address := cloudtest.Dead(t)
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), path, "--silent", "--disableTelemetry", "--skipApiVersionCheck", "--inMemoryPersistence", "--blobHost", host, "--blobPort", port)
-	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "AZURITE_ACCOUNTS="+azuretest.Account+":"+azuretest.Key)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
+	program, port := servertest.Program(t, "STATECRYPT_AZURITE"), servertest.Port(t)
+	address := net.JoinHostPort("127.0.0.1", port)
+	args := []string{"--silent", "--disableTelemetry", "--skipApiVersionCheck", "--inMemoryPersistence", "--blobHost", "127.0.0.1", "--blobPort", port}
+	servertest.Start(t, program, args, "AZURITE_ACCOUNTS="+azuretest.Account+":"+azuretest.Key).Await(t, func() bool {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			return false
+		}
+		_ = c.Close()
+		return true
 	})
-	for tick := time.Tick(50 * time.Millisecond); ; {
-		if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
-			_ = c.Close()
-			break
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("Azurite ended: %v\n%s", err, log.String())
-		case <-tick:
-		}
-	}
 	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", address, r.In.Host
 	}}

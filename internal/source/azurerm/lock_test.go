@@ -3,16 +3,14 @@ package azurerm
 import (
 	"encoding/base64"
 	"net/http"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
 const lockText = `{"ID":"0b1c","Operation":"OperationTypeApply","Info":"","Who":"ci@runner\u001b[31m","Version":"1.12.6","Created":"2026-01-31T12:00:00Z","Path":"x"}`
@@ -56,10 +54,7 @@ func TestLockOfTheFirstState(t *testing.T) {
 // A state is read while OpenTofu holds its lock.
 func TestLockOfTheBackend(t *testing.T) {
 	t.Parallel()
-	tofu := os.Getenv("STATECRYPT_TOFU")
-	if tofu == "" {
-		t.Skip("STATECRYPT_TOFU is not set")
-	}
+	tofu := clitest.Tofu(t)
 	s := azuretest.New("tfstate")
 	s.Writes = true
 	client := s.Client(t)
@@ -89,8 +84,7 @@ func TestLockOfTheBackend(t *testing.T) {
 		return false
 	}
 	internet := cloudtest.New(t, map[string]http.Handler{accountHost: s})
-	env := slices.Concat(internet.Environ(gittest.Environ(t.TempDir())), []string{"ARM_ACCESS_KEY=" + azuretest.Key, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
-	apply(t, tofu, env, "network.tfstate", "", "init", "apply -auto-approve")
+	project(t, tofu, internet, "network.tfstate", "", "ARM_ACCESS_KEY="+azuretest.Key).Apply(t, "default")
 	if len(locks) == 0 {
 		t.Error("nothing was written under a lock")
 	}

@@ -1,21 +1,18 @@
 package consul
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 )
@@ -29,69 +26,29 @@ const management = "5d1f7c3e-3a59-4b8e-9a52-0d5b3a7b9b11" // the token that may 
 // with the test.
 func startConsul(t *testing.T) *realServer {
 	t.Helper()
-	program := os.Getenv("STATECRYPT_CONSUL")
-	if program == "" {
-		t.Skip("STATECRYPT_CONSUL is not set; make test-services builds a Consul and sets it")
-	}
+	program := servertest.Program(t, "STATECRYPT_CONSUL")
 	dir := t.TempDir()
-	web, rpc, serf := freePort(t), freePort(t), freePort(t)
+	web, rpc, serf := servertest.Port(t), servertest.Port(t), servertest.Port(t)
 	config, err := json.Marshal(map[string]any{
 		"server": true, "bootstrap": true, "data_dir": filepath.Join(dir, "data"), "node_name": "consultest", "log_level": "ERR",
 		"bind_addr": "127.0.0.1", "client_addr": "127.0.0.1", "disable_update_check": true, "performance": map[string]any{"raft_multiplier": 1},
-		"ports": map[string]any{"http": web, "server": rpc, "serf_lan": serf, "serf_wan": -1, "dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1},
+		"ports": map[string]any{"http": json.Number(web), "server": json.Number(rpc), "serf_lan": json.Number(serf), "serf_wan": -1, "dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1},
 		"acl":   map[string]any{"enabled": true, "default_policy": "deny", "tokens": map[string]any{"initial_management": management}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-config-file", fileIn(t, dir, "config.json", string(config))) //nolint:gosec // the server under test
-	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
+	file := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if text := log.String(); t.Failed() {
-			t.Logf("Consul: …%s", text[max(0, len(text)-3000):])
-		}
-	})
-	s := &realServer{url: fmt.Sprintf("http://127.0.0.1:%d", web)}
-	wait, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for {
+	s := &realServer{url: "http://127.0.0.1:" + web}
+	servertest.Start(t, program, []string{"-config-file", file}).Await(t, func() bool {
 		// The first write shows that there is a leader, and that it knows the token.
-		if code, _ := s.do(t, management, http.MethodPut, "/v1/kv/ready", "x"); code == http.StatusOK {
-			return s
-		}
-		select {
-		case <-wait.Done():
-			t.Fatal("Consul did not start")
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	address, _ := l.Addr().(*net.TCPAddr)
-	return address.Port
-}
-
-func fileIn(t *testing.T, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+		code, _ := s.do(t, management, http.MethodPut, "/v1/kv/ready", "x")
+		return code == http.StatusOK
+	})
+	return s
 }
 
 // do asks the server; the status is 0 where there is no answer.
@@ -174,21 +131,25 @@ func TestRealConsul(t *testing.T) {
 		t.Errorf("never written: got %v", err)
 	}
 
-	for name, program := range clis(t) {
-		for _, variant := range []struct{ sealed, gzip bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
-			if variant.sealed && name == "terraform" {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s, encrypted %t, gzip %t", name, variant.sealed, variant.gzip), func(t *testing.T) {
+	for _, cli := range clitest.All(t) {
+		for _, gzip := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, gzip %t", cli.Name, gzip), func(t *testing.T) {
 				s.do(t, management, http.MethodDelete, "/v1/kv/network?recurse", "")
-				s.writeAndRead(t, program, variant.sealed, variant.gzip, func(workspace string) []byte {
+				p := cli.Project(t, backend("", gzip), "CONSUL_HTTP_ADDR="+s.url, "CONSUL_HTTP_TOKEN="+management)
+				check := func(workspace string, parts bool) {
 					t.Helper()
 					snap, err := read(reader, "network", workspace)
 					if err != nil {
 						t.Fatal(err)
 					}
-					return snap.Data
-				})
+					_, head := s.do(t, management, http.MethodGet, "/v1/kv/"+keyOf(workspace)+"?raw", "")
+					checkStored(t, p, workspace, snap.Data, head, parts, gzip)
+				}
+				p.Apply(t, "default")
+				check("default", false)
+				p.Enlarge(t, 800<<10)
+				p.Apply(t, "staging-1")
+				check("staging-1", true)
 			})
 		}
 	}
@@ -220,38 +181,6 @@ func TestRealConsul(t *testing.T) {
 			t.Errorf("%s: the reader is answered %d %s", request, code, answer)
 		}
 	}
-}
-
-// writeAndRead writes states with a CLI, of two workspaces and two sizes, and
-// reads them.
-func (s *realServer) writeAndRead(t *testing.T, program string, sealed, gzip bool, read func(workspace string) []byte) {
-	t.Helper()
-	c := newCLI(t, program, "CONSUL_HTTP_ADDR="+s.url, "CONSUL_HTTP_TOKEN="+management)
-	if sealed {
-		c.env = append(c.env, "TF_ENCRYPTION="+encryption)
-	}
-	c.write(t, "main.tf", backendConfig("", gzip))
-	check := func(workspace string, parts bool) {
-		t.Helper()
-		data := read(workspace)
-		key := "network"
-		if workspace != "default" {
-			key += "-env:" + workspace
-		}
-		_, head := s.do(t, management, http.MethodGet, "/v1/kv/"+key+"?raw", "")
-		if parts != bytes.Contains(head, []byte("current-hash")) || !parts && !gzip && !bytes.Equal(head, data) {
-			t.Errorf("%s: got %d bytes, and the key has %d", key, len(data), len(head))
-		}
-		checkOutputs(t, c, data, workspace, sealed)
-	}
-	c.run(t, "init")
-	c.run(t, "apply", "-auto-approve")
-	check("default", false)
-	c.run(t, "workspace", "new", "staging")
-	vars, _ := json.Marshal(map[string]string{"large": noise(1200 << 10)})
-	c.write(t, "terraform.tfvars.json", string(vars))
-	c.run(t, "apply", "-auto-approve")
-	check("staging", true)
 }
 
 // The server of the other tests answers as the real one does.

@@ -38,8 +38,8 @@ func newCloud(t *testing.T) *cloud {
 	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "AKIDother", SecretAccessKey: "other-" + storetest.Canary, SessionToken: "other-token"}}
 	server := httptest.NewServer(c.metadata)
 	t.Cleanup(server.Close)
-	change, internet := hostsOf(t, nil, c.store, c.sts)
-	c.internet = internet
+	change, internet := hostsOf(t, c.store, c.sts)
+	c.internet = map[string]string{"HTTPS_PROXY": internet.Proxy}
 	c.kind = changed(func(r *run) {
 		change(r)
 		r.metadata, r.local.FirstWait = server.URL, time.Millisecond

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
@@ -23,41 +24,25 @@ import (
 // States that the real backend writes are read back, at the names that the
 // vendor's hosts have.
 func TestRealBackend(t *testing.T) {
-	states := []storetest.Written{{Workspace: "default", Path: "terraform/state/terraform.tfstate"}, {Workspace: "staging", Path: "terraform/state/staging/terraform.tfstate"}}
-	backend := func(more string) string {
-		return fmt.Sprintf(`backend "cos" {
-  bucket     = %q
-  prefix     = "terraform/state"
-  region     = "eu-frankfurt"
-  secret_id  = %q
-  secret_key = %q
-  %s
-}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, more)
-	}
 	at := where().With("prefix", "terraform/state")
 	who := keys("").With("endpoint", "")
-
-	t.Run("keys", func(t *testing.T) {
-		cli, server := storetest.Tofu(t), newStore(t)
-		kind, env := onInternet(t, &cli, server, newSTS())
-		storetest.Interop(t, cli, backend(""), server, bucket, states, storetest.Both, func(workspace string) (source.Source, error) {
-			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
+	for _, cli := range clitest.All(t) {
+		t.Run("keys, "+cli.Name, func(t *testing.T) {
+			server := newStore(t)
+			change, internet := hostsOf(t, server, newSTS())
+			kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy}
+			backend(server, "", internet).Interop(t, cli, func(workspace string) (source.Source, error) {
+				return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
+			})
 		})
-	})
-	t.Run("keys, terraform", func(t *testing.T) {
-		cli, server := storetest.Terraform(t), newStore(t)
-		kind, env := onInternet(t, &cli, server, newSTS())
-		storetest.Interop(t, cli, backend(""), server, bucket, states, storetest.Plain, func(workspace string) (source.Source, error) {
-			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
-		})
-	})
+	}
 	t.Run("role", func(t *testing.T) {
-		cli, server, sts := storetest.Tofu(t), newStore(t), newSTS()
+		server, sts := newStore(t), newSTS()
 		server.Keys = []aws.Credentials{sts.gives}
-		kind, env := onInternet(t, &cli, server, sts)
+		change, internet := hostsOf(t, server, sts)
+		kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy, roleVar: sts.role}
 		role := fmt.Sprintf("assume_role {\n    role_arn         = %q\n    session_name     = \"ci\"\n    session_duration = 3600\n  }", sts.role)
-		env[roleVar] = sts.role
-		storetest.Interop(t, cli, backend(role), server, bucket, states, storetest.Sealed, func(workspace string) (source.Source, error) {
+		backend(server, role, internet).Interop(t, clitest.Tofu(t).Encrypting(), func(workspace string) (source.Source, error) {
 			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
 		})
 		if sts.refused > 0 {
@@ -66,15 +51,25 @@ func TestRealBackend(t *testing.T) {
 	})
 }
 
-// onInternet has the vendor's hosts lead to the fakes, for the CLI and for the
-// kind that is returned.
-func onInternet(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (source.Kind, map[string]string) {
-	t.Helper()
-	change, env := hostsOf(t, cli, server, sts)
-	return changed(change), env
+// backend is where the CLIs keep states.
+func backend(server *storetest.Server, more string, internet *cloudtest.Internet) storetest.Store {
+	return storetest.Store{
+		Server: server, Bucket: bucket, Env: internet.Environ(nil),
+		Paths: map[string]string{"default": "terraform/state/terraform.tfstate", "staging-1": "terraform/state/staging-1/terraform.tfstate"},
+		Backend: fmt.Sprintf(`backend "cos" {
+  bucket     = %q
+  prefix     = "terraform/state"
+  region     = "eu-frankfurt"
+  secret_id  = %q
+  secret_key = %q
+  %s
+}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, more),
+	}
 }
 
-func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (func(*run), map[string]string) {
+// hostsOf has the vendor's hosts lead to the fakes, for CLIs, and for a run that
+// is changed.
+func hostsOf(t *testing.T, server *storetest.Server, sts *fakeSTS) (func(*run), *cloudtest.Internet) {
 	t.Helper()
 	server.Prefix = "X-Cos-"
 	server.Bases = []string{"cos.eu-frankfurt.myqcloud.com", "cos.accelerate.myqcloud.com"}
@@ -85,9 +80,6 @@ func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fa
 		"sts.intl.tencentcloudapi.com":            sts,
 		"tag.tencentcloudapi.com":                 http.HandlerFunc(locks), // the backend's locks are tags
 	})
-	if cli != nil {
-		cli.Env = internet.Environ(nil)
-	}
 	ca, err := os.ReadFile(internet.CAFile)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +88,7 @@ func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fa
 		r.connection.CA = ca
 		r.web.Roots, r.web.FirstWait = storetest.Pool(t, ca), time.Millisecond
 	}
-	return change, map[string]string{"HTTPS_PROXY": internet.Proxy}
+	return change, internet
 }
 
 func locks(w http.ResponseWriter, _ *http.Request) {

@@ -1,12 +1,9 @@
 package http
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	nethttp "net/http"
 	"os"
 	"os/exec"
@@ -14,10 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -31,21 +29,18 @@ type gitea struct {
 // with the test.
 func startGitea(t *testing.T) *gitea {
 	t.Helper()
-	program := os.Getenv("STATECRYPT_GITEA")
-	if program == "" {
-		t.Skip("STATECRYPT_GITEA is not set; make test-services builds a Gitea and sets it")
-	}
+	program := servertest.Program(t, "STATECRYPT_GITEA")
 	account, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	port := freePort(t)
+	port := servertest.Port(t)
 	g := &gitea{
 		url: "http://127.0.0.1:" + port, program: program, config: filepath.Join(dir, "app.ini"),
 		env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")},
 	}
-	write(t, g.config, fmt.Sprintf(`
+	config := fmt.Sprintf(`
 WORK_PATH = %[1]s
 RUN_USER = %[2]s
 RUN_MODE = prod
@@ -67,32 +62,14 @@ SECRET_KEY = for-tests
 LEVEL = error
 [cron]
 ENABLED = false
-`, dir, account.Username, os.Getuid() == 0, giteaFiles(t), port, g.url))
-	g.run(t, "migrate")
-
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--config", g.config, "web") //nolint:gosec // the server under test
-	cmd.Dir, cmd.Env = dir, g.env
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
+`, dir, account.Username, os.Getuid() == 0, giteaFiles(t), port, g.url)
+	if err := os.WriteFile(g.config, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("Gitea: %s", log.String())
-		}
+	g.run(t, "migrate")
+	servertest.Start(t, program, []string{"--config", g.config, "web"}, g.env...).Await(t, func() bool {
+		return g.status(t, "", "/api/healthz") == nethttp.StatusOK
 	})
-	wait, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for g.status(t, "", "/api/healthz") != nethttp.StatusOK {
-		select {
-		case <-wait.Done():
-			t.Fatal("Gitea did not start")
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 	return g
 }
 
@@ -108,24 +85,6 @@ func giteaFiles(t *testing.T) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return module.Dir
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // run administers the server, and returns the last line of what it prints.
@@ -198,17 +157,6 @@ func (g *gitea) status(t *testing.T, token, path string) int {
 	return resp.StatusCode
 }
 
-const giteaEncryption = `
-key_provider "pbkdf2" "k" {
-  passphrase = "a passphrase for one test"
-  iterations = 200000
-}
-method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
-state {
-  method   = method.aes_gcm.m
-  enforced = true
-}`
-
 // States that a real CLI stores in a real Gitea are read back with a token that
 // may do nothing but read packages.
 func TestRealGitea(t *testing.T) {
@@ -227,62 +175,23 @@ func TestRealGitea(t *testing.T) {
 		return r
 	}
 
-	clis := map[string]string{"tofu": os.Getenv("STATECRYPT_TOFU"), "encrypted": os.Getenv("STATECRYPT_TOFU")}
-	clis["terraform"], _ = exec.LookPath("terraform")
 	var stored string // the name of one of the states
-	for name, cli := range clis {
-		if cli == "" {
-			continue
-		}
-		env := []string{
-			"TF_CLI_CONFIG_FILE=" + os.DevNull, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"),
-			"TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + writer,
-		}
-		if name == "encrypted" {
-			env = append(env, "TF_ENCRYPTION="+giteaEncryption)
-		}
-		run := func(dir string, args ...string) []byte {
-			t.Helper()
-			cmd := exec.CommandContext(t.Context(), cli, args...)
-			cmd.Dir, cmd.Env = dir, env
-			var problems bytes.Buffer
-			cmd.Stderr = &problems
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, out, problems.Bytes())
-			}
-			return out
-		}
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "main.tf"), fmt.Sprintf(`
-			terraform {
-			  backend "http" {
-			    address        = %[1]q
-			    lock_address   = "%[1]s/lock"
-			    unlock_address = "%[1]s/lock"
-			    lock_method    = "POST"
-			    unlock_method  = "DELETE"
-			  }
-			}
-			output "greeting" { value = "hello" }
-		`, g.url+states+name))
-		run(dir, "init")
-		run(dir, "apply", "-auto-approve")
+	for _, cli := range clitest.All(t) {
+		name := cli.Name
+		p := cli.Project(t, fmt.Sprintf(`backend "http" {
+  address        = %[1]q
+  lock_address   = "%[1]s/lock"
+  unlock_address = "%[1]s/lock"
+  lock_method    = "POST"
+  unlock_method  = "DELETE"
+}`, g.url+states+name), "TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD="+writer)
+		p.Apply(t, "default")
 		snap, err := at(name, "ci", reader).fetch(t)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := g.do(t, nethttp.MethodGet, states+name, reader, "", nethttp.StatusOK); !bytes.Equal(snap.Data, want) {
-			t.Errorf("%s: got other bytes than the server has", name)
-		}
-		if sealed := !bytes.Contains(snap.Data, []byte("hello")); sealed != (name == "encrypted") {
-			t.Errorf("%s: got %.200s", name, snap.Data)
-		}
-		local := t.TempDir()
-		write(t, filepath.Join(local, "terraform.tfstate"), string(snap.Data))
-		if out := run(local, "output", "-json"); !bytes.Contains(out, []byte(`"hello"`)) {
-			t.Errorf("%s: got %s", name, out)
-		}
+		p.Compare(t, "default", snap.Data, g.do(t, nethttp.MethodGet, states+name, reader, "", nethttp.StatusOK))
+		p.CheckShown(t, "default", snap.Data)
 		// While somebody writes, it can be read.
 		g.do(t, nethttp.MethodPost, states+name+"/lock", writer, `{"ID":"1","Operation":"OperationTypeApply","Who":"a@b"}`, nethttp.StatusOK)
 		if _, err := at(name, "ci", reader).fetch(t); err != nil {
@@ -290,9 +199,6 @@ func TestRealGitea(t *testing.T) {
 		}
 		g.do(t, nethttp.MethodDelete, states+name+"/lock", writer, `{"ID":"1"}`, nethttp.StatusOK)
 		stored = name
-	}
-	if stored == "" {
-		t.Skip("there is neither STATECRYPT_TOFU nor terraform in PATH")
 	}
 
 	_, err := at("never-written", "ci", reader).fetch(t)

@@ -2,26 +2,23 @@ package kubernetes
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -41,14 +38,13 @@ const (
 // and STATECRYPT_ETCD name. They end with the test.
 func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	program, etcd := os.Getenv("STATECRYPT_KUBE_APISERVER"), os.Getenv("STATECRYPT_ETCD")
-	if program == "" || etcd == "" {
-		t.Skip("STATECRYPT_KUBE_APISERVER and STATECRYPT_ETCD are not set; make test-services builds both and sets them")
-	}
+	program, etcd := servertest.Program(t, "STATECRYPT_KUBE_APISERVER"), servertest.Program(t, "STATECRYPT_ETCD")
 	dir := t.TempDir()
-	store, peers := "http://127.0.0.1:"+freePort(t), "http://127.0.0.1:"+freePort(t)
-	background(t, etcd, "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", store, "--advertise-client-urls", store,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers, "--unsafe-no-fsync", "--log-level", "error")
+	store, peers := "http://127.0.0.1:"+servertest.Port(t), "http://127.0.0.1:"+servertest.Port(t)
+	servertest.Start(t, etcd, []string{
+		"--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", store, "--advertise-client-urls", store,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers, "--unsafe-no-fsync", "--log-level", "error",
+	})
 
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -56,22 +52,15 @@ func startAPIServer(t *testing.T) *apiServer {
 	}
 	serviceKey := file(t, filepath.Join(dir, "sa.key"), string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})), 0o600)
 	tokens := file(t, filepath.Join(dir, "tokens.csv"), adminToken+",admin,1,system:masters\n"+readerToken+",reader,2\n", 0o600)
-	port, certificates := freePort(t), filepath.Join(dir, "certificates")
-	background(t, program, "--etcd-servers", store, "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port, "--cert-dir", certificates,
+	port, certificates := servertest.Port(t), filepath.Join(dir, "certificates")
+	running := servertest.Start(t, program, []string{
+		"--etcd-servers", store, "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port, "--cert-dir", certificates,
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", serviceKey, "--service-account-signing-key-file", serviceKey,
 		"--token-auth-file", tokens, "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.0.0.0/24",
-		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none")
-
-	wait, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
+		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none",
+	})
 	s := &apiServer{url: "https://127.0.0.1:" + port}
-	for !s.isReady(t, filepath.Join(certificates, "apiserver.crt")) {
-		select {
-		case <-wait.Done():
-			t.Fatal("the API server did not start")
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+	running.Await(t, func() bool { return s.isReady(t, filepath.Join(certificates, "apiserver.crt")) })
 	return s
 }
 
@@ -97,36 +86,6 @@ func (s *apiServer) isReady(t *testing.T, certificate string) bool {
 	}
 	resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
-}
-
-// background runs a program until the test ends, and shows what it prints if
-// the test fails.
-func background(t *testing.T, program string, args ...string) {
-	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if text := log.String(); t.Failed() {
-			t.Logf("%s: …%s", filepath.Base(program), text[max(0, len(text)-3000):])
-		}
-	})
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 // do asks the server as somebody, and returns its status.
@@ -184,31 +143,16 @@ func (s *apiServer) allow(t *testing.T, secrets ...string) {
 	})
 }
 
-const sealing = `
-key_provider "pbkdf2" "k" {
-  passphrase = "a passphrase for one test"
-  iterations = 200000
-}
-method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
-state {
-  method   = method.aes_gcm.m
-  enforced = true
-}`
-
 // States that a real CLI stores in a real cluster are read back by somebody who
 // may get these secrets, by their names, and do nothing else.
 func TestRealAPIServer(t *testing.T) {
 	s := startAPIServer(t)
 	s.create(t, "/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "infra"}})
-	programs := clis(t)
-	if tofu := programs["tofu"]; tofu != "" {
-		programs["encrypted"] = tofu
-	}
 	names := []string{"tfstate-default-never-written"}
-	for name := range programs {
-		names = append(names, "tfstate-default-"+name, "tfstate-staging-"+name)
-		if name == "terraform" { // which divides large states
-			names = append(names, "tfstate-staging-terraform-part-1", "tfstate-staging-terraform-part-2")
+	for _, cli := range clitest.All(t) {
+		names = append(names, "tfstate-default-"+cli.Name, "tfstate-staging-1-"+cli.Name)
+		if cli.Name == "terraform" { // which divides large states
+			names = append(names, "tfstate-staging-1-terraform-part-1", "tfstate-staging-1-terraform-part-2")
 		}
 	}
 	s.allow(t, names...)
@@ -227,16 +171,32 @@ func TestRealAPIServer(t *testing.T) {
 		}
 		return src.Fetch(t.Context())
 	}
-	for name, program := range programs {
-		t.Run(name, func(t *testing.T) {
-			s.writeAndRead(t, name, program, func(t *testing.T, workspace string) []byte {
+	config := kubeconfig(t, s.url, map[string]any{"certificate-authority-data": []byte(s.ca)}, map[string]any{"token": adminToken})
+	for _, cli := range clitest.All(t) {
+		t.Run(cli.Name, func(t *testing.T) {
+			p := stored(t, cli, cli.Name, config)
+			check := func(workspace string) int {
 				t.Helper()
-				snap, err := read(t, readerToken, name, workspace)
+				snap, err := read(t, readerToken, cli.Name, workspace)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return snap.Data
-			})
+				p.Check(t, workspace, snap.Data)
+				p.CheckShown(t, workspace, snap.Data)
+				return len(snap.Data)
+			}
+			for _, workspace := range clitest.Workspaces {
+				p.Apply(t, workspace)
+				check(workspace)
+			}
+			if cli.Name != "terraform" {
+				return // OpenTofu knows no parts
+			}
+			p.Enlarge(t, chunk+1000)
+			p.Apply(t, "staging-1")
+			if size := check("staging-1"); size < chunk {
+				t.Errorf("got %d bytes", size)
+			}
 		})
 	}
 
@@ -267,71 +227,3 @@ func TestRealAPIServer(t *testing.T) {
 }
 
 func second(_ *source.Snapshot, err error) error { return err }
-
-// writeAndRead writes states with a CLI, of two workspaces, and reads them.
-func (s *apiServer) writeAndRead(t *testing.T, name, program string, read func(t *testing.T, workspace string) []byte) {
-	t.Helper()
-	sealed := name == "encrypted"
-	config := kubeconfig(t, s.url, map[string]any{"certificate-authority-data": []byte(s.ca)}, map[string]any{"token": adminToken})
-	env := []string{"TF_CLI_CONFIG_FILE=" + os.DevNull, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
-	if sealed {
-		env = append(env, "TF_ENCRYPTION="+sealing)
-	}
-	run := func(dir string, args ...string) []byte {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Dir, cmd.Env = dir, env
-		var problems bytes.Buffer
-		cmd.Stderr = &problems
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, out, problems.Bytes())
-		}
-		return out
-	}
-	dir := t.TempDir()
-	file(t, filepath.Join(dir, "main.tf"), fmt.Sprintf(`
-		terraform {
-		  backend "kubernetes" {
-		    secret_suffix  = %q
-		    namespace      = "infra"
-		    config_path    = %q
-		    config_context = "right"
-		  }
-		}
-		variable "large" { default = "" }
-		output "greeting" { value = "hello from ${terraform.workspace}" }
-		output "large" { value = var.large }
-	`, name, config), 0o600)
-	check := func(workspace string) int {
-		t.Helper()
-		data := read(t, workspace)
-		if sealed == bytes.Contains(data, []byte("hello from")) {
-			t.Errorf("encrypted: %t, got %.100q", sealed, data)
-		}
-		// It is a state to the program itself, with the same outputs.
-		local := t.TempDir()
-		file(t, filepath.Join(local, "terraform.tfstate"), string(data), 0o600)
-		var got map[string]struct{ Value string }
-		if err := json.Unmarshal(run(local, "output", "-json"), &got); err != nil || got["greeting"].Value != "hello from "+workspace {
-			t.Errorf("got %.100v, %v", got["greeting"], err)
-		}
-		return len(data)
-	}
-	run(dir, "init")
-	run(dir, "apply", "-auto-approve")
-	check("default")
-	run(dir, "workspace", "new", "staging")
-	run(dir, "apply", "-auto-approve")
-	check("staging")
-	if name != "terraform" {
-		return // OpenTofu knows no parts
-	}
-	large := hardToPack(chunk + 1000)
-	vars, _ := json.Marshal(map[string]string{"large": large})
-	file(t, filepath.Join(dir, "terraform.tfvars.json"), string(vars), 0o600)
-	run(dir, "apply", "-auto-approve")
-	if size := check("staging"); size < len(large) {
-		t.Errorf("got %d bytes", size)
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
@@ -17,10 +18,25 @@ const host = "acme.compat.objectstorage.eu-frankfurt-1.oraclecloud.com"
 // host has. OpenTofu has no oci backend, so they are written through its s3
 // backend, to the names that the oci backend gives them.
 func TestRealWriter(t *testing.T) {
-	states := []storetest.Written{{Workspace: "default", Path: "network/terraform.tfstate"}, {Workspace: "staging", Path: "tf-state-env/staging/network/terraform.tfstate"}}
-	cli, server := storetest.Tofu(t), newStore(t)
-	kind, env := onInternet(t, server)
-	backend := fmt.Sprintf(`backend "s3" {
+	tofu := clitest.Tofu(t)
+	for _, cli := range []clitest.CLI{tofu, tofu.Encrypting()} {
+		t.Run(cli.Name, func(t *testing.T) {
+			server := newStore(t)
+			kind, env := onInternet(t, server)
+			backend(t, server).Interop(t, cli, func(workspace string) (source.Source, error) {
+				return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), where().With("key", "network/terraform.tfstate"), workspace)
+			})
+		})
+	}
+}
+
+// backend is where the CLIs keep states.
+func backend(t *testing.T, server *storetest.Server) storetest.Store {
+	t.Helper()
+	return storetest.Store{
+		Server: server, Bucket: bucket,
+		Paths: map[string]string{"default": "network/terraform.tfstate", "staging-1": "tf-state-env/staging-1/network/terraform.tfstate"},
+		Backend: fmt.Sprintf(`backend "s3" {
   bucket               = %q
   key                  = "network/terraform.tfstate"
   workspace_key_prefix = "tf-state-env"
@@ -35,10 +51,8 @@ func TestRealWriter(t *testing.T) {
   skip_metadata_api_check     = true
   skip_region_validation      = true
   skip_s3_checksum            = true
-}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, server.Serve(t))
-	storetest.Interop(t, cli, backend, server, bucket, states, storetest.Both, func(workspace string) (source.Source, error) {
-		return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), where().With("key", "network/terraform.tfstate"), workspace)
-	})
+}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, server.Serve(t)),
+	}
 }
 
 // onInternet has the vendor's host lead to the store.

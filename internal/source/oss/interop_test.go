@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
@@ -24,50 +25,31 @@ import (
 // States that the real backend writes are read back, both over an endpoint of
 // its own and at the names that the vendor's hosts have.
 func TestRealBackend(t *testing.T) {
-	states := []storetest.Written{{Workspace: "default", Path: "env:/network/terraform.tfstate"}, {Workspace: "staging", Path: "env:/staging/network/terraform.tfstate"}}
-	backend := func(more string) string {
-		return fmt.Sprintf(`backend "oss" {
-  bucket     = %q
-  key        = "network/terraform.tfstate"
-  region     = "eu-central-1"
-  access_key = %q
-  secret_key = %q
-  %s
-}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, more)
-	}
 	at := where().With("key", "network/terraform.tfstate")
-
-	t.Run("endpoint", func(t *testing.T) {
-		cli, server := storetest.Tofu(t), newStore(t)
-		server.Prefix = "X-Oss-"
-		address := server.Serve(t)
-		storetest.Interop(t, cli, backend(fmt.Sprintf("endpoint = %q", address)), server, bucket, states, storetest.Both, func(workspace string) (source.Source, error) {
-			kind := suite().Kind("")
-			return storetest.Open(kind, storetest.Settings(kind, nil, keys(address)), at, workspace)
+	for _, cli := range clitest.All(t) {
+		t.Run("endpoint, "+cli.Name, func(t *testing.T) {
+			server := newStore(t)
+			address, kind := server.Serve(t), suite().Kind("")
+			backend(server, fmt.Sprintf("endpoint = %q", address)).Interop(t, cli, func(workspace string) (source.Source, error) {
+				return storetest.Open(kind, storetest.Settings(kind, nil, keys(address)), at, workspace)
+			})
 		})
-	})
-	t.Run("endpoint, terraform", func(t *testing.T) {
-		cli, server := storetest.Terraform(t), newStore(t)
-		server.Prefix = "X-Oss-"
-		address := server.Serve(t)
-		storetest.Interop(t, cli, backend(fmt.Sprintf("endpoint = %q", address)), server, bucket, states, storetest.Plain, func(workspace string) (source.Source, error) {
-			kind := suite().Kind("")
-			return storetest.Open(kind, storetest.Settings(kind, nil, keys(address)), at, workspace)
-		})
-	})
+	}
 	t.Run("hosts", func(t *testing.T) {
-		cli, server := storetest.Tofu(t), newStore(t)
-		server.Prefix = "X-Oss-"
-		kind, env := onInternet(t, &cli, server, nil)
-		storetest.Interop(t, cli, backend(""), server, bucket, states, storetest.Plain, func(workspace string) (source.Source, error) {
+		server := newStore(t)
+		change, internet := hostsOf(t, server, nil)
+		kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy}
+		backend(server, "", internet.Environ(nil)...).Interop(t, clitest.Tofu(t), func(workspace string) (source.Source, error) {
 			return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), at, workspace)
 		})
 	})
 	t.Run("role", func(t *testing.T) {
-		cli, server, sts := storetest.Tofu(t), newStore(t), newSTS()
-		server.Prefix, server.Keys = "X-Oss-", []aws.Credentials{sts.gives}
-		kind, env := onInternet(t, &cli, server, sts)
-		storetest.Interop(t, cli, backend(fmt.Sprintf("assume_role_role_arn = %q", sts.role)), server, bucket, states, storetest.Sealed, func(workspace string) (source.Source, error) {
+		server, sts := newStore(t), newSTS()
+		server.Keys = []aws.Credentials{sts.gives}
+		change, internet := hostsOf(t, server, sts)
+		kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy}
+		role := backend(server, fmt.Sprintf("assume_role_role_arn = %q", sts.role), internet.Environ(nil)...)
+		role.Interop(t, clitest.Tofu(t).Encrypting(), func(workspace string) (source.Source, error) {
 			return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "").With("assume_role_role_arn", sts.role)), at, workspace)
 		})
 		if sts.refused > 0 {
@@ -76,15 +58,26 @@ func TestRealBackend(t *testing.T) {
 	})
 }
 
-// onInternet has the vendor's hosts lead to the fakes, for the CLI and for the
-// kind that is returned.
-func onInternet(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (source.Kind, map[string]string) {
-	t.Helper()
-	change, env := hostsOf(t, cli, server, sts)
-	return changed(change), env
+// backend is where the CLIs keep states.
+func backend(server *storetest.Server, more string, env ...string) storetest.Store {
+	server.Prefix = "X-Oss-"
+	return storetest.Store{
+		Server: server, Bucket: bucket, Env: env,
+		Paths: map[string]string{"default": "env:/network/terraform.tfstate", "staging-1": "env:/staging-1/network/terraform.tfstate"},
+		Backend: fmt.Sprintf(`backend "oss" {
+  bucket     = %q
+  key        = "network/terraform.tfstate"
+  region     = "eu-central-1"
+  access_key = %q
+  secret_key = %q
+  %s
+}`, bucket, reader.AccessKeyID, reader.SecretAccessKey, more),
+	}
 }
 
-func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fakeSTS) (func(*run), map[string]string) {
+// hostsOf has the vendor's hosts lead to the fakes, for CLIs, and for a run that
+// is changed.
+func hostsOf(t *testing.T, server *storetest.Server, sts *fakeSTS) (func(*run), *cloudtest.Internet) {
 	t.Helper()
 	server.Bases = []string{"oss-eu-central-1.aliyuncs.com", "s3.oss-eu-central-1.aliyuncs.com"}
 	hosts := map[string]http.Handler{
@@ -96,9 +89,6 @@ func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fa
 		hosts["sts.aliyuncs.com"], hosts["sts.eu-central-1.aliyuncs.com"] = sts, sts
 	}
 	internet := cloudtest.New(t, hosts)
-	if cli != nil {
-		cli.Env = internet.Environ(nil)
-	}
 	ca, err := os.ReadFile(internet.CAFile)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +97,7 @@ func hostsOf(t *testing.T, cli *storetest.CLI, server *storetest.Server, sts *fa
 		r.connection.CA = ca
 		r.web.Roots, r.web.FirstWait = storetest.Pool(t, ca), time.Millisecond
 	}
-	return change, map[string]string{"HTTPS_PROXY": internet.Proxy}
+	return change, internet
 }
 
 // fakeSTS gives the keys of one role to whoever signs as the reader.

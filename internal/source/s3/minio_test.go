@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -32,10 +32,7 @@ import (
 // URL and the file with its certificate.
 func minio(t *testing.T) (url, ca string) {
 	t.Helper()
-	program := os.Getenv("STATECRYPT_MINIO")
-	if program == "" {
-		t.Skip("STATECRYPT_MINIO is not set")
-	}
+	program := servertest.Program(t, "STATECRYPT_MINIO")
 	certificates := t.TempDir()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,48 +56,22 @@ func minio(t *testing.T) (url, ca string) {
 			t.Fatal(err)
 		}
 	}
-	address := free(t)
-	cmd := exec.CommandContext(t.Context(), program, "server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", free(t), t.TempDir())
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD=canary-secret", "MINIO_SITE_REGION=eu-west-1"}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(out.String())
-		}
-	})
+	address, console := "127.0.0.1:"+servertest.Port(t), "127.0.0.1:"+servertest.Port(t)
+	args := []string{"server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", console, t.TempDir()}
 	client := trusting(t, ca)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD=canary-secret", "MINIO_SITE_REGION=eu-west-1").Await(t, func() bool {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/minio/health/ready", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp, err := client.Do(request)
-		if err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return "https://" + address, ca
-			}
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("MinIO does not get ready: %v", err)
-		}
-	}
-}
-
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	return "https://" + address, ca
 }
 
 func trusting(t *testing.T, ca string) *http.Client {

@@ -119,16 +119,6 @@ func (s *Server) Objects(t testing.TB, bucket string) map[string][]byte {
 	return out
 }
 
-// Clear empties a bucket.
-func (s *Server) Clear(t testing.TB, bucket string) {
-	t.Helper()
-	for key := range s.Objects(t, bucket) {
-		if _, err := s.backend.DeleteObject(bucket, key); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Requests returns what arrived, and forgets it.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()

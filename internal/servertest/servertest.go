@@ -1,0 +1,109 @@
+// Package servertest runs real servers for tests: programs whose paths are in
+// environment variables, with a folder and an environment of their own.
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+)
+
+// Program is the path in an environment variable. Where that is not set, the
+// test is skipped.
+func Program(tb testing.TB, variable string) string {
+	tb.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		tb.Skipf("%s is not set; make test-services builds servers and sets the variables for them", variable)
+	}
+	return path
+}
+
+// Server is a program that runs until the test ends.
+type Server struct {
+	name  string
+	ended chan struct{}
+
+	mu     sync.Mutex
+	output bytes.Buffer
+}
+
+// Start starts a server. Besides what every program needs, its environment has
+// only env. What it prints is shown when the test fails.
+func Start(tb testing.TB, program string, args []string, env ...string) *Server {
+	tb.Helper()
+	dir := tb.TempDir()
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), program, args...) //nolint:gosec // the server under test
+	cmd.Dir, cmd.Env = dir, append(child.Bare(os.Environ()), "HOME="+dir)
+	cmd.Env = append(cmd.Env, env...)
+	s := &Server{name: filepath.Base(program), ended: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = s, s
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(s.ended)
+	}()
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-s.ended
+		if text := s.Output(); tb.Failed() {
+			tb.Logf("%s: …%s", s.name, text[max(0, len(text)-3000):])
+		}
+	})
+	return s
+}
+
+// Await waits until the server is ready.
+func (s *Server) Await(tb testing.TB, ready func() bool) {
+	tb.Helper()
+	limit, tick := time.After(3*time.Minute), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-s.ended:
+			tb.Fatalf("%s ended before it was ready", s.name)
+		case <-limit:
+			tb.Fatalf("%s does not get ready", s.name)
+		case <-tick.C:
+		}
+	}
+}
+
+// Write takes what the server prints.
+func (s *Server) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.output.Write(text)
+}
+
+// Output is what the server has printed.
+func (s *Server) Output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.output.String()
+}
+
+// Port returns a port of this machine where nobody listens.
+func Port(tb testing.TB) string {
+	tb.Helper()
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return port
+}
