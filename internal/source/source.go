@@ -90,8 +90,18 @@ type Settings struct {
 }
 
 // TooLarge is the error for a file above Request.MaxSize.
-func TooLarge(max int64) error {
-	return fmt.Errorf("the file is larger than %d bytes; if that is expected, raise max_size", max)
+func TooLarge(max int64) error { return tooLargeError(max) }
+
+type tooLargeError int64
+
+func (e tooLargeError) Error() string {
+	return fmt.Sprintf("the file is larger than %d bytes; if that is expected, raise max_size", int64(e))
+}
+
+// IsTooLarge reports whether err comes from [TooLarge].
+func IsTooLarge(err error) bool {
+	_, ok := errors.AsType[tooLargeError](err)
+	return ok
 }
 
 // IsMissing reports whether err says that the place holds no file.

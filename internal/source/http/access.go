@@ -1,16 +1,16 @@
 package http
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	nethttp "net/http"
-	"net/url"
 	"sync/atomic"
 
-	"github.com/hashicorp/go-cleanhttp"
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // access is a [grant], ready to be used: what is added to each request, and
@@ -29,21 +29,19 @@ func newAccess(g grant, proxies *httpproxy.Config) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := proxyFunc(g.proxy, proxies)
-	if err != nil {
-		return nil, err
-	}
 	a := &access{header: header, query: g.values().Encode(), unverified: g.unverified, certified: new(atomic.Bool)}
 	settings, err := tlsConfig(g, a.certified)
 	if err != nil {
 		return nil, err
 	}
-	a.transport = cleanhttp.DefaultPooledTransport()
-	a.transport.Proxy = proxy
-	a.transport.TLSClientConfig = settings
-	a.transport.DisableCompression = true // decoded by hand, see decode
-	a.transport.MaxResponseHeaderBytes = 1 << 20
-	a.transport.OnProxyConnectResponse = proxyAnswer
+	a.transport = web.Transport(settings, proxies)
+	if g.proxy != "" {
+		own, err := web.ParseProxy(g.proxy)
+		if err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		a.transport.Proxy = nethttp.ProxyURL(own)
+	}
 	return a, nil
 }
 
@@ -101,29 +99,4 @@ func tlsConfig(g grant, certified *atomic.Bool) (*tls.Config, error) {
 		return &pair, nil
 	}
 	return c, nil
-}
-
-func proxyFunc(own string, fromEnvironment *httpproxy.Config) (func(*nethttp.Request) (*url.URL, error), error) {
-	if own == "" {
-		find := fromEnvironment.ProxyFunc()
-		return func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }, nil
-	}
-	u, err := url.Parse(own)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-		return nil, errors.New("proxy must be a URL such as http://proxy.example.com:3128")
-	}
-	return nethttp.ProxyURL(u), nil
-}
-
-// proxyAnswer replaces the error of net/http, which would be the proxy's own
-// words.
-func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
-	switch {
-	case resp.StatusCode == nethttp.StatusOK:
-		return nil
-	case resp.StatusCode == nethttp.StatusProxyAuthRequired:
-		return final("the proxy refused the connection (%s); check its user name and password", status(resp.StatusCode))
-	default:
-		return again("the proxy refused the connection (%s)", status(resp.StatusCode))
-	}
 }

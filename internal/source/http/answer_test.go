@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 func TestStatus(t *testing.T) {
@@ -48,7 +49,7 @@ func TestStatus(t *testing.T) {
 	for _, code = range []int{204, 404} {
 		for _, blocks := range [][]attrs{nil, {withSecrets}} {
 			missing, ok := source.IsMissing(at(s.URL+"/state", blocks...).wantError(t))
-			if !ok || missing.CredentialsSent != (blocks != nil) || !strings.Contains(missing.Detail, status(code)) {
+			if !ok || missing.CredentialsSent != (blocks != nil) || !strings.Contains(missing.Detail, web.Status(code)) {
 				t.Errorf("%d with %d blocks: got %+v", code, len(blocks), missing)
 			}
 		}
@@ -101,7 +102,7 @@ func TestGzip(t *testing.T) {
 		"not gzip":           {[]byte("state " + canary), "gzip", "", "unpacking the gzip data: "},
 		"more after the end": {append(bytes.Clone(packed), "more"...), "gzip", "", "unpacking the gzip data: "},
 		"bomb":               {zip(make([]byte, 8<<20)), "gzip", "", "unpacking the gzip data: the file is larger than 1048576 bytes"},
-		"another encoding":   {[]byte("state"), "br-" + canary, "", "only gzip is understood"},
+		"another encoding":   {[]byte("state"), "br-" + canary, "", "a content encoding other than gzip"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(w nethttp.ResponseWriter, req *nethttp.Request) {

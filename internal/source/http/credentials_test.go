@@ -59,8 +59,8 @@ func TestWrongCredentials(t *testing.T) {
 		"not PEM":             {attrs{"client_certificate_pem": text(canary), "client_private_key_pem": text(canary)}, "in PEM format"},
 		"another key":         {attrs{"client_certificate_pem": own["client_certificate_pem"], "client_private_key_pem": identity(t)["client_private_key_pem"]}, "a certificate and its unencrypted key"},
 		"CA":                  {attrs{"client_ca_certificate_pem": text(canary)}, "holds no certificate"},
-		"proxy":               {attrs{"proxy": text(canary)}, "proxy must be a URL"},
-		"proxy scheme":        {attrs{"proxy": text("ftp://" + canary)}, "proxy must be a URL"},
+		"proxy":               {attrs{"proxy": text(canary)}, "proxy: a URL is required"},
+		"proxy scheme":        {attrs{"proxy": text("ftp://" + canary)}, "proxy: a URL is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := at("https://example.com/state", block("https://example.com/", tt.block))

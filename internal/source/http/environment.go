@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -89,18 +87,4 @@ func (e environment) fill(g grant) grant {
 		g.unverified, _ = strconv.ParseBool(e.get(skipVar))
 	}
 	return g
-}
-
-// proxies are the user's own, as every Go program understands them. They are
-// read through lookup, because the environment may be switched off.
-func (e environment) proxies() *httpproxy.Config {
-	either := func(upper, lower string) string {
-		value, _ := e.lookup.Get(upper, lower)
-		return value
-	}
-	return &httpproxy.Config{
-		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
-		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
-		NoProxy:    either("NO_PROXY", "no_proxy"),
-	}
 }

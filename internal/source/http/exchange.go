@@ -7,9 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const maxRedirects = 10
@@ -17,27 +16,16 @@ const maxRedirects = 10
 // exchange is one fetch: its tries, their redirects, and the answer.
 type exchange struct {
 	*location
-	tries    int
 	asked    *url.URL // of the last request
 	access   *access  // of the last request; nil before the first
 	warnings []string
 	snapshot *source.Snapshot
 }
 
-func (x *exchange) client() *retryablehttp.Client {
-	return &retryablehttp.Client{
-		HTTPClient: &nethttp.Client{
-			Transport:     x,
-			CheckRedirect: checkRedirect,
-			Timeout:       x.patience.timeout,
-		},
-		RetryMax:       x.patience.tries,
-		RetryWaitMin:   x.patience.waitMin,
-		RetryWaitMax:   x.patience.waitMax,
-		RequestLogHook: func(retryablehttp.Logger, *nethttp.Request, int) { x.tries++ },
-		CheckRetry:     worthAnotherTry,
-		Backoff:        wait,
-		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
+func (x *exchange) client() web.Client {
+	return web.Client{
+		Patience: x.patience, Transport: x, CheckRedirect: checkRedirect,
+		Trust: "set client_ca_certificate_pem in an http block of credentials, in the provider block",
 	}
 }
 
@@ -46,7 +34,7 @@ func (x *exchange) client() *retryablehttp.Client {
 func (x *exchange) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
 	a, err := x.accessTo(req.URL)
 	if err != nil {
-		return nil, final("%w", err)
+		return nil, web.Final("%w", err)
 	}
 	x.asked, x.access = req.URL, a
 	resp, err := a.send(req)
@@ -66,26 +54,24 @@ func (x *exchange) warn(text string) {
 func checkRedirect(to *nethttp.Request, via []*nethttp.Request) error {
 	switch {
 	case len(via) >= maxRedirects:
-		return final("the server redirected more than %d times", maxRedirects)
+		return web.Final("the server redirected more than %d times", maxRedirects)
 	case to.URL.User != nil:
-		return final("the server redirected to a URL with a user name or password in it")
+		return web.Final("the server redirected to a URL with a user name or password in it")
 	case to.URL.Scheme != "https" && to.URL.Scheme != "http":
-		return final("the server redirected to something that is neither http nor https")
+		return web.Final("the server redirected to something that is neither http nor https")
 	case to.URL.Scheme == "http" && via[len(via)-1].URL.Scheme == "https":
-		return final("the server redirected from https to http, where anybody on the way could read and replace the state")
+		return web.Final("the server redirected from https to http, where anybody on the way could read and replace the state")
 	}
 	return nil
 }
 
-// receive looks at an answer that is no reason to try again. A body that
-// breaks off is one.
+// receive reads the state, if the answer is one.
 func (x *exchange) receive(resp *nethttp.Response) error {
-	defer resp.Body.Close() // not drained: a server may stop anywhere
 	switch resp.StatusCode {
 	case nethttp.StatusOK:
 	case nethttp.StatusNoContent, nethttp.StatusNotFound:
 		return &source.MissingError{
-			Detail:          "the server answered " + status(resp.StatusCode) + x.redirected(),
+			Detail:          "the server answered " + web.Status(resp.StatusCode) + x.redirected(),
 			CredentialsSent: x.access.sends(),
 		}
 	default:
@@ -104,12 +90,12 @@ func (x *exchange) refusal(code int) error {
 	origin := source.Origin(x.asked)
 	switch {
 	case code != nethttp.StatusUnauthorized && code != nethttp.StatusForbidden:
-		return final("the server answered %s", status(code))
+		return web.Final("the server answered %s", web.Status(code))
 	case x.access.sends():
-		return final("the server refused the credentials (%s)", status(code))
+		return web.Final("the server refused the credentials (%s)", web.Status(code))
 	default:
-		return final("the server answered %s, and no credentials were sent to %s; add http { url = %q … } "+
-			"to credentials in the provider block", status(code), origin, origin+"/")
+		return web.Final("the server answered %s, and no credentials were sent to %s; add http { url = %q … } "+
+			"to credentials in the provider block", web.Status(code), origin, origin+"/")
 	}
 }
 
@@ -127,4 +113,9 @@ func revision(etag string) string {
 		return strings.ToValidUTF8(etag, "\uFFFD")
 	}
 	return etag
+}
+
+// public returns u without what may be secret in it.
+func public(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }

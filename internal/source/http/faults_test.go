@@ -69,7 +69,7 @@ func TestFaults(t *testing.T) {
 			"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
 			"certificate of an unknown authority": "signed by an unknown authority",
 			"TLS 1.0":                             "protocol version not supported",
-			"no TLS":                              "the server does not speak https at this port",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                brokeOff,
 		},
 		Cannot: map[string]string{

@@ -1,29 +1,19 @@
 package http
 
 import (
-	"context"
-	nethttp "net/http"
 	"strconv"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
-
-// patience says how long a source waits and how often it asks again.
-type patience struct {
-	timeout          time.Duration // of one try
-	tries            int           // beyond the first
-	waitMin, waitMax time.Duration
-}
 
 // newPatience reads the settings. What is absent comes from the environment
 // where that covers the address, then from the defaults of the http backend.
-func newPatience(req source.Request, env environment, covered bool) (patience, error) {
+func newPatience(req source.Request, env environment, covered bool) (web.Patience, error) {
 	timeout, err := parseTimeout(req)
 	if err != nil {
-		return patience{}, err
+		return web.Patience{}, err
 	}
 	number := func(attr, variable string, most, otherwise int64) int64 {
 		var n int64
@@ -38,11 +28,12 @@ func newPatience(req source.Request, env environment, covered bool) (patience, e
 	if err == nil && waitMin > waitMax {
 		err = req.Errorf("retry_wait_max", "this is less than retry_wait_min")
 	}
-	return patience{
-		timeout: timeout,
-		tries:   int(tries),
-		waitMin: time.Duration(waitMin) * time.Second,
-		waitMax: time.Duration(waitMax) * time.Second,
+	return web.Patience{
+		Timeout: timeout,
+		Tries:   int(tries),
+		WaitMin: time.Duration(waitMin) * time.Second,
+		WaitMax: time.Duration(waitMax) * time.Second,
+		Attr:    "timeout",
 	}, err
 }
 
@@ -74,26 +65,4 @@ func parseTimeout(req source.Request) (time.Duration, error) {
 		return 0, req.Errorf("timeout", "a positive number of seconds, or a duration such as \"2m30s\", is required")
 	}
 	return d, nil
-}
-
-// worthAnotherTry decides after each try.
-func worthAnotherTry(ctx context.Context, resp *nethttp.Response, err error) (bool, error) {
-	switch {
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case err != nil:
-		return !isFinal(err), nil
-	default:
-		return isTransient(resp.StatusCode), nil
-	}
-}
-
-func isTransient(code int) bool {
-	return code == nethttp.StatusTooManyRequests || code >= 500 && code != nethttp.StatusNotImplemented
-}
-
-// wait is exponential, or what the server asks for; but a server must not hold
-// a run for as long as it likes.
-func wait(shortest, longest time.Duration, try int, resp *nethttp.Response) time.Duration {
-	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
 }

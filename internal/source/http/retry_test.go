@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // flaky fails with code a few times before it answers.
@@ -39,6 +40,7 @@ func TestRetries(t *testing.T) {
 		{2, 502, 2, 3, ""},
 		{2, 503, 2, 3, ""},
 		{2, 429, 2, 3, ""},
+		{2, 408, 2, 3, ""},
 		{3, 429, 2, 3, "answered 429 Too Many Requests (after 3 tries)"},
 		{1, 503, 0, 1, "answered 503 Service Unavailable"},
 		{4, 503, 5, 5, ""},
@@ -127,7 +129,10 @@ func TestTimeout(t *testing.T) {
 
 func TestPatience(t *testing.T) {
 	number, text := cty.NumberIntVal, cty.StringVal
-	standard := patience{timeout: time.Minute, tries: 2, waitMin: time.Second, waitMax: 30 * time.Second}
+	patience := func(timeout time.Duration, tries int, waitMin, waitMax time.Duration) web.Patience {
+		return web.Patience{Timeout: timeout, Tries: tries, WaitMin: waitMin, WaitMax: waitMax, Attr: "timeout"}
+	}
+	standard := patience(time.Minute, 2, time.Second, 30*time.Second)
 	env := environment{lookup: func(name string) (string, bool) {
 		v, ok := map[string]string{retryMaxVar: "7", waitMinVar: "3", waitMaxVar: "9"}[name]
 		return v, ok
@@ -135,20 +140,20 @@ func TestPatience(t *testing.T) {
 	for name, tt := range map[string]struct {
 		attrs   attrs
 		covered bool
-		want    patience
+		want    web.Patience
 		err     string
 	}{
 		"defaults":                {attrs{}, false, standard, ""},
-		"environment":             {attrs{}, true, patience{time.Minute, 7, 3 * time.Second, 9 * time.Second}, ""},
-		"arguments come first":    {attrs{"retry_max": number(0), "retry_wait_min": number(1), "retry_wait_max": number(30)}, true, patience{time.Minute, 0, time.Second, 30 * time.Second}, ""},
-		"seconds":                 {attrs{"timeout": text("90")}, false, patience{90 * time.Second, 2, time.Second, 30 * time.Second}, ""},
-		"a number of seconds":     {attrs{"timeout": number(90)}, false, patience{90 * time.Second, 2, time.Second, 30 * time.Second}, ""},
-		"a duration":              {attrs{"timeout": text("1m30s")}, false, patience{90 * time.Second, 2, time.Second, 30 * time.Second}, ""},
-		"no time":                 {attrs{"timeout": text("0")}, false, patience{}, "timeout: a positive number"},
-		"not a time":              {attrs{"timeout": text("soon")}, false, patience{}, "timeout: a positive number"},
-		"negative":                {attrs{"retry_max": number(-1)}, false, patience{}, "retry_max: a number from 0"},
-		"a fraction":              {attrs{"retry_wait_min": cty.NumberFloatVal(0.5)}, false, patience{}, "retry_wait_min: a whole number"},
-		"longer than the longest": {attrs{"retry_wait_min": number(31)}, false, patience{}, "less than retry_wait_min"},
+		"environment":             {attrs{}, true, patience(time.Minute, 7, 3*time.Second, 9*time.Second), ""},
+		"arguments come first":    {attrs{"retry_max": number(0), "retry_wait_min": number(1), "retry_wait_max": number(30)}, true, patience(time.Minute, 0, time.Second, 30*time.Second), ""},
+		"seconds":                 {attrs{"timeout": text("90")}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
+		"a number of seconds":     {attrs{"timeout": number(90)}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
+		"a duration":              {attrs{"timeout": text("1m30s")}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
+		"no time":                 {attrs{"timeout": text("0")}, false, web.Patience{}, "timeout: a positive number"},
+		"not a time":              {attrs{"timeout": text("soon")}, false, web.Patience{}, "timeout: a positive number"},
+		"negative":                {attrs{"retry_max": number(-1)}, false, web.Patience{}, "retry_max: a number from 0"},
+		"a fraction":              {attrs{"retry_wait_min": cty.NumberFloatVal(0.5)}, false, web.Patience{}, "retry_wait_min: a whole number"},
+		"longer than the longest": {attrs{"retry_wait_min": number(31)}, false, web.Patience{}, "less than retry_wait_min"},
 	} {
 		tt.attrs["address"] = text("https://example.com")
 		values, err := config.NewEntry("x", table(), tt.attrs).Decode(table(), nil)

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share.
@@ -68,7 +67,7 @@ func parseAddress(req source.Request) (*url.URL, error) {
 		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block of credentials, in the provider block", name)
 	}
 	if name := urlWithSecret(q); name != "" {
-		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, because it is stored in the state; give them to the server in its own settings", printable(name))
+		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, because it is stored in the state; give them to the server in its own settings", web.Printable(name))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
@@ -156,7 +155,7 @@ func (r *run) accessTo(u *url.URL) (*access, error) {
 	if r.env.covers(u) || found && r.env.mayFill(u) {
 		g = r.env.fill(g)
 	}
-	a, err := newAccess(g, r.env.proxies())
+	a, err := newAccess(g, web.Proxies(r.env.lookup))
 	switch {
 	case err != nil && found:
 		return nil, block.Errorf("", "%w", err)
@@ -172,7 +171,7 @@ type location struct {
 	*run
 	address  *url.URL
 	limit    int64
-	patience patience
+	patience web.Patience
 }
 
 func (l *location) String() string { return public(l.address) }
@@ -180,21 +179,9 @@ func (l *location) String() string { return public(l.address) }
 // Fetch asks for the state, again where that may help, and follows redirects.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
-	req, err := retryablehttp.NewRequestWithContext(ctx, nethttp.MethodGet, l.address.String(), nil)
-	if err != nil {
-		return nil, x.explain(ctx, err)
+	err := x.client().Get(ctx, l.address, nethttp.Header{"Accept-Encoding": {"gzip"}}, x.receive)
+	if _, missing := source.IsMissing(err); err != nil && !missing {
+		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
-	req.Header.Set("Accept-Encoding", "gzip")
-	req.SetResponseHandler(x.receive)
-	resp, err := x.client().Do(req)
-	if resp != nil {
-		defer resp.Body.Close()
-	}
-	if err != nil {
-		return nil, x.explain(ctx, err)
-	}
-	if x.snapshot == nil { // a status that is worth another try, after the last one
-		return nil, x.explain(ctx, x.refusal(resp.StatusCode))
-	}
-	return x.snapshot, nil
+	return x.snapshot, err
 }

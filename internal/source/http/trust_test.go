@@ -238,7 +238,7 @@ func TestErrorAfterRedirect(t *testing.T) {
 	s := serve(t, func(w nethttp.ResponseWriter, req *nethttp.Request) {
 		nethttp.Redirect(w, req, broken.URL+"/x?y="+canary, 302)
 	})
-	at(s.URL).wantError(t, "the server answered 500 Internal Server Error (redirected to "+broken.URL+"/x) (after 3 tries)")
+	at(s.URL).wantError(t, "the server answered 500 Internal Server Error (after 3 tries) (redirected to "+broken.URL+"/x)")
 }
 
 // A redirect from http to https is fine.

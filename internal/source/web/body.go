@@ -1,0 +1,72 @@
+package web
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// ReadBody reads a body of at most limit bytes. Compression is undone here, not
+// by net/http, which would hide the length and the checksum of what was sent:
+// sum gets that as it was.
+func ReadBody(resp *nethttp.Response, limit int64, sum io.Writer) ([]byte, error) {
+	if resp.ContentLength > limit {
+		return nil, Final("%w", source.TooLarge(limit))
+	}
+	sent := &wire{r: io.TeeReader(resp.Body, sum)}
+	data, err := decode(sent, resp, limit)
+	switch {
+	case sent.err != nil: // rather than what followed from it
+		return nil, sent.err
+	case err != nil:
+		return nil, Final("%w", err)
+	}
+	return data, nil
+}
+
+// wire remembers how the connection failed. Another try may help then, and not
+// where the data itself is bad.
+type wire struct {
+	r   io.Reader
+	err error
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
+}
+
+func decode(sent io.Reader, resp *nethttp.Response, limit int64) ([]byte, error) {
+	switch strings.ToLower(resp.Header.Get("Content-Encoding")) {
+	case "", "identity":
+		return source.Read(sent, resp.ContentLength, limit)
+	case "gzip", "x-gzip":
+		data, err := gunzip(sent, limit)
+		if err != nil {
+			return nil, fmt.Errorf("unpacking the gzip data: %w", err)
+		}
+		return data, nil
+	default:
+		return nil, errors.New("the answer has a content encoding other than gzip, which is not understood")
+	}
+}
+
+// gunzip stops at the limit: a few kilobytes can unpack to gigabytes.
+func gunzip(sent io.Reader, limit int64) ([]byte, error) {
+	unpacked, err := gzip.NewReader(sent)
+	if errors.Is(err, io.EOF) { // an empty body is an empty file
+		return []byte{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return source.Read(unpacked, -1, limit)
+}

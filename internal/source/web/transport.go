@@ -1,0 +1,65 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	nethttp "net/http"
+	"net/url"
+
+	"github.com/hashicorp/go-cleanhttp"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// Transport makes connections of its own. What it gets is not unpacked: see
+// [ReadBody].
+func Transport(settings *tls.Config, proxies *httpproxy.Config) *nethttp.Transport {
+	find := proxies.ProxyFunc()
+	t := cleanhttp.DefaultPooledTransport()
+	t.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
+	t.TLSClientConfig = settings
+	t.DisableCompression = true
+	t.MaxResponseHeaderBytes = 1 << 20
+	t.OnProxyConnectResponse = proxyAnswer
+	return t
+}
+
+// proxyAnswer replaces the error of net/http, which would be the proxy's own
+// words.
+func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
+	switch code := resp.StatusCode; {
+	case code == nethttp.StatusOK:
+		return nil
+	case code == nethttp.StatusProxyAuthRequired:
+		return Final("the proxy refused the connection (%s); check its user name and password", Status(code))
+	case isTransient(code):
+		return Again("the proxy refused the connection (%s)", Status(code))
+	default:
+		return Final("the proxy refused the connection (%s)", Status(code))
+	}
+}
+
+// Proxies are the user's own, as every Go program understands them. They are
+// read through lookup, because the environment may be switched off.
+func Proxies(lookup config.LookupEnv) *httpproxy.Config {
+	either := func(upper, lower string) string {
+		value, _ := lookup.Get(upper, lower)
+		return value
+	}
+	return &httpproxy.Config{
+		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
+		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
+		NoProxy:    either("NO_PROXY", "no_proxy"),
+	}
+}
+
+// ParseProxy reads the URL of a proxy that a block of credentials names.
+func ParseProxy(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
+		return nil, errors.New("a URL is required, such as http://proxy.example.com:3128")
+	}
+	return u, nil
+}
