@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	nethttp "net/http"
-	"net/url"
-
-	"github.com/hashicorp/go-cleanhttp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // client is who reads, with the tokens and connections that all its reads
@@ -36,16 +34,11 @@ func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, 
 	if err := s.checkUniverse(creds.JSON()); err != nil {
 		return nil, err
 	}
-	c := &client{access: s.access, bearer: googleaccess.Bearer{Creds: creds}, header: header, transport: cleanhttp.DefaultPooledTransport()}
+	c := &client{access: s.access, bearer: googleaccess.Bearer{Creds: creds}, header: header}
+	c.transport = web.Transport(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
 	if project, ok := s.lookup.Get(quotaVar); ok && isFieldValue(project) {
 		c.header.Set("X-Goog-User-Project", project)
 	}
-	find := s.proxies().ProxyFunc()
-	c.transport.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
-	c.transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-	c.transport.DisableCompression = true // decoded by hand, see decode
-	c.transport.MaxResponseHeaderBytes = 1 << 20
-	c.transport.OnProxyConnectResponse = proxyAnswer
 	return c, nil
 }
 
@@ -65,7 +58,7 @@ func (s settings) checkUniverse(document []byte) error {
 func (c *client) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
 	token, err := c.bearer.GetRequestMetadata(req.Context())
 	if err != nil {
-		return nil, final("%w", c.access.Explain(req.Context(), err))
+		return nil, web.Final("%w", c.access.Explain(req.Context(), err))
 	}
 	wire := req.Clone(req.Context())
 	for name, value := range token {
@@ -75,17 +68,4 @@ func (c *client) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
 		wire.Header[name] = values
 	}
 	return c.transport.RoundTrip(wire)
-}
-
-// proxyAnswer replaces the error of net/http, which would be the proxy's own
-// words.
-func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
-	switch {
-	case resp.StatusCode == nethttp.StatusOK:
-		return nil
-	case isTransient(resp.StatusCode):
-		return again("the proxy refused the connection (%s)", status(resp.StatusCode))
-	default:
-		return final("the proxy refused the connection (%s)", status(resp.StatusCode))
-	}
 }

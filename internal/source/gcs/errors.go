@@ -1,97 +1,14 @@
 package gcs
 
 import (
-	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"net"
 	nethttp "net/http"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
-
-// ownError is in our own words, and so safe to show. Errors of net/http are
-// not: some quote what the server sent.
-type ownError struct {
-	error
-	final bool // another try would give the same
-}
-
-func (e ownError) Unwrap() error { return e.error }
-
-func final(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), true} }
-func again(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), false} }
-
-func isFinal(err error) bool {
-	if own, ok := errors.AsType[ownError](err); ok {
-		return own.final
-	}
-	if _, missing := source.IsMissing(err); missing {
-		return true
-	}
-	return isTLS(err)
-}
-
-func isTLS(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return true
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return errors.Is(err, nethttp.ErrSchemeMismatch) ||
-		ok && (op.Op == "remote error" || op.Op == "local error") // an alert, such as "bad certificate"
-}
-
-// explain makes an error for people: what happened, and how often.
-func (x *exchange) explain(ctx context.Context, err error) error {
-	if missing, ok := source.IsMissing(err); ok {
-		return missing
-	}
-	tries := ""
-	if x.tries > 1 {
-		tries = fmt.Sprintf(" (after %d tries)", x.tries)
-	}
-	return fmt.Errorf("%w%s", x.reason(ctx, err), tries)
-}
-
-func (x *exchange) reason(ctx context.Context, err error) error {
-	var (
-		own, isOwn        = errors.AsType[ownError](err)
-		network, isOp     = errors.AsType[*net.OpError](err)
-		lookup, isDNS     = errors.AsType[*net.DNSError](err)
-		slow, canBeSlow   = errors.AsType[net.Error](err)
-		invalid, isTLSErr = errors.AsType[*tls.CertificateVerificationError](err)
-		_, isPlain        = errors.AsType[tls.RecordHeaderError](err)
-	)
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("the read was cancelled: %w", context.Cause(ctx))
-	case isOwn:
-		return own.error
-	case isTLSErr:
-		return errors.New("the certificate of the service is not trusted: " + printable(invalid.Err.Error()))
-	case isPlain, errors.Is(err, nethttp.ErrSchemeMismatch):
-		return errors.New("the service does not speak https at this port; check storage_custom_endpoint in the gcs block of credentials")
-	case isDNS:
-		return errors.New("the host of the service cannot be found: " + printable(lookup.Err))
-	case canBeSlow && slow.Timeout():
-		return fmt.Errorf("there was no complete answer within %s", x.patience.try)
-	case isOp:
-		return errors.New("the service cannot be reached: " + printable(network.Err.Error()))
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the connection broke off before the answer was complete")
-	default:
-		return errors.New("the connection failed, or the answer is not valid HTTP")
-	}
-}
 
 const maxRefusal = 64 << 10 // bytes of an answer that is an error
 
@@ -148,36 +65,36 @@ func (x *exchange) notFound(resp *nethttp.Response) error {
 	case err != nil:
 		return err
 	case c.isNoObject(x.bucket, x.object) && x.generation != "":
-		return final("there is no such generation of the object, or no object at all (404 Not Found); check generation")
+		return web.Final("there is no such generation of the object, or no object at all (404 Not Found); check generation")
 	case c.isNoObject(x.bucket, x.object):
 		return &source.MissingError{Detail: "Cloud Storage has no such object (404 Not Found)", CredentialsSent: true}
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
-		return final("the bucket does not exist (404 Not Found); check bucket")
+		return web.Final("the bucket does not exist (404 Not Found); check bucket")
 	}
-	return final("the service answered 404 Not Found, but not that there is no such object; check that the bucket exists, and storage_custom_endpoint in the gcs block of credentials")
+	return web.Final("the service answered 404 Not Found, but not that there is no such object; check that the bucket exists, and storage_custom_endpoint in the gcs block of credentials")
 }
 
 // refusal says what an unwelcome status means.
 func (x *exchange) refusal(resp *nethttp.Response) error {
 	c, err := x.complaint(resp)
-	if err != nil && !isTransient(resp.StatusCode) {
+	if err != nil && resp.StatusCode < 500 { // another try may tell more
 		return err
 	}
 	if words := c.explain(); words != "" {
-		return final("%s (%s)", words, status(resp.StatusCode))
+		return web.Final("%s (%s)", words, web.Status(resp.StatusCode))
 	}
 	switch code := resp.StatusCode; {
 	case code == nethttp.StatusUnauthorized:
-		return final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else", status(code))
+		return web.Final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else", web.Status(code))
 	case code == nethttp.StatusForbidden:
-		return final("Cloud Storage does not allow to read the object (%s); grant storage.objects.get on the bucket, or on the object, to who reads. "+
-			"An object that does not exist is answered in the same way to those who lack storage.objects.list", status(code))
+		return web.Final("Cloud Storage does not allow to read the object (%s); grant storage.objects.get on the bucket, or on the object, to who reads. "+
+			"An object that does not exist is answered in the same way to those who lack storage.objects.list", web.Status(code))
 	case code >= 300 && code < 400:
-		return final("the service redirects to another place (%s), which Cloud Storage does not do; nothing was sent there", status(code))
+		return web.Final("the service redirects to another place (%s), which Cloud Storage does not do; nothing was sent there", web.Status(code))
 	case code == nethttp.StatusTooManyRequests:
-		return final("Cloud Storage is asked too often (%s); try again later", status(code))
+		return web.Final("Cloud Storage is asked too often (%s); try again later", web.Status(code))
 	default:
-		return final("the service answered %s", status(code))
+		return web.Final("the service answered %s", web.Status(code))
 	}
 }
 
@@ -204,27 +121,4 @@ func (c complaint) explain() string {
 		}
 	}
 	return ""
-}
-
-// printable is text from outside, fit to be shown.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-	const most = 300
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return s
-}
-
-// status is in our words too: a server may put anything into its own.
-func status(code int) string {
-	if text := nethttp.StatusText(code); text != "" {
-		return strconv.Itoa(code) + " " + text
-	}
-	return strconv.Itoa(code)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 func TestFaults(t *testing.T) {
@@ -23,13 +24,13 @@ func TestFaults(t *testing.T) {
 		notGoogle  = "the answer is not that of Cloud Storage"
 		late       = "there was no complete answer within 1s (after 2 tries)"
 		redirects  = "the service redirects to another place (307 Temporary Redirect), which Cloud Storage does not do; nothing was sent there"
-		notTrusted = "the certificate of the service is not trusted: x509: certificate "
+		notTrusted = "the certificate of the server is not trusted: x509: certificate "
 	)
 	roots := x509.NewCertPool()
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = patience{try: time.Second, tries: 1, waitMax: 100 * time.Millisecond}
+		r.patience = web.Patience{Timeout: time.Second, Tries: 1, WaitMax: 100 * time.Millisecond}
 		r.roots = roots
 		return r.open
 	}
@@ -45,7 +46,7 @@ func TestFaults(t *testing.T) {
 			return sourcetest.Place{Attrs: place(), Settings: settingsOf(block(f.URL + "/storage/v1/")), Secrets: []string{gcstest.Token}}
 		},
 		Sees: map[string]string{
-			"nobody listens":           "the service cannot be reached: connect: connection refused (after 2 tries)",
+			"nobody listens":           "connect: connection refused (after 2 tries)",
 			"reset at once":            reset + " | " + brokenOff,
 			"reset in the body":        reset + " | " + brokenOff,
 			"reset in the body, once":  sourcetest.Works,
@@ -79,8 +80,8 @@ func TestFaults(t *testing.T) {
 			"certificate expired":                 notTrusted + "has expired",
 			"certificate of another host":         notTrusted + "is valid for 127.0.0.9, not 127.0.0.1",
 			"certificate of an unknown authority": notTrusted + "signed by unknown authority",
-			"TLS 1.0":                             "the service cannot be reached: tls: protocol version not supported",
-			"no TLS":                              "the service does not speak https at this port",
+			"TLS 1.0":                             "the server cannot be reached: remote error: tls: protocol version not supported",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                brokenOff + " | " + reset,
 		},
 		Cannot: map[string]string{

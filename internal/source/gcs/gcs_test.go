@@ -25,6 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 type attrs = map[string]cty.Value
@@ -81,7 +82,7 @@ const object = "net/default.tfstate"
 // quick makes a run that waits for nothing.
 func quick(s source.Settings) *run {
 	r := newRun(s)
-	r.patience = patience{try: 2 * time.Second, tries: 4, waitMax: time.Millisecond}
+	r.patience = web.Patience{Timeout: 2 * time.Second, Tries: 4, WaitMax: time.Millisecond}
 	return r
 }
 
@@ -401,7 +402,7 @@ func TestAnswers(t *testing.T) {
 		"hostile checksum":   {code: 200, header: "X-Goog-Hash", value: "crc32c=canary", body: "{}", want: "its checksum cannot be read (after 5 tries)", tries: 5},
 		"damaged":            {code: 200, header: "X-Goog-Hash", value: "md5=x, crc32c=AAAAAA==", body: "{}", want: "its checksum does not match (after 5 tries)", tries: 5},
 		"another encoding":   {code: 200, header: "Content-Encoding", value: "canary", body: "{}", want: "content encoding other than gzip"},
-		"not packed":         {code: 200, header: "Content-Encoding", value: "gzip", body: "canary canary canary", want: "unpacking the object"},
+		"not packed":         {code: 200, header: "Content-Encoding", value: "gzip", body: "canary canary canary", want: "unpacking the gzip data"},
 		"cut":                {code: 200, header: "Content-Length", value: "1000", body: "canary", want: "broke off before the answer was complete (after 5 tries)", tries: 5},
 	} {
 		t.Run(name, func(t *testing.T) {

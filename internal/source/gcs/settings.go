@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -149,18 +147,4 @@ func (s settings) keyHeader() (nethttp.Header, error) {
 	h.Set("X-Goog-Encryption-Key", base64.StdEncoding.EncodeToString(key))
 	h.Set("X-Goog-Encryption-Key-Sha256", base64.StdEncoding.EncodeToString(sum[:]))
 	return h, nil
-}
-
-// proxies are the user's own, as every Go program understands them. They are
-// read through lookup, because the environment may be switched off.
-func (s settings) proxies() *httpproxy.Config {
-	either := func(upper, lower string) string {
-		value, _ := s.lookup.Get(upper, lower)
-		return value
-	}
-	return &httpproxy.Config{
-		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
-		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
-		NoProxy:    either("NO_PROXY", "no_proxy"),
-	}
 }

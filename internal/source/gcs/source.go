@@ -13,23 +13,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
-
-// patience says how long a source waits and how often it asks again.
-type patience struct {
-	try              time.Duration // for one try
-	tries            int           // beyond the first
-	waitMin, waitMax time.Duration
-}
 
 // run is what the sources of one configured provider share: who reads.
 type run struct {
 	settings source.Settings
-	patience patience
+	patience web.Patience
 	roots    *x509.CertPool // nil for those of the system
 
 	clients memo.Memo[string, *client] // :: name of the block → client
@@ -40,7 +32,7 @@ func start(s source.Settings) source.Open { return newRun(s).open }
 func newRun(s source.Settings) *run {
 	s.Credentials.Table = credentials()
 	// The waits are those of Google's own clients.
-	return &run{settings: s, patience: patience{try: 2 * time.Minute, tries: 4, waitMin: time.Second, waitMax: 30 * time.Second}}
+	return &run{settings: s, patience: web.Patience{Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second}}
 }
 
 // location is a state in a bucket.
@@ -116,55 +108,24 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		return nil, err
 	}
 	x := &exchange{location: l}
-	req, err := retryablehttp.NewRequestWithContext(ctx, nethttp.MethodGet, l.address.String(), nil)
-	if err != nil {
-		return nil, x.explain(ctx, err)
+	asks := web.Client{
+		Patience: l.patience, Transport: c,
+		// What is sent with a request is for the endpoint alone.
+		CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return nethttp.ErrUseLastResponse },
 	}
-	req.Header.Set("Accept-Encoding", "gzip")
-	req.Header.Set("User-Agent", "terraform-provider-statecrypt")
-	req.SetResponseHandler(x.receive)
-	resp, err := x.client(c).Do(req)
-	if resp != nil {
-		defer resp.Body.Close()
-	}
-	if err != nil {
-		return nil, x.explain(ctx, err)
-	}
-	if x.snapshot == nil { // a status that is worth another try, after the last one
-		return nil, x.explain(ctx, x.refusal(resp))
-	}
-	return x.snapshot, nil
+	header := nethttp.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
+	err = asks.Get(ctx, l.address, header, x.receive)
+	return x.snapshot, err
 }
 
-// exchange is one fetch: its tries, and the answer.
+// exchange is one fetch, and its answer.
 type exchange struct {
 	*location
-	tries    int
 	snapshot *source.Snapshot
 }
 
-func (x *exchange) client(c *client) *retryablehttp.Client {
-	return &retryablehttp.Client{
-		HTTPClient: &nethttp.Client{
-			Transport: c,
-			Timeout:   x.patience.try,
-			// What is sent with a request is for the endpoint alone.
-			CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return nethttp.ErrUseLastResponse },
-		},
-		RetryMax:       x.patience.tries,
-		RetryWaitMin:   x.patience.waitMin,
-		RetryWaitMax:   x.patience.waitMax,
-		RequestLogHook: func(retryablehttp.Logger, *nethttp.Request, int) { x.tries++ },
-		CheckRetry:     worthAnotherTry,
-		Backoff:        wait,
-		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
-	}
-}
-
-// receive looks at an answer that is no reason to try again. A body that
-// breaks off is one.
+// receive reads the object, if the answer is one.
 func (x *exchange) receive(resp *nethttp.Response) error {
-	defer resp.Body.Close() // not drained: a server may stop anywhere
 	switch {
 	case resp.StatusCode == nethttp.StatusNotFound:
 		return x.notFound(resp)
@@ -173,10 +134,10 @@ func (x *exchange) receive(resp *nethttp.Response) error {
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {
-		return final("the answer is not that of Cloud Storage: it does not say which generation of the object it is; check storage_custom_endpoint in the gcs block of credentials")
+		return web.Final("the answer is not that of Cloud Storage: it does not say which generation of the object it is; check storage_custom_endpoint in the gcs block of credentials")
 	}
 	if x.generation != "" && generation != x.generation {
-		return final("Cloud Storage answered with another generation than the one that was asked for")
+		return web.Final("Cloud Storage answered with another generation than the one that was asked for")
 	}
 	data, err := readBody(resp, x.limit)
 	if err != nil {
@@ -187,27 +148,4 @@ func (x *exchange) receive(resp *nethttp.Response) error {
 		x.snapshot.Warnings = []string{"The access token and the state were sent without encryption, because storage_custom_endpoint begins with http. Anybody on the way can read them and replace the state."}
 	}
 	return nil
-}
-
-// worthAnotherTry decides after each try.
-func worthAnotherTry(ctx context.Context, resp *nethttp.Response, err error) (bool, error) {
-	switch {
-	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
-	case err != nil:
-		return !isFinal(err), nil
-	default:
-		return isTransient(resp.StatusCode), nil
-	}
-}
-
-// https://cloud.google.com/storage/docs/retry-strategy#retryable
-func isTransient(code int) bool {
-	return code == nethttp.StatusRequestTimeout || code == nethttp.StatusTooManyRequests || code >= 500
-}
-
-// wait is exponential, or what the server asks for; but a server must not hold
-// a run for as long as it likes.
-func wait(shortest, longest time.Duration, try int, resp *nethttp.Response) time.Duration {
-	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
 }
