@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,12 +8,11 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/hashicorp/go-cleanhttp"
 	"github.com/zclconf/go-cty/cty"
-	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // access is what a credentials block says, ready to be used. No two blocks share
@@ -66,7 +64,7 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 	}
 	token := l.tokens.forHost(u.Host)
 	if !isFieldValue(token) {
-		return "", errors.New("the token for " + printable(u.Host) + " in the environment or in a file of the CLI holds a line break or another control character")
+		return "", errors.New("the token for " + web.Printable(u.Host) + " in the environment or in a file of the CLI holds a line break or another control character")
 	}
 	return token, nil
 }
@@ -97,59 +95,30 @@ func (r *run) checkURLs() error {
 }
 
 func newAccess(block config.Values, found bool, lookup config.LookupEnv) (*access, error) {
-	a := &access{transport: cleanhttp.DefaultPooledTransport()}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
-	proxies := proxiesOf(lookup).ProxyFunc()
-	proxy := func(req *nethttp.Request) (*url.URL, error) { return proxies(req.URL) }
-	if found {
-		a.token, a.unverified = block.String("token"), block.Bool("skip_cert_verification")
-		settings.InsecureSkipVerify = a.unverified //nolint:gosec // the user's choice, with a warning at each read
-		if !isFieldValue(a.token) {
-			return nil, block.Errorf("token", "the token holds a line break or another control character")
-		}
-		if ca := block.String("client_ca_certificate_pem"); ca != "" {
-			settings.RootCAs = x509.NewCertPool()
-			if !settings.RootCAs.AppendCertsFromPEM([]byte(ca)) {
-				return nil, block.Errorf("client_ca_certificate_pem", "there is no certificate in PEM format in it")
-			}
-		}
-		if text := block.String("proxy"); text != "" {
-			u, err := url.Parse(text)
-			if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-				return nil, block.Errorf("proxy", "a URL is required, such as http://proxy.example.com:3128")
-			}
-			proxy = nethttp.ProxyURL(u)
+	a := &access{transport: web.Transport(settings, web.Proxies(lookup))}
+	if !found {
+		return a, nil
+	}
+	a.token, a.unverified = block.String("token"), block.Bool("skip_cert_verification")
+	settings.InsecureSkipVerify = a.unverified //nolint:gosec // the user's choice, with a warning at each read
+	if !isFieldValue(a.token) {
+		return nil, block.Errorf("token", "the token holds a line break or another control character")
+	}
+	if ca := block.String("client_ca_certificate_pem"); ca != "" {
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM([]byte(ca)) {
+			return nil, block.Errorf("client_ca_certificate_pem", "there is no certificate in PEM format in it")
 		}
 	}
-	a.transport.Proxy = proxy
-	a.transport.TLSClientConfig = settings
-	a.transport.DisableCompression = true // see readBody
-	a.transport.MaxResponseHeaderBytes = 1 << 20
-	a.transport.OnProxyConnectResponse = proxyAnswer
+	if text := block.String("proxy"); text != "" {
+		own, err := web.ParseProxy(text)
+		if err != nil {
+			return nil, block.Errorf("proxy", "%w", err)
+		}
+		a.transport.Proxy = nethttp.ProxyURL(own)
+	}
 	return a, nil
-}
-
-// proxiesOf reads the user's own proxies, as every Go program understands them,
-// through lookup, because the environment may be switched off.
-func proxiesOf(lookup config.LookupEnv) *httpproxy.Config {
-	either := func(upper, lower string) string {
-		value, _ := lookup.Get(upper, lower)
-		return value
-	}
-	return &httpproxy.Config{HTTPSProxy: either("HTTPS_PROXY", "https_proxy"), NoProxy: either("NO_PROXY", "no_proxy")}
-}
-
-// proxyAnswer replaces the error of net/http, which would be the proxy's own
-// words.
-func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
-	switch {
-	case resp.StatusCode == nethttp.StatusOK:
-		return nil
-	case resp.StatusCode == nethttp.StatusProxyAuthRequired:
-		return final("the proxy refused the connection (%s); check its user name and password", status(resp.StatusCode))
-	default:
-		return again("the proxy refused the connection (%s)", status(resp.StatusCode))
-	}
 }
 
 func isFieldValue(s string) bool {

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"bytes"
+	"compress/gzip"
 	"net/http"
 	"testing"
 	"time"
@@ -84,18 +86,29 @@ func TestStrangeAnswers(t *testing.T) {
 	}
 }
 
-// Nothing compressed is asked for, so that nobody can send a bomb.
+// Nothing compressed is asked for. What comes so anyway is not more than the
+// limit, and nothing else is understood.
 func TestEncoding(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, _ = z.Write(make([]byte, 16<<20))
+	_ = z.Close()
 	for _, path := range []string{discoveryPath, workspacePath, statePath} {
-		var asked string
-		_, err := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, r *http.Request) {
-			asked = r.Header.Get("Accept-Encoding")
-			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = w.Write([]byte("canary"))
-		}}).fetch(t)
-		fails(t, err, "the server sent a content encoding that was not asked for")
-		if asked != "identity" {
-			t.Errorf("asked for %q", asked)
+		long := "longer than any of the API"
+		if path == statePath {
+			long = "the file is larger than"
+		}
+		for encoding, want := range map[string]string{"gzip": long, "canary": "a content encoding other than gzip"} {
+			var asked string
+			_, err := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, r *http.Request) {
+				asked = r.Header.Get("Accept-Encoding")
+				w.Header().Set("Content-Encoding", encoding)
+				_, _ = w.Write(bomb.Bytes())
+			}}).fetch(t)
+			fails(t, err, want)
+			if asked != "identity" {
+				t.Errorf("asked for %q", asked)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // What goes wrong may go wrong with a document, of which the first says where the
@@ -24,7 +25,7 @@ func TestFaults(t *testing.T) {
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = patience{timeout: 500 * time.Millisecond, tries: 1, waitMin: 10 * time.Millisecond, waitMax: 400 * time.Millisecond}
+		r.patience = web.Patience{Timeout: 500 * time.Millisecond, Tries: 1, WaitMin: 10 * time.Millisecond, WaitMax: 400 * time.Millisecond}
 		return r.open
 	}
 	common := map[string]string{
@@ -57,7 +58,7 @@ func TestFaults(t *testing.T) {
 		"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
 		"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block",
 		"TLS 1.0":                             "tls: protocol version not supported",
-		"no TLS":                              "the server does not speak https at this port",
+		"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 		"handshake breaks off":                lost,
 	}
 	const again = "every request has the same patience; the state shows where it ends"
@@ -84,7 +85,7 @@ func TestFaults(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			sees := maps.Clone(common)
 			maps.Copy(sees, at.sees)
-			at.cannot["gzip bomb"] = "nothing compressed is asked for; what comes so anyway is refused: see TestEncoding"
+			at.cannot["gzip bomb"] = "nothing compressed is asked for; what comes so anyway is bounded: see TestEncoding"
 			sourcetest.Faults(t, sourcetest.FaultHarness{
 				Kind:   kind,
 				Server: func(_ *testing.T, data []byte) http.Handler { return server(data) },

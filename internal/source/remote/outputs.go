@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Bounds of what one service can make us ask.
@@ -69,7 +70,7 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 			} `json:"meta"`
 		}
 		if err := x.getOutputs(ctx, from, &answer); err != nil {
-			return nil, x.fail(ctx, err, func(code int) error { return x.noOutputs(w, code) })
+			return nil, x.fail(err, func(code int) error { return x.noOutputs(w, code) })
 		}
 		all = append(all, answer.Data...)
 		for _, o := range answer.Data {
@@ -90,7 +91,7 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 }
 
 func (x *exchange) noOutputs(w *workspace, code int) error {
-	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team \"Read outputs only\" for the workspace's state versions", x.origin(), status(code))
+	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team \"Read outputs only\" for the workspace's state versions", x.origin(), web.Status(code))
 	if code == nethttp.StatusNotFound {
 		return x.missing(w, w.Attributes.Permissions.ReadOutputs, denied)
 	}
@@ -106,8 +107,8 @@ func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (
 		Data output `json:"data"`
 	}
 	if err := x.getOutputs(ctx, at(service, "state-version-outputs", o.ID), &answer); err != nil {
-		return nil, x.fail(ctx, err, func(code int) error {
-			return fmt.Errorf("the value of a sensitive output cannot be read: %s answered %s; if the state was just written, try again", x.origin(), status(code))
+		return nil, x.fail(err, func(code int) error {
+			return fmt.Errorf("the value of a sensitive output cannot be read: %s answered %s; if the state was just written, try again", x.origin(), web.Status(code))
 		})
 	}
 	got := answer.Data

@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 type attrs = map[string]cty.Value
@@ -37,7 +38,7 @@ func quick() source.Kind {
 	k := Kind()
 	k.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = patience{timeout: 30 * time.Second, tries: 2, waitMin: time.Millisecond, waitMax: 10 * time.Millisecond}
+		r.patience = web.Patience{Timeout: 30 * time.Second, Tries: 2, WaitMin: time.Millisecond, WaitMax: 10 * time.Millisecond}
 		return r.open
 	}
 	return k

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // serviceKey is a host, and the block that says how to connect to it.
@@ -42,9 +43,9 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	case code == nethttp.StatusNotFound:
 		return nil, fmt.Errorf("%s offers no services of Terraform (404 Not Found); check hostname", x.origin())
 	case code != 0:
-		return nil, fmt.Errorf("%s does not say where its services are: it answered %s", x.origin(), status(code))
+		return nil, fmt.Errorf("%s does not say where its services are: it answered %s", x.origin(), web.Status(code))
 	case err != nil:
-		return nil, x.explain(ctx, err)
+		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
 	// The first two are what the backends cloud and remote ask for; the last one
 	// serves states alone.
@@ -93,7 +94,7 @@ func (l *location) checkToken(service *url.URL) error {
 	if err != nil || token != "" {
 		return err
 	}
-	origin := printable(source.Origin(service))
+	origin := web.Printable(source.Origin(service))
 	if service.Host == l.host {
 		return fmt.Errorf("there is no token for %s; set token in a remote block of credentials, in the provider block, with url = %q, "+
 			"or the variable %s, or run terraform login or tofu login%s", l.host, origin+"/", variable(l.host), l.tokens.trouble())

@@ -15,25 +15,19 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share.
 type run struct {
 	credentials source.Credentials
-	patience    patience
+	patience    web.Patience
 	tokens      *cliTokens
 
 	services memo.Memo[serviceKey, *url.URL]
 
 	mu       sync.Mutex
 	accesses map[string]*access // :: url of the block, or "" → access
-}
-
-// patience says how long a source waits and how often it asks again.
-type patience struct {
-	timeout          time.Duration // of one try
-	tries            int           // beyond the first
-	waitMin, waitMax time.Duration
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -43,7 +37,7 @@ func newRun(s source.Settings) *run {
 	s.Credentials.Table, s.Credentials.Env = credentials(), nil
 	return &run{
 		credentials: s.Credentials,
-		patience:    patience{timeout: 2 * time.Minute, tries: 2, waitMin: time.Second, waitMax: 30 * time.Second},
+		patience:    web.Patience{Timeout: 2 * time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 30 * time.Second},
 		tokens:      &cliTokens{lookup: s.LookupEnv},
 		accesses:    map[string]*access{},
 	}

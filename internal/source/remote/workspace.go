@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	nethttp "net/http"
 	"net/url"
 	"regexp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // relation is what JSON:API says of another resource. Data is nil where the
@@ -54,9 +56,9 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	}
 	err := x.getDocument(ctx, at(service, "organizations", x.organization, "workspaces", x.workspace), &answer)
 	if err != nil {
-		return nil, x.fail(ctx, err, func(code int) error {
+		return nil, x.fail(err, func(code int) error {
 			return fmt.Errorf("there is no workspace %s in the organization %s, or the token may not see it (%s answered %s); check both names, "+
-				"and give the token's team a permission on the workspace", x.workspace, x.organization, x.origin(), status(code))
+				"and give the token's team a permission on the workspace", x.workspace, x.organization, x.origin(), web.Status(code))
 		})
 	}
 	w := &answer.Data
@@ -117,11 +119,11 @@ func (x *exchange) readState(ctx context.Context, service *url.URL, w *workspace
 	}
 	var data []byte
 	err = x.get(ctx, from, "application/json", func(resp *nethttp.Response) (err error) {
-		data, err = readBody(resp, x.limit, source.TooLarge(x.limit))
+		data, err = web.ReadBody(resp, x.limit, io.Discard)
 		return err
 	})
 	if err != nil {
-		return nil, "", x.fail(ctx, err, x.notDownloaded)
+		return nil, "", x.fail(err, x.notDownloaded)
 	}
 	if size := v.Attributes.Size; size > 0 && size != int64(len(data)) {
 		return nil, "", fmt.Errorf("the service says that the state has %d bytes, and sent %d", size, len(data))
@@ -139,13 +141,13 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	}
 	err := x.getDocument(ctx, from, &answer)
 	if err != nil {
-		return nil, x.fail(ctx, err, func(code int) error {
+		return nil, x.fail(err, func(code int) error {
 			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team \"Read\" for the workspace's state versions, "+
-				"or, if it may read outputs, set outputs_only", x.origin(), status(code))
+				"or, if it may read outputs, set outputs_only", x.origin(), web.Status(code))
 			switch {
 			case x.version != "":
 				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); "+
-					"check state_version, and that the token's team has \"Read\" for the workspace's state versions", x.version, x.origin(), status(code))
+					"check state_version, and that the token's team has \"Read\" for the workspace's state versions", x.version, x.origin(), web.Status(code))
 			case code == nethttp.StatusNotFound:
 				return x.missing(w, w.Attributes.Permissions.ReadStates, denied)
 			}
@@ -199,9 +201,9 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 func (x *exchange) notDownloaded(code int) error {
 	switch origin := x.origin(); {
 	case x.tokenSent:
-		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state versions?", origin, status(code))
+		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state versions?", origin, web.Status(code))
 	default:
 		return fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
-			"add remote { url = %q … } to credentials, in the provider block", origin, status(code), origin+"/")
+			"add remote { url = %q … } to credentials, in the provider block", origin, web.Status(code), origin+"/")
 	}
 }

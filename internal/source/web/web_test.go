@@ -1,0 +1,94 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// get asks a server that gives one answer after the other, the last one for
+// ever. It returns what was read, and how often.
+func get(t *testing.T, answers ...http.HandlerFunc) (data string, tries int, err error) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tries++
+		answers[min(tries, len(answers))-1](w, r)
+	}))
+	defer server.Close()
+	from, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Client{Patience: Patience{Tries: 2}, Transport: Transport(new(tls.Config), Proxies(nil))}
+	err = c.Get(t.Context(), from, http.Header{"X-Test": {"1"}}, func(resp *http.Response) error {
+		switch resp.StatusCode {
+		case http.StatusOK:
+			b, err := ReadBody(resp, 100, io.Discard)
+			data = string(b)
+			return err
+		case http.StatusNotFound:
+			return &source.MissingError{Detail: "nothing"}
+		}
+		return Final("the server answered %s", Status(resp.StatusCode))
+	})
+	return data, tries, err
+}
+
+func TestGet(t *testing.T) {
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	state := func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "state"+r.Header.Get("X-Test")) }
+	short := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, "state")
+	}
+	long := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 101)) }
+	packed := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = io.WriteString(w, "state")
+	}
+	for name, c := range map[string]struct {
+		answers []http.HandlerFunc
+		tries   int
+		err     string // "" for the state
+	}{
+		"at once":                  {[]http.HandlerFunc{state}, 1, ""},
+		"after a status":           {[]http.HandlerFunc{status(503), status(408), state}, 3, ""},
+		"after a broken answer":    {[]http.HandlerFunc{short, state}, 2, ""},
+		"never":                    {[]http.HandlerFunc{status(503)}, 3, "the server answered 503 Service Unavailable (after 3 tries)"},
+		"broken":                   {[]http.HandlerFunc{short}, 3, "the connection broke off before the answer was complete (after 3 tries)"},
+		"broken, then never":       {[]http.HandlerFunc{short, status(503)}, 3, "the server answered 503 Service Unavailable (after 3 tries)"},
+		"refused":                  {[]http.HandlerFunc{status(403)}, 1, "the server answered 403 Forbidden"},
+		"not implemented":          {[]http.HandlerFunc{status(501)}, 1, "the server answered 501 Not Implemented"},
+		"missing":                  {[]http.HandlerFunc{status(404)}, 1, "there is no state: nothing"},
+		"missing, after a failure": {[]http.HandlerFunc{status(500), status(404)}, 2, "there is no state: nothing"},
+		"too large":                {[]http.HandlerFunc{long}, 1, source.TooLarge(100).Error()},
+		"not packed":               {[]http.HandlerFunc{packed}, 1, "unpacking the gzip data: unexpected EOF"},
+	} {
+		data, tries, err := get(t, c.answers...)
+		if c.err == "" && (err != nil || data != "state1") || c.err != "" && (err == nil || err.Error() != c.err) || tries != c.tries {
+			t.Errorf("%s: got %q, %v after %d tries", name, data, err, tries)
+		}
+		if source.IsTooLarge(err) != (name == "too large") {
+			t.Errorf("%s: %v is taken for too much, or not", name, err)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(io.ErrClosedPipe)
+	c := Client{Transport: Transport(new(tls.Config), Proxies(nil))}
+	err := c.Get(ctx, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, nil, nil)
+	if err == nil || err.Error() != "the read was cancelled: "+io.ErrClosedPipe.Error() {
+		t.Errorf("got %v", err)
+	}
+}
