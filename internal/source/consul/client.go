@@ -17,11 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-cleanhttp"
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // patience says how long a read waits and how often it asks again.
@@ -40,9 +37,8 @@ type where struct{ datacenter, namespace, partition string }
 
 // client asks one server.
 type client struct {
-	web        *retryablehttp.Client
+	asks       web.Client
 	base       url.URL
-	patience   patience
 	token      string
 	user, pass string
 	sends      bool // something that tells who asks
@@ -52,7 +48,7 @@ type client struct {
 
 // newClient reads the files that the settings name, and sends nothing.
 func newClient(s settings, p patience) (*client, error) {
-	c := &client{base: s.place.base, patience: p, token: s.token}
+	c := &client{base: s.place.base, token: s.token}
 	if s.tokenFile != "" {
 		text, err := readFile("token_file", s.tokenFile)
 		if err != nil {
@@ -60,7 +56,7 @@ func newClient(s settings, p patience) (*client, error) {
 		}
 		// As Consul's programs have it, an empty file is none.
 		c.token = either(strings.TrimSpace(string(text)), s.token)
-		if !isFieldValue(c.token) {
+		if !web.IsFieldValue(c.token) {
 			return nil, errors.New("the file that token_file names holds more than one line")
 		}
 	}
@@ -73,25 +69,17 @@ func newClient(s settings, p patience) (*client, error) {
 	c.unverified = s.unverified && c.base.Scheme == "https"
 	c.exposed = c.base.Scheme == "http" && s.place.socket == "" && !isLoopback(c.base.Hostname())
 
-	t := cleanhttp.DefaultPooledTransport()
-	find := s.proxies.ProxyFunc()
-	t.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
-	t.TLSClientConfig = settings
-	t.DisableCompression = true // what is unpacked is not bounded by what is read
-	t.MaxResponseHeaderBytes = 1 << 20
-	t.OnProxyConnectResponse = proxyAnswer
+	t := web.Transport(settings, s.proxies)
 	if s.place.socket != "" { // whose host, localhost, no proxy is asked for
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.place.socket)
 		}
 	}
-	c.web = &retryablehttp.Client{
-		HTTPClient: &nethttp.Client{
-			Transport: t, Timeout: p.timeout,
-			CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return errRedirect },
-		},
-		RetryMax: p.tries, RetryWaitMin: p.waitMin, RetryWaitMax: p.waitMax,
-		CheckRetry: worthAnotherTry, Backoff: wait, ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	c.asks = web.Client{
+		Patience:      web.Patience{Timeout: p.timeout, Tries: p.tries, WaitMin: p.waitMin, WaitMax: p.waitMax},
+		Transport:     t,
+		CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return errRedirect },
+		Trust:         "set ca_file in a consul block of credentials, in the provider block",
 	}
 	return c, nil
 }
@@ -149,15 +137,6 @@ func tlsConfig(s settings) (*tls.Config, error) {
 	return c, nil
 }
 
-// proxyAnswer replaces the error of net/http, which would be the proxy's own
-// words.
-func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
-	if resp.StatusCode == nethttp.StatusOK {
-		return nil
-	}
-	return final("the proxy refused the connection (%s)", status(resp.StatusCode))
-}
-
 // warnings says what is wrong with the connection although it works.
 func (c *client) warnings() []string {
 	switch {
@@ -187,30 +166,16 @@ func (c *client) get(ctx context.Context, w where, key string, limit int64) (*en
 		}
 	}
 	u.RawQuery = query.Encode()
-	req, err := retryablehttp.NewRequestWithContext(ctx, nethttp.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, errors.New("the address of the server and the path do not make a URL")
-	}
+	req := nethttp.Request{Header: nethttp.Header{"User-Agent": {"terraform-provider-statecrypt"}}}
 	if c.token != "" {
 		req.Header.Set("X-Consul-Token", c.token)
 	}
 	if c.user != "" || c.pass != "" {
 		req.SetBasicAuth(c.user, c.pass)
 	}
-	req.Header.Set("User-Agent", "terraform-provider-statecrypt")
 	x := &exchange{client: c, where: w, key: key, limit: limit}
-	req.SetResponseHandler(x.receive)
-	resp, err := c.web.Do(req)
-	if resp != nil {
-		defer resp.Body.Close()
-	}
-	if err != nil {
-		return nil, c.explain(ctx, err)
-	}
-	if x.entry == nil { // a status that is worth another try, after the last one
-		return nil, c.explain(ctx, x.refusal(resp))
-	}
-	return x.entry, nil
+	err := c.asks.Get(ctx, &u, req.Header, x.receive)
+	return x.entry, err
 }
 
 // exchange is the reading of one key.
@@ -222,72 +187,31 @@ type exchange struct {
 	entry *entry
 }
 
-// receive looks at an answer that is no reason to try again. A body that breaks
-// off is one.
+// receive reads the key, if the answer is one.
 func (x *exchange) receive(resp *nethttp.Response) error {
-	defer resp.Body.Close() // not drained: a server may stop anywhere
 	switch resp.StatusCode {
 	case nethttp.StatusOK:
 	case nethttp.StatusNotFound:
 		// Whatever else is at the address has no index to tell.
 		if n, err := strconv.ParseUint(resp.Header.Get("X-Consul-Index"), 10, 64); err != nil || n == 0 {
-			return final("the server has no key-value store of Consul (404 Not Found); check the address")
+			return web.Final("the server has no key-value store of Consul (404 Not Found); check the address")
 		}
 		return errNoKey
 	default:
 		return x.refusal(resp)
 	}
 	most := x.limit/3*4 + 64<<10 // in base64, with names and numbers around it
-	body := &flagged{Reader: resp.Body}
-	text, err := source.Read(body, resp.ContentLength, most)
-	switch {
-	case body.err != nil:
-		return body.err
-	case resp.ContentLength > most, err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return errTooLarge
-	case err != nil:
+	text, err := web.ReadBody(resp, most, io.Discard)
+	if err != nil {
 		return err
 	}
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil || len(entries) != 1 || entries[0].Key != x.key {
-		return final("the answer is not a key of Consul's key-value store; check the address")
+		return web.Final("the answer is not a key of Consul's key-value store; check the address")
 	}
 	x.entry = &entries[0]
 	if x.entry.Value == nil {
 		x.entry.Value = []byte{}
 	}
 	return nil
-}
-
-// worthAnotherTry decides after each try.
-func worthAnotherTry(ctx context.Context, resp *nethttp.Response, err error) (bool, error) {
-	switch {
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case err != nil:
-		return !isFinal(err), nil
-	default:
-		code := resp.StatusCode
-		return code == nethttp.StatusTooManyRequests || code >= 500 && code != nethttp.StatusNotImplemented, nil
-	}
-}
-
-// wait is exponential, or what the server asks for; but a server must not hold
-// a run for as long as it likes.
-func wait(shortest, longest time.Duration, try int, resp *nethttp.Response) time.Duration {
-	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
-}
-
-// flagged remembers whether reading failed, as opposed to reading too much.
-type flagged struct {
-	io.Reader
-	err error
-}
-
-func (f *flagged) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		f.err = err
-	}
-	return n, err
 }

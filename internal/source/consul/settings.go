@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // The variables of Consul's own programs, which the backend reads as well. Two
@@ -69,7 +70,7 @@ func choose(credentials source.Credentials, lookup config.LookupEnv, name string
 	case err != nil:
 		return settings{}, fmt.Errorf("the environment variables CONSUL_*: %w", err)
 	}
-	s.proxies = proxies(lookup)
+	s.proxies = web.Proxies(lookup)
 	return s, nil
 }
 
@@ -134,7 +135,7 @@ func (s *settings) check() error {
 	switch {
 	case (s.certFile == "") != (s.keyFile == ""):
 		return errors.New("cert_file and key_file are needed together")
-	case !isFieldValue(s.token):
+	case !web.IsFieldValue(s.token):
 		return errors.New("access_token holds a line break or another control character")
 	}
 	return nil
@@ -204,22 +205,4 @@ func parsePlace(address, scheme string) (place, error) {
 		return place{}, errAddress // the text of err would repeat the address
 	}
 	return place{base: url.URL{Scheme: scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}}, nil
-}
-
-func isFieldValue(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
-}
-
-// proxies are the user's own, as every Go program understands them. They are
-// read through lookup, because the environment may be switched off.
-func proxies(lookup config.LookupEnv) *httpproxy.Config {
-	either := func(upper, lower string) string {
-		value, _ := lookup.Get(upper, lower)
-		return value
-	}
-	return &httpproxy.Config{
-		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
-		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
-		NoProxy:    either("NO_PROXY", "no_proxy"),
-	}
 }

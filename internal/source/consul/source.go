@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share: the connections to
@@ -74,7 +75,7 @@ func checkPath(path string) error {
 			return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between slashes")
 		}
 	}
-	if strings.ContainsRune(path, '\\') || !isFieldValue(path) {
+	if strings.ContainsRune(path, '\\') || !web.IsFieldValue(path) {
 		return errors.New("the path of a key must not hold backslashes or control characters")
 	}
 	return nil
@@ -189,7 +190,7 @@ func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte
 
 // tooLarge says what the user can change.
 func (l *location) tooLarge(err error) error {
-	if errors.Is(err, errTooLarge) {
+	if source.IsTooLarge(err) {
 		return source.TooLarge(l.limit)
 	}
 	return err
@@ -213,8 +214,7 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
-		broken := &flagged{Reader: z}
-		if data, err = source.Read(broken, -1, limit); broken.err == nil {
+		if data, err = source.Read(z, -1, limit); err == nil || source.IsTooLarge(err) {
 			return data, err
 		}
 	}

@@ -63,7 +63,7 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 		return a.token, nil
 	}
 	token := l.tokens.forHost(u.Host)
-	if !isFieldValue(token) {
+	if !web.IsFieldValue(token) {
 		return "", errors.New("the token for " + web.Printable(u.Host) + " in the environment or in a file of the CLI holds a line break or another control character")
 	}
 	return token, nil
@@ -102,7 +102,7 @@ func newAccess(block config.Values, found bool, lookup config.LookupEnv) (*acces
 	}
 	a.token, a.unverified = block.String("token"), block.Bool("skip_cert_verification")
 	settings.InsecureSkipVerify = a.unverified //nolint:gosec // the user's choice, with a warning at each read
-	if !isFieldValue(a.token) {
+	if !web.IsFieldValue(a.token) {
 		return nil, block.Errorf("token", "the token holds a line break or another control character")
 	}
 	if ca := block.String("client_ca_certificate_pem"); ca != "" {
@@ -119,8 +119,4 @@ func newAccess(block config.Values, found bool, lookup config.LookupEnv) (*acces
 		a.transport.Proxy = nethttp.ProxyURL(own)
 	}
 	return a, nil
-}
-
-func isFieldValue(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }

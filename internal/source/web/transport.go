@@ -6,6 +6,7 @@ import (
 	"errors"
 	nethttp "net/http"
 	"net/url"
+	"strings"
 
 	"github.com/hashicorp/go-cleanhttp"
 	"golang.org/x/net/http/httpproxy"
@@ -62,4 +63,9 @@ func ParseProxy(text string) (*url.URL, error) {
 		return nil, errors.New("a URL is required, such as http://proxy.example.com:3128")
 	}
 	return u, nil
+}
+
+// IsFieldValue reports whether s can be the value of a header.
+func IsFieldValue(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }
