@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share: who they are to
@@ -35,7 +36,7 @@ func newRun(s source.Settings) *run {
 	const wait = 500 * time.Millisecond
 	return &run{
 		settings:   s,
-		connection: objectstore.Connection{Proxy: objectstore.Proxies(s.LookupEnv)},
+		connection: objectstore.Connection{Proxy: web.Proxies(s.LookupEnv).ProxyFunc()},
 		web:        objectstore.Web{Proxies: s.LookupEnv, FirstWait: wait},
 		local:      objectstore.Web{FirstWait: wait, Near: true},
 		metadata:   metadata,

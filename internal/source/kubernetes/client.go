@@ -108,15 +108,14 @@ func (c *client) get(ctx context.Context, what thing) ([]byte, error) {
 		return nil, c.explain(limited, what, err)
 	}
 	defer body.Close()
-	answer := &flagged{Reader: body}
-	data, err := source.Read(answer, -1, maxResponse)
+	data, err := source.Read(body, -1, maxResponse)
 	switch {
 	case limited.Err() != nil: // net/http may take what comes while it hangs up for an answer
 		return nil, context.Cause(limited)
-	case answer.err != nil:
-		return nil, c.explain(limited, what, answer.err)
-	case err != nil:
+	case source.IsTooLarge(err):
 		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, which no object is", what, maxResponse)
+	case err != nil:
+		return nil, c.explain(limited, what, err)
 	}
 	return data, nil
 }

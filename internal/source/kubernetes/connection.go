@@ -18,6 +18,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // serviceAccount is where a pod finds its own token and the cluster's
@@ -201,7 +202,7 @@ func (s settings) setProxy(c *rest.Config) {
 		c.Proxy = nethttp.ProxyURL(u)
 	}
 	if c.Proxy == nil {
-		find := s.proxies().ProxyFunc()
+		find := web.Proxies(s.lookup).ProxyFunc()
 		c.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -206,18 +204,4 @@ func parseHost(host string) (*url.URL, error) {
 		return nil, errors.New("host must be the URL of an API server, such as https://10.0.0.1:6443, without user name, password or query")
 	}
 	return u, nil
-}
-
-// proxies are the user's own, as every Go program understands them. They are
-// read through lookup, because the environment may be switched off.
-func (s *settings) proxies() *httpproxy.Config {
-	either := func(upper, lower string) string {
-		value, _ := s.lookup.Get(upper, lower)
-		return value
-	}
-	return &httpproxy.Config{
-		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
-		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
-		NoProxy:    either("NO_PROXY", "no_proxy"),
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -231,24 +230,9 @@ func unpack(packed []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("the secret does not hold a state of the kubernetes backend: it is not compressed with gzip")
 	}
-	broken := &flagged{Reader: z}
-	data, err := source.Read(broken, -1, limit)
-	if broken.err != nil {
+	data, err := source.Read(z, -1, limit)
+	if err != nil && !source.IsTooLarge(err) {
 		return nil, errors.New("the state in the secret is damaged or incomplete: gzip cannot open it; if it was written just now, try again")
 	}
 	return data, err
-}
-
-// flagged remembers whether reading failed, as opposed to reading too much.
-type flagged struct {
-	io.Reader
-	err error
-}
-
-func (f *flagged) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		f.err = err
-	}
-	return n, err
 }

@@ -12,10 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -23,21 +22,6 @@ const (
 	askTries   = 3
 	maxAnswer  = 64 << 10 // bytes; temporary keys have a few kilobytes
 )
-
-// Proxies are the user's own, as every Go program understands them. They are
-// read through lookup, because the environment may be switched off.
-func Proxies(lookup config.LookupEnv) func(*url.URL) (*url.URL, error) {
-	either := func(upper, lower string) string {
-		value, _ := lookup.Get(upper, lower)
-		return value
-	}
-	proxies := httpproxy.Config{
-		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
-		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
-		NoProxy:    either("NO_PROXY", "no_proxy"),
-	}
-	return proxies.ProxyFunc()
-}
 
 // Web is how the services that give temporary keys are asked. The zero value
 // asks without a proxy.
@@ -50,7 +34,7 @@ type Web struct {
 
 // Transport makes a transport, which the caller keeps.
 func (w Web) Transport() *http.Transport {
-	find := Proxies(w.Proxies)
+	find := web.Proxies(w.Proxies).ProxyFunc()
 	connect := 10 * time.Second
 	if w.Near {
 		connect = 2 * time.Second

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share: the connections.
@@ -30,7 +31,7 @@ type storeKey struct{ credentials, region, host string }
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{settings: s, connection: objectstore.Connection{Proxy: objectstore.Proxies(s.LookupEnv)}}
+	return &run{settings: s, connection: objectstore.Connection{Proxy: web.Proxies(s.LookupEnv).ProxyFunc()}}
 }
 
 // location is a state in a bucket.

@@ -10,7 +10,6 @@ import (
 	"crypto/md5" //nolint:gosec // the protocol asks for it
 	"encoding/base64"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -92,15 +91,12 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	if answer.ContentLength != nil {
 		size = *answer.ContentLength
 	}
-	body := &flagged{Reader: answer.Body}
-	data, err := source.Read(body, size, limit)
+	data, err := source.Read(answer.Body, size, limit)
 	switch {
-	case body.err != nil:
-		return nil, &brokenError{s.transport(body.err)}
-	case err != nil && errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, &brokenError{s.transport(err)}
-	case err != nil:
+	case source.IsTooLarge(err):
 		return nil, err
+	case err != nil:
+		return nil, &brokenError{s.transport(err)}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
 }
@@ -151,18 +147,4 @@ func revision(version, etag string) string {
 		word = strings.ToValidUTF8(word[:maxRevision], "")
 	}
 	return word
-}
-
-// flagged remembers how the connection failed, as opposed to what was read.
-type flagged struct {
-	io.Reader
-	err error
-}
-
-func (f *flagged) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		f.err = err
-	}
-	return n, err
 }
