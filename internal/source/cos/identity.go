@@ -51,32 +51,15 @@ const (
 // newIdentity reads the settings. An identity comes as a whole from the block,
 // or as a whole from the environment.
 func newIdentity(s objectstore.Settings) (identity, error) {
-	own, err := s.One("secret_id", "profile", "cam_role_name")
+	own, say, err := s.Identity("secret_id", "cam_role_name", "secret_id", "profile")
 	if err != nil {
 		return identity{}, err
-	}
-	say := s.String
-	if own == "" {
-		if s.Has("secret_key") || s.Has("security_token") {
-			return identity{}, s.Errorf("secret_id", "secret_key and security_token belong to secret_id, which is missing")
-		}
-		say = s.Variable
-		for _, attr := range []string{"cam_role_name", "secret_id", "profile"} {
-			if s.Variable(attr) != "" {
-				own = attr
-				break
-			}
-		}
 	}
 	i := identity{domain: cmp.Or(s.Text("domain"), usualDomain), folder: s.Text("shared_credentials_dir")}
 	switch own {
 	case "secret_id":
-		i.keys = objectstore.Keys(say("secret_id"), say("secret_key"), say("security_token"))
-		if i.keys.SecretAccessKey == "" {
-			return identity{}, s.Errorf("secret_key", "secret_id needs secret_key")
-		}
-		if err := objectstore.CheckKeys(i.keys); err != nil {
-			return identity{}, s.Errorf("secret_id", "%w", err)
+		if i.keys, err = s.Keys("secret_id", say); err != nil {
+			return identity{}, err
 		}
 	case "profile":
 		i.profile = say("profile")
@@ -129,17 +112,13 @@ func (r *run) resolve(i identity, region string) (aws.CredentialsProvider, error
 	if i.camRole != "" {
 		get = func(ctx context.Context) (aws.Credentials, error) { return r.ofInstance(ctx, i.camRole) }
 	}
+	keys := objectstore.Renewed(get)
 	if i.role.arn != "" {
-		first := objectstore.Renewed(get)
-		get = func(ctx context.Context) (aws.Credentials, error) {
-			keys, err := first.Retrieve(ctx)
-			if err != nil {
-				return aws.Credentials{}, err
-			}
+		keys = objectstore.Assumed(keys, func(ctx context.Context, keys aws.Credentials) (aws.Credentials, error) {
 			return r.assume(ctx, keys, i, region)
-		}
+		})
 	}
-	return objectstore.Renewed(get), nil
+	return keys, nil
 }
 
 const maxProfile = 64 << 10 // bytes

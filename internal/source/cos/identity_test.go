@@ -159,7 +159,7 @@ func TestIdentity(t *testing.T) {
 		"no such name":                 {env: env, chosen: "b", err: `has the name "b"`, blocks: []storetest.Attrs{pair()}},
 		"which?":                       {env: env, err: "set credentials_name", blocks: []storetest.Attrs{pair().With("name", "a")}},
 		"nothing":                      {err: "there are no keys for COS"},
-		"two identities":               {err: "secret_id and cam_role_name are two identities", blocks: []storetest.Attrs{pair().With("cam_role_name", "x")}},
+		"two identities":               {err: "cam_role_name and secret_id are two identities", blocks: []storetest.Attrs{pair().With("cam_role_name", "x")}},
 		"no secret":                    {env: env, err: "secret_id needs secret_key", blocks: []storetest.Attrs{storetest.Strings("secret_id", "x")}},
 		"no ID":                        {env: env, err: "secret_id, which is missing", blocks: []storetest.Attrs{storetest.Strings("secret_key", storetest.Canary)}},
 		"not an ID":                    {err: "without spaces", blocks: []storetest.Attrs{pair().With("secret_id", "a\nb")}},

@@ -30,10 +30,7 @@ func table() config.Table {
 				Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`.",
 			},
-			{
-				Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
-				Doc: "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
-			},
+			objectstore.KeyAttr(),
 			{
 				Name: "prefix", Type: cty.String,
 				Doc: "The folder of the states. Defaults to none.",

@@ -2,9 +2,7 @@ package cos
 
 import (
 	"context"
-	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
@@ -71,7 +69,10 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if l.endpoint, err = l.findEndpoint(req, s); err != nil {
 		return nil, err
 	}
-	l.object, err = newObject(req)
+	if bucket := req.String("bucket"); len(bucket) < 3 || !objectstore.IsLabel(bucket) {
+		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: it has small letters, digits and dashes, and the APPID at its end")
+	}
+	l.object, err = objectstore.NewObject(req)
 	return l, err
 }
 
@@ -92,32 +93,7 @@ func (l *location) findEndpoint(req source.Request, s objectstore.Settings) (*ur
 	}
 }
 
-func newObject(req source.Request) (s3object.Object, error) {
-	o := s3object.Object{Bucket: req.String("bucket"), Version: req.String("version_id")}
-	if len(o.Bucket) < 3 || !objectstore.IsLabel(o.Bucket) {
-		return o, req.Errorf("bucket", "this cannot be the name of a bucket: it has small letters, digits and dashes, and the APPID at its end")
-	}
-	prefix, key := req.String("prefix"), req.String("key")
-	switch {
-	case strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "./"):
-		return o, req.Errorf("prefix", "it must not begin with / or ./")
-	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
-		return o, req.Errorf("key", "it must not begin or end with /")
-	}
-	o.Key = objectstore.Join(prefix, req.Workspace, key)
-	if err := s3object.CheckKey(o.Key); err != nil {
-		return o, req.Errorf("key", "%w", err)
-	}
-	return o, nil
-}
-
-func (l *location) String() string {
-	text := fmt.Sprintf("object %q in the COS bucket %q", l.object.Key, l.object.Bucket)
-	if l.object.Version != "" {
-		text += fmt.Sprintf(", version %q", l.object.Version)
-	}
-	return text
-}
+func (l *location) String() string { return objectstore.Describe(l.object, "COS") }
 
 // Fetch reads the state.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {

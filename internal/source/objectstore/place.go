@@ -2,11 +2,15 @@ package objectstore
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
 )
 
 var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
@@ -35,10 +39,32 @@ func ParseEndpoint(text string) (*url.URL, error) {
 // bucket can be put.
 func IsAddress(u *url.URL) bool { return net.ParseIP(u.Hostname()) != nil }
 
-// Join is where the backends oss and cos keep the state of a workspace.
-func Join(prefix, workspace, key string) string {
-	if workspace == "" || workspace == "default" {
-		return path.Join(prefix, key)
+// NewObject is where the backends oss and cos keep the state that req asks for.
+func NewObject(req source.Request) (s3object.Object, error) {
+	o := s3object.Object{Bucket: req.String("bucket"), Version: req.String("version_id")}
+	prefix, key := req.String("prefix"), req.String("key")
+	switch {
+	case strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "./"):
+		return o, req.Errorf("prefix", "it must not begin with / or ./")
+	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
+		return o, req.Errorf("key", "it must not begin or end with /")
 	}
-	return path.Join(prefix, workspace, key)
+	workspace := req.Workspace
+	if workspace == "default" {
+		workspace = ""
+	}
+	o.Key = path.Join(prefix, workspace, key)
+	if err := s3object.CheckKey(o.Key); err != nil {
+		return o, req.Errorf("key", "%w", err)
+	}
+	return o, nil
+}
+
+// Describe names o in a bucket of a store for people.
+func Describe(o s3object.Object, store string) string {
+	text := fmt.Sprintf("object %q in the %s bucket %q", o.Key, store, o.Bucket)
+	if o.Version != "" {
+		text += fmt.Sprintf(", version %q", o.Version)
+	}
+	return text
 }

@@ -6,6 +6,7 @@ package objectstore
 import (
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
@@ -69,20 +70,44 @@ func (s Settings) Seconds(attr string, least, most, otherwise int64) (int64, err
 	return n, nil
 }
 
-// One returns the attribute of attrs that the block sets, "" for none. Several
-// are an error: each is an identity of its own.
-func (s Settings) One(attrs ...string) (string, error) {
-	found := ""
-	for _, attr := range attrs {
+// Identity returns the attribute of attrs that says who reads, "" for none, and
+// where to read it and what belongs to it: all in the block, or else all in the
+// environment. There the first one counts; in a block, several are an error. ID
+// is the one of attrs that secret_key and security_token belong to.
+func (s Settings) Identity(id string, attrs ...string) (attr string, say func(string) string, err error) {
+	for _, a := range attrs {
 		switch {
-		case !s.Has(attr) || s.String(attr) == "":
-		case found != "":
-			return "", s.Errorf(attr, "%s and %s are two identities; set one of them", found, attr)
+		case s.String(a) == "":
+		case attr != "":
+			return "", nil, s.Errorf(a, "%s and %s are two identities; set one of them", attr, a)
 		default:
-			found = attr
+			attr = a
 		}
 	}
-	return found, nil
+	if attr != "" {
+		return attr, s.String, nil
+	}
+	if s.Has("secret_key") || s.Has("security_token") {
+		return "", nil, s.Errorf(id, "secret_key and security_token belong to %s, which is missing", id)
+	}
+	for _, a := range attrs {
+		if s.Variable(a) != "" {
+			return a, s.Variable, nil
+		}
+	}
+	return "", s.Variable, nil
+}
+
+// Keys returns the keys with the given ID, as say says it.
+func (s Settings) Keys(id string, say func(string) string) (aws.Credentials, error) {
+	keys := Keys(say(id), say("secret_key"), say("security_token"))
+	if keys.SecretAccessKey == "" {
+		return keys, s.Errorf("secret_key", "%s needs secret_key", id)
+	}
+	if err := CheckKeys(keys); err != nil {
+		return keys, s.Errorf(id, "%w", err)
+	}
+	return keys, nil
 }
 
 // NameAttr is the first attribute of a block of credentials.
@@ -98,6 +123,14 @@ func ChoiceAttr(kind string) config.Attr {
 	return config.Attr{
 		Name: "credentials_name", Type: cty.String,
 		Doc: "The `name` of the `" + kind + "` block of `credentials` that says who reads. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+	}
+}
+
+// KeyAttr is the name of the state in the backends oss and cos.
+func KeyAttr() config.Attr {
+	return config.Attr{
+		Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
+		Doc: "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
 	}
 }
 

@@ -50,6 +50,17 @@ func Renewed(get func(context.Context) (aws.Credentials, error)) aws.Credentials
 	return &renewed{get: get}
 }
 
+// Assumed are the keys that assume exchanges those of first for.
+func Assumed(first aws.CredentialsProvider, assume func(context.Context, aws.Credentials) (aws.Credentials, error)) aws.CredentialsProvider {
+	return Renewed(func(ctx context.Context) (aws.Credentials, error) {
+		keys, err := first.Retrieve(ctx)
+		if err != nil {
+			return aws.Credentials{}, err
+		}
+		return assume(ctx, keys)
+	})
+}
+
 type renewed struct {
 	get   func(context.Context) (aws.Credentials, error)
 	asked memo.Memo[int, aws.Credentials] // :: generation → keys

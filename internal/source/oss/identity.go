@@ -35,32 +35,15 @@ const (
 // newIdentity reads the settings. An identity comes as a whole from the block,
 // or as a whole from the environment.
 func newIdentity(s objectstore.Settings) (identity, error) {
-	own, err := s.One("access_key", "profile", "ecs_role_name")
+	own, say, err := s.Identity("access_key", "access_key", "profile", "ecs_role_name")
 	if err != nil {
 		return identity{}, err
-	}
-	say := s.String
-	if own == "" {
-		if s.Has("secret_key") || s.Has("security_token") {
-			return identity{}, s.Errorf("access_key", "secret_key and security_token belong to access_key, which is missing")
-		}
-		say = s.Variable
-		for _, attr := range []string{"access_key", "profile", "ecs_role_name"} {
-			if s.Variable(attr) != "" {
-				own = attr
-				break
-			}
-		}
 	}
 	var i identity
 	switch own {
 	case "access_key":
-		i.keys = objectstore.Keys(say("access_key"), say("secret_key"), say("security_token"))
-		if i.keys.SecretAccessKey == "" {
-			return identity{}, s.Errorf("secret_key", "access_key needs secret_key")
-		}
-		if err := objectstore.CheckKeys(i.keys); err != nil {
-			return identity{}, s.Errorf("access_key", "%w", err)
+		if i.keys, err = s.Keys("access_key", say); err != nil {
+			return identity{}, err
 		}
 	case "profile":
 		i.profile, i.file = say("profile"), s.Text("shared_credentials_file")
@@ -106,17 +89,12 @@ func (r *run) resolve(i identity) (signer, error) {
 	if i.roleName != "" {
 		get = func(ctx context.Context) (aws.Credentials, error) { return r.ofInstance(ctx, i.roleName) }
 	}
-	if i.role.arn != "" {
-		first := objectstore.Renewed(get)
-		get = func(ctx context.Context) (aws.Credentials, error) {
-			keys, err := first.Retrieve(ctx)
-			if err != nil {
-				return aws.Credentials{}, err
-			}
-			return r.assume(ctx, keys, i)
-		}
-	}
 	out.keys = objectstore.Renewed(get)
+	if i.role.arn != "" {
+		out.keys = objectstore.Assumed(out.keys, func(ctx context.Context, keys aws.Credentials) (aws.Credentials, error) {
+			return r.assume(ctx, keys, i)
+		})
+	}
 	return out, nil
 }
 

@@ -29,10 +29,7 @@ func table() config.Table {
 				Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket.",
 			},
-			{
-				Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
-				Doc: "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
-			},
+			objectstore.KeyAttr(),
 			{
 				Name: "prefix", Type: cty.String, Default: cty.StringVal("env:"),
 				Doc: "The folder of the states. Defaults to `env:`.",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -74,27 +73,11 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if l.region != "" && !objectstore.IsLabel(l.region) {
 		return nil, req.Errorf("region", "this cannot be the name of a region")
 	}
-	l.object, err = newObject(req)
+	if bucket := req.String("bucket"); len(bucket) < 3 || !objectstore.IsLabel(bucket) {
+		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: it has 3 to 63 small letters, digits and dashes")
+	}
+	l.object, err = objectstore.NewObject(req)
 	return l, err
-}
-
-func newObject(req source.Request) (s3object.Object, error) {
-	o := s3object.Object{Bucket: req.String("bucket"), Version: req.String("version_id")}
-	if len(o.Bucket) < 3 || !objectstore.IsLabel(o.Bucket) {
-		return o, req.Errorf("bucket", "this cannot be the name of a bucket: it has 3 to 63 small letters, digits and dashes")
-	}
-	prefix, key := req.String("prefix"), req.String("key")
-	switch {
-	case strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "./"):
-		return o, req.Errorf("prefix", "it must not begin with / or ./")
-	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
-		return o, req.Errorf("key", "it must not begin or end with /")
-	}
-	o.Key = objectstore.Join(strings.TrimPrefix(strings.Trim(prefix, "/"), "./"), req.Workspace, key)
-	if err := s3object.CheckKey(o.Key); err != nil {
-		return o, req.Errorf("key", "%w", err)
-	}
-	return o, nil
 }
 
 // compatible is the name under which a host of OSS speaks S3.
@@ -105,13 +88,7 @@ func compatible(host string) string {
 	return host
 }
 
-func (l *location) String() string {
-	text := fmt.Sprintf("object %q in the OSS bucket %q", l.object.Key, l.object.Bucket)
-	if l.object.Version != "" {
-		text += fmt.Sprintf(", version %q", l.object.Version)
-	}
-	return text
-}
+func (l *location) String() string { return objectstore.Describe(l.object, "OSS") }
 
 // Fetch reads the state.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
