@@ -1,11 +1,8 @@
 package oss
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -148,25 +145,7 @@ func TestIdentity(t *testing.T) {
 			}
 			s = cloud.with(s, c.env)
 			src, err := storetest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
-			for range 2 { // keys are asked for once
-				if err == nil {
-					_, err = src.Fetch(t.Context())
-				}
-			}
-			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("got %v, want %q", err, c.err)
-			}
-			if _, missing := source.IsMissing(err); missing {
-				t.Errorf("%v: that is no missing state", err)
-			}
-			if strings.Contains(fmt.Sprint(err), storetest.Canary) {
-				t.Errorf("it shows a secret: %v", err)
-			}
-			for _, r := range cloud.store.Requests() {
-				if r.AccessKey != c.key {
-					t.Errorf("%s signs, not %s", r.AccessKey, c.key)
-				}
-			}
+			storetest.Signs(t, cloud.store, c.key, c.err, src, err)
 			if got := cloud.calls(); got != c.calls {
 				t.Errorf("got calls %q, want %q", got, c.calls)
 			}
@@ -261,38 +240,16 @@ func TestBrokenServices(t *testing.T) {
 			kind := changed(func(r *run) { r.web.FirstWait = time.Millisecond })
 			who := keys(store.Serve(t)).With("assume_role_role_arn", "role").With("sts_endpoint", service.URL)
 			src, err := storetest.Open(kind, storetest.Settings(kind, nil, who), where(), "default")
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = src.Fetch(t.Context())
-			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), storetest.Canary) || len(store.Requests()) > 0 {
-				t.Errorf("got %v, want %q", err, c.err)
-			}
+			storetest.Signs(t, store, "", c.err, src, err)
 		})
 	}
 }
 
 func TestCancelledWhileAskingForKeys(t *testing.T) {
-	stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-	}))
-	t.Cleanup(stuck.Close)
-	t.Cleanup(stuck.CloseClientConnections)
-	kind := Kind()
-	src, err := storetest.Open(kind, storetest.Settings(kind, nil, keys(stuck.URL).With("assume_role_role_arn", "role").With("sts_endpoint", stuck.URL)), where(), "default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	begin := time.Now()
-	if _, err := src.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	if took := time.Since(begin); took > 3*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	storetest.Cancelled(t, func(stuck string) (source.Source, error) {
+		who := keys(stuck).With("assume_role_role_arn", "role").With("sts_endpoint", stuck)
+		return storetest.Open(Kind(), storetest.Settings(Kind(), nil, who), where(), "default")
+	})
 }
 
 // The region of the profile is used where nothing else says one.
