@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // ownError is in our own words, and so safe to show.
@@ -83,11 +83,11 @@ func (l *location) refused(answer *azcore.ResponseError) error {
 	}
 	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return fmt.Errorf("the storage account %s is asked too often or is overloaded (%s); try again later", l.account.name, status(answer.StatusCode))
+		return fmt.Errorf("the storage account %s is asked too often or is overloaded (%s); try again later", l.account.name, web.Status(answer.StatusCode))
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("the storage account %s refuses the credentials (%s)", l.account.name, status(answer.StatusCode))
+		return fmt.Errorf("the storage account %s refuses the credentials (%s)", l.account.name, web.Status(answer.StatusCode))
 	}
-	return fmt.Errorf("the storage account %s answered %s", l.account.name, status(answer.StatusCode))
+	return fmt.Errorf("the storage account %s answered %s", l.account.name, web.Status(answer.StatusCode))
 }
 
 const inBlock = " in the azurerm block of credentials, in the provider block"
@@ -144,7 +144,7 @@ func (l *location) advice(code string) string {
 // lookupRefused says what an error of the resource manager means.
 func (l *location) lookupRefused(answer *azcore.ResponseError) error {
 	const instead = "; or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)"
-	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, status(answer.StatusCode))
+	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, web.Status(answer.StatusCode))
 	switch answer.StatusCode {
 	case http.StatusForbidden:
 		return fmt.Errorf("%s: the identity lacks the permission Microsoft.Storage/storageAccounts/listKeys/action%s", what, instead)
@@ -156,9 +156,4 @@ func (l *location) lookupRefused(answer *azcore.ResponseError) error {
 		return fmt.Errorf("%s: a lock on the account or its group does not allow it%s", what, instead)
 	}
 	return errors.New(what + instead)
-}
-
-// status is in our words: a server may put anything into its own.
-func status(code int) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
