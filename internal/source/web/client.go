@@ -25,7 +25,7 @@ type Patience struct {
 	Attr             string // that sets Timeout; "" where none does
 }
 
-// Client sends requests that have no body, again where that may help.
+// Client is how a source asks.
 type Client struct {
 	Patience
 	Transport     nethttp.RoundTripper
@@ -38,10 +38,12 @@ type Client struct {
 	Trust string
 }
 
-// Get asks for what is at from, and hands the answer to read. Only after the
-// last try that is one with a status worth another. When read fails, it is for
-// good with [Final] and [source.MissingError], and otherwise as if the
-// connection had. Errors are in our own words; they wrap those of read.
+// Get asks for what is at from, again where that may help, and has read look at
+// the answer. One with a status that is worth another try gets there only after
+// the last try. An error of read is the end where it is [Final] or a
+// [source.MissingError]; after others, such as that of a body that breaks off,
+// Get asks again. The errors are in our own words, and wrap those of [Final] and
+// [Again].
 func (c Client) Get(ctx context.Context, from *url.URL, header nethttp.Header, read func(*nethttp.Response) error) error {
 	req, err := retryablehttp.NewRequestWithContext(ctx, nethttp.MethodGet, from.String(), nil)
 	if err != nil { // it has the URL in it
