@@ -141,6 +141,28 @@ func Faults(t *testing.T, h FaultHarness) {
 			h.run(t, row)
 		})
 	}
+	t.Run("given up at the end of an answer", h.runGivenUp)
+}
+
+// runGivenUp has the reader give up at the end of each answer: the whole state
+// is there then, and there is nobody to take it.
+func (h FaultHarness) runGivenUp(t *testing.T) {
+	data := faultState()
+	front := faults.New(t, h.Server(t, data), faults.Options{At: h.At})
+	for nth := 1; ; nth++ {
+		s := h.Place(t, front).Open(t, h.Kind, maxSize)
+		ctx, gaveUp := faults.GiveUp(t.Context(), nth)
+		snap, err := s.Fetch(ctx)
+		switch {
+		case gaveUp() && !errors.Is(err, context.Canceled):
+			t.Errorf("given up after %d answers: got %v, %v; want context.Canceled", nth, snap != nil, err)
+		case !gaveUp():
+			if err != nil || !bytes.Equal(snap.Data, data) {
+				t.Errorf("not given up: %v", err)
+			}
+			return
+		}
+	}
 }
 
 func joined(a, b map[string]string) map[string]string {
