@@ -241,6 +241,8 @@ func (x *exchange) receive(resp *nethttp.Response) error {
 	body := &flagged{Reader: resp.Body}
 	text, err := source.Read(body, resp.ContentLength, most)
 	switch {
+	case resp.Request.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
+		return resp.Request.Context().Err()
 	case body.err != nil:
 		return body.err
 	case resp.ContentLength > most, err != nil && !errors.Is(err, io.ErrUnexpectedEOF):

@@ -179,6 +179,9 @@ func (x *exchange) receive(resp *nethttp.Response) error {
 		return final("Cloud Storage answered with another generation than the one that was asked for")
 	}
 	data, err := readBody(resp, x.limit)
+	if err == nil {
+		err = resp.Request.Context().Err() // net/http may take what comes while it hangs up for an answer
+	}
 	if err != nil {
 		return err
 	}

@@ -92,6 +92,9 @@ func (x *exchange) receive(resp *nethttp.Response) error {
 		return x.refusal(resp.StatusCode)
 	}
 	data, err := readBody(resp, x.limit)
+	if err == nil {
+		err = resp.Request.Context().Err() // net/http may take what comes while it hangs up for an answer
+	}
 	if err != nil {
 		return err
 	}

@@ -158,6 +158,8 @@ func readBody(resp *nethttp.Response, limit int64, tooLarge error) ([]byte, erro
 	body := &wire{Reader: resp.Body}
 	data, err := source.Read(body, resp.ContentLength, limit)
 	switch {
+	case resp.Request.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
+		return nil, resp.Request.Context().Err()
 	case body.err != nil: // rather than what followed from it
 		return nil, body.err
 	case body.read > limit:
