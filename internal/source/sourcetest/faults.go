@@ -19,6 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
 // FaultHarness lets [Faults] stand between a kind that reads over HTTP and its
@@ -42,8 +43,8 @@ type FaultHarness struct {
 	// nil.
 	Reads func(faults.Request) bool
 
-	// Sees is what the user sees of each fault: a part of the error, or [Works]
-	// or [Cut]. Where the moment of a reset decides what the system reports, the
+	// Sees is what the user sees of each fault: a part of the error, or [Works],
+	// [Cut] or [Other]. Where the moment of a reset decides what the system reports, the
 	// parts that may be seen stand with " | " between them. Cannot says why a fault cannot befall this kind, or why its end
 	// is not waited for. Each row is in one of the two.
 	Sees, Cannot map[string]string
@@ -56,6 +57,10 @@ const (
 	// Cut is as much of the state as was announced. No client can see that
 	// there was more; what reads the state does.
 	Cut = "half of the state"
+
+	// Other is what another service answered, where any bytes may be a file. What
+	// reads the state refuses it.
+	Other = "no state"
 )
 
 type fault struct {
@@ -198,6 +203,10 @@ func (h FaultHarness) run(t *testing.T, row fault) {
 	case sees == Works:
 		if snap := fetch(t, s); !bytes.Equal(snap.Data, data) {
 			t.Errorf("got %d bytes that are not the state", len(snap.Data))
+		}
+	case sees == Other:
+		if _, err := tfstate.Parse(fetch(t, s).Data); err == nil {
+			t.Error("what another service answered passes for a state")
 		}
 	case sees == Cut:
 		if snap := fetch(t, s); !bytes.Equal(snap.Data, data[:len(data)/2]) {
