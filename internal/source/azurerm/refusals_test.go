@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
@@ -251,5 +252,26 @@ func TestLateAnswers(t *testing.T) {
 		}
 		_, err = src.Fetch(t.Context())
 		checkRefusal(t, err, false, "there was no complete answer of the storage account "+azuretest.Account+" within 1s")
+	}
+}
+
+// Ctrl-C does not wait for the next try.
+func TestCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newAccount()
+	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "30")
+		azuretest.Fail(w, 503, "ServerBusy")
+		time.AfterFunc(100*time.Millisecond, cancel)
+		return true
+	}
+	src, err := open(t, s.Client(t), settings(withKey()), place())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if got, err := src.Fetch(ctx); !errors.Is(err, context.Canceled) || time.Since(begin) > 10*time.Second {
+		t.Errorf("got %+v, %v after %s", got, err, time.Since(begin))
 	}
 }
