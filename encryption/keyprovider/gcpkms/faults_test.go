@@ -72,6 +72,9 @@ func TestFaults(t *testing.T) {
 			"short body":               brokenOff,
 			"endless body":             brokenOff,
 			"another service":          notTheAPI,
+			"not HTTP":                 noAnswer,
+			"malformed status line":    noAnswer,
+			"malformed header":         noAnswer,
 
 			"hang":             noAnswer,
 			"hang in the body": noAnswer,
@@ -102,9 +105,6 @@ func TestFaults(t *testing.T) {
 		Cannot: map[string]string{
 			"Content-Length too large":        stream,
 			"Content-Length too small":        stream,
-			"not HTTP":                        stream,
-			"malformed status line":           stream,
-			"malformed header":                stream,
 			"gzip bomb":                       "gRPC has compression of its own, and there is no code for it here",
 			"throttled for a year, cancelled": "a used up quota is not waited for",
 		},
