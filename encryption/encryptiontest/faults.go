@@ -158,6 +158,27 @@ func (h Faults) Run(t *testing.T) {
 			h.run(t, row)
 		})
 	}
+	t.Run("given up at the end of an answer", h.runGivenUp)
+}
+
+// runGivenUp has the caller give up at the end of each answer: the key is there
+// then, and there is nobody to take it.
+func (h Faults) runGivenUp(t *testing.T) {
+	front := faults.New(t, h.Server, faults.Options{HTTP2: h.HTTP2, Hosts: h.Hosts, At: h.At})
+	for nth := 1; ; nth++ {
+		provider := h.Build(t, Front{front.URL, strings.TrimPrefix(front.URL, "https://"), front.CA, front.Other})
+		ctx, gaveUp := faults.GiveUp(t.Context(), nth)
+		key, err := provider.Key(ctx, nil, bytes.Clone(h.Stored))
+		switch {
+		case gaveUp() && !errors.Is(err, context.Canceled):
+			t.Errorf("given up after %d answers: got a key of %d bytes, %v; want context.Canceled", nth, len(key), err)
+		case !gaveUp():
+			if err != nil || !bytes.Equal(key, h.Key) {
+				t.Errorf("not given up: got a key of %d bytes, %v", len(key), err)
+			}
+			return
+		}
+	}
 }
 
 func (h Faults) run(t *testing.T, row fault) {

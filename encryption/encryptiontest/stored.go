@@ -134,7 +134,7 @@ func DamageEnvelope(t *testing.T, file []byte, counts [4]int, open func(file []b
 		Why: "the line end at the end is missing", Count: counts[0],
 		Is: func(d Damaged) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },
 	}, Harmless{
-		Why: "the metadata has another name, and its key provider knows it by its shape; or a name in it differs in the case of a letter", Count: counts[1],
+		Why: "the metadata has another name, and its key provider knows it by its shape; or what differs in it does not matter, such as the case of a letter in a name", Count: counts[1],
 		Is: func(d Damaged) bool { return in(d, metadata) },
 	}, Harmless{
 		Why: "a name differs in the case of a letter, or there is no copy of the serial or lineage any more, as early versions wrote none", Count: counts[2],

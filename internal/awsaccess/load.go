@@ -1,9 +1,11 @@
 package awsaccess
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -198,19 +200,42 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 // maxAnswer is in bytes. Answers of KMS and STS have a few kilobytes.
 const maxAnswer = 1 << 20
 
-// bounded cuts answers: the SDK reads them to their end, unpacked.
+// bounded reads answers to their end, and no further than an answer may go. The
+// SDK would take what is in front of a long one. And it closes the body of a
+// request as soon as the answer begins: net/http may give up a connection for
+// that, with the rest of the answer.
 type bounded struct{ aws.HTTPClient }
+
+var errLong = errors.New("the answer is longer than any of AWS")
 
 func (b bounded) Do(r *http.Request) (*http.Response, error) {
 	response, err := b.HTTPClient.Do(r)
-	if response != nil && response.Body != nil {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	if err != nil || response.Body == nil {
+		return response, err
 	}
-	return response, err
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+	case r.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
+		err = r.Context().Err()
+	case len(text) > maxAnswer:
+		err = errLong
+	}
+	answer := io.Reader(bytes.NewReader(text))
+	if err != nil {
+		answer = failing{err}
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{answer, response.Body}
+	return response, nil
 }
+
+// failing is an answer that did not come.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // checkAccount asks whose credentials these are, but only where that matters.
 func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {

@@ -18,6 +18,7 @@ import (
 type Fault struct {
 	refused bool
 	conn    func(c net.Conn, over <-chan struct{}) // has each new connection to itself, before TLS
+	speech  string                                 // is said on each new connection for HTTP/2, in its place
 	leaf    leaf
 	oldTLS  bool
 	answer  func(*exchange) // in place of the server
@@ -252,7 +253,7 @@ func BadStatusLine() Fault { return malformed("HTTP/1.1 ") }
 func BadHeader() Fault     { return malformed("HTTP/1.1 200 OK\r\n") }
 
 func malformed(begin string) Fault {
-	return Fault{answer: func(x *exchange) {
+	return Fault{speech: begin + "no: frames\r\n\r\n", answer: func(x *exchange) {
 		conn := x.raw(200, nil, nil)
 		defer conn.Close()
 		echo := strings.ReplaceAll(strings.Map(oneLine, x.request.Text), " ", "")

@@ -203,12 +203,25 @@ func (l listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		l.front.mu.Lock()
-		take, over := l.front.fault.conn, l.front.over
+		take, over, speech := l.front.fault.conn, l.front.over, l.front.fault.speech
 		l.front.mu.Unlock()
+		if l.front.options.HTTP2 && speech != "" {
+			take = l.front.say(speech)
+		}
 		if take == nil {
 			return conn, nil
 		}
 		go take(conn, over)
+	}
+}
+
+// say is for a connection on which HTTP/2 is agreed on, and not spoken.
+func (f *Front) say(speech string) func(net.Conn, <-chan struct{}) {
+	return func(c net.Conn, _ <-chan struct{}) {
+		conn := tls.Server(c, f.server.TLSConfig)
+		defer conn.Close()
+		_, _ = io.WriteString(conn, speech)
+		_, _ = io.Copy(io.Discard, io.LimitReader(conn, 1<<20)) // until the client goes
 	}
 }
 

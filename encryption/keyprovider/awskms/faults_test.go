@@ -26,7 +26,6 @@ func TestFaults(t *testing.T) {
 	const (
 		noAnswer  = "there is no answer; check the network, and endpoints and proxies if there are any"
 		notAWS    = "an answer that is not of AWS, with the HTTP status 200"
-		varies    = "how it ends varies with the SDK's timing"
 		timedOut  = "the request timed out"
 		throttled = "too many requests, even after retries; try again later, or raise max_retries (ThrottlingException)"
 		untrusted = "the TLS certificate is not trusted; custom_ca_bundle names others to trust"
@@ -59,13 +58,15 @@ func TestFaults(t *testing.T) {
 			"short body":               notAWS,
 			"Content-Length too large": notAWS,
 			"Content-Length too small": notAWS,
+			"endless body":             notAWS,
 			"gzip bomb":                notAWS,
 			"not HTTP":                 noAnswer,
 			"malformed status line":    noAnswer,
 			"malformed header":         noAnswer,
 			"another service":          notAWS,
 
-			"hang": timedOut,
+			"hang":             timedOut,
+			"hang in the body": timedOut,
 
 			"throttled":            throttled,
 			"throttled, once":      encryptiontest.Works,
@@ -91,12 +92,6 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                noAnswer,
 		},
 		Cannot: map[string]string{
-			// Now and then the SDK finds such a connection broken off at once,
-			// where it mostly waits: both are final errors.
-			"hang in the body":            varies,
-			"hang in the body, cancelled": varies,
-			"endless body":                varies,
-
 			"throttled for a year, cancelled": "the SDK does not wait as it is asked to",
 		},
 	}.Run(t)

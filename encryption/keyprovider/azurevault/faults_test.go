@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -107,7 +108,25 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                noAnswer,
 		},
 		Cannot: map[string]string{
-			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute",
+			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
 		},
 	}.Run(t)
+}
+
+// Ctrl-C does not wait for the next try.
+func TestCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := service()
+	_, stored := newKey(t, build(t, service().Start(t), working()))
+	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "30")
+		azurevaulttest.Fail(w, 503, "ServiceUnavailable", "")
+		time.AfterFunc(100*time.Millisecond, cancel)
+		return true
+	}
+	begin := time.Now()
+	if key, err := build(t, s.Start(t), working()).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || time.Since(begin) > 10*time.Second {
+		t.Errorf("got a key of %d bytes, %v after %s", len(key), err, time.Since(begin))
+	}
 }

@@ -8,6 +8,7 @@ import (
 	kms "cloud.google.com/go/kms/apiv1"
 	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/api/option"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
@@ -17,6 +18,10 @@ const (
 	// defaultPatience is how long the client would retry by its own settings
 	// when nobody else sets a deadline.
 	defaultPatience = 60 * time.Second
+
+	// maxAnswer is in bytes. Cloud KMS encrypts at most 64 KiB:
+	// https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/encrypt
+	maxAnswer = 1 << 20
 
 	// impersonateScope is the one that OpenTofu asks for; Cloud KMS has no
 	// smaller one: https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
@@ -74,7 +79,11 @@ func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 	if err != nil {
 		return nil, err
 	}
-	own := []option.ClientOption{option.WithLogger(googleaccess.Silence()), option.WithTelemetryDisabled()}
+	own := []option.ClientOption{
+		option.WithLogger(googleaccess.Silence()), option.WithTelemetryDisabled(),
+		// The client's own limit is two gigabytes.
+		option.WithGRPCDialOption(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))),
+	}
 	if p.access.Environment {
 		own = append(own, option.WithAuthCredentials(creds))
 	} else if own, err = withoutEnvironment(own, creds); err != nil {

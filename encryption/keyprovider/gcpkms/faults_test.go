@@ -3,8 +3,11 @@ package gcpkms_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 )
 
 func TestFaults(t *testing.T) {
@@ -44,17 +48,7 @@ func TestFaults(t *testing.T) {
 		Server: server,
 		HTTP2:  true,
 		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
-			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM([]byte(f.CA))
-			p := build(t, []option.ClientOption{
-				option.WithEndpoint(f.Address),
-				option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))),
-				option.WithGRPCDialOption(grpc.WithConnectParams(grpc.ConnectParams{
-					Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},
-					MinConnectTimeout: 20 * time.Second,
-				})),
-				option.WithGRPCConnectionPool(1),
-			}, working())
+			p := build(t, dial(f.URL, f.CA), working())
 			gcpkms.SetPatience(p, time.Second)
 			return p
 		},
@@ -78,6 +72,9 @@ func TestFaults(t *testing.T) {
 			"short body":               brokenOff,
 			"endless body":             brokenOff,
 			"another service":          notTheAPI,
+			"not HTTP":                 noAnswer,
+			"malformed status line":    noAnswer,
+			"malformed header":         noAnswer,
 
 			"hang":             noAnswer,
 			"hang in the body": noAnswer,
@@ -108,11 +105,47 @@ func TestFaults(t *testing.T) {
 		Cannot: map[string]string{
 			"Content-Length too large":        stream,
 			"Content-Length too small":        stream,
-			"not HTTP":                        stream,
-			"malformed status line":           stream,
-			"malformed header":                stream,
-			"gzip bomb":                       "gRPC has compression of its own, which the client does not ask for",
+			"gzip bomb":                       "gRPC has compression of its own, and there is no code for it here",
 			"throttled for a year, cancelled": "a used up quota is not waited for",
 		},
 	}.Run(t)
+}
+
+// An answer may say that it has two gigabytes, and send them.
+func TestLargeAnswer(t *testing.T) {
+	t.Parallel()
+	_, stored := newKey(t, build(t, service().Start(t), working()))
+	var sent atomic.Int64
+	front := faults.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/grpc")
+		_, err := w.Write([]byte{0, 0x7f, 0xff, 0xff, 0xff})
+		zeros := make([]byte, 64<<10)
+		for err == nil && r.Context().Err() == nil && sent.Load() < 64<<20 {
+			_, err = w.Write(zeros)
+			sent.Add(int64(len(zeros)))
+		}
+	}), faults.Options{HTTP2: true})
+	p := build(t, dial(front.URL, front.CA), working())
+	_, err := p.Key(t.Context(), nil, stored)
+	if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "Cloud KMS") {
+		t.Errorf("got %v", err)
+	}
+	if taken := sent.Load() >> 20; taken > 16 {
+		t.Errorf("it took %d MiB of it", taken)
+	}
+}
+
+// dial is how to reach a server that ca trusts.
+func dial(url, ca string) []option.ClientOption {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(ca))
+	return []option.ClientOption{
+		option.WithEndpoint(strings.TrimPrefix(url, "https://")),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))),
+		option.WithGRPCDialOption(grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},
+			MinConnectTimeout: 20 * time.Second,
+		})),
+		option.WithGRPCConnectionPool(1),
+	}
 }

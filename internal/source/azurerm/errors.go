@@ -32,12 +32,6 @@ var (
 
 // explain makes an error for people. What a server wrote is not in it.
 func (l *location) explain(limited context.Context, err error) error {
-	if own, ok := errors.AsType[ownError](err); ok {
-		return own.error
-	}
-	if missing, ok := source.IsMissing(err); ok {
-		return missing
-	}
 	asked := "storage account " + l.account.name
 	_, lookup := errors.AsType[lookupError](err)
 	if lookup {
@@ -45,6 +39,12 @@ func (l *location) explain(limited context.Context, err error) error {
 	}
 	if limited.Err() != nil {
 		return fmt.Errorf("there was no complete answer of the %s within %s; timeout_seconds can be raised", asked, l.timeout)
+	}
+	if own, ok := errors.AsType[ownError](err); ok {
+		return own.error
+	}
+	if missing, ok := source.IsMissing(err); ok {
+		return missing
 	}
 	if noToken := azureaccess.Explain(err); noToken != nil {
 		return noToken

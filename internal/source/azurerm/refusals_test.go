@@ -1,12 +1,18 @@
 package azurerm
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -199,5 +205,73 @@ func TestHostileAnswers(t *testing.T) {
 	}
 	if len(got.Revision) > 300 || strings.Contains(got.Revision, "::") || strings.Contains(got.Revision, "\u202e") || got.Lock == nil || *got.Lock != (source.Lock{}) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// late gives answers that end when nobody waits for them any more, as net/http
+// may.
+type late struct {
+	policy.Transporter
+	giveUp func(*http.Request)
+}
+
+func (l late) Do(r *http.Request) (*http.Response, error) {
+	resp, err := l.Transporter.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), ending(func() { l.giveUp(r) })))
+	return resp, err
+}
+
+// ending is an end, and what happens there.
+type ending func()
+
+func (e ending) Read([]byte) (int, error) {
+	e()
+	return 0, io.EOF
+}
+
+func TestLateAnswers(t *testing.T) {
+	t.Parallel()
+	for _, blob := range []string{"network.tfstate", "none.tfstate"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		src, err := kind(late{newAccount().Client(t), func(*http.Request) { cancel() }}).Start(settings(withKey()))(request(t, place().with("key", blob), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := src.Fetch(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %+v, %v", blob, got, err)
+		}
+
+		patient := newRun(settings(withKey()))
+		patient.transport = late{newAccount().Client(t), func(r *http.Request) { <-r.Context().Done() }}
+		if src, err = patient.open(request(t, place().with("key", blob, "timeout_seconds", 1), nil)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = src.Fetch(t.Context())
+		checkRefusal(t, err, false, "there was no complete answer of the storage account "+azuretest.Account+" within 1s")
+	}
+}
+
+// Ctrl-C does not wait for the next try.
+func TestCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newAccount()
+	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "30")
+		azuretest.Fail(w, 503, "ServerBusy")
+		time.AfterFunc(100*time.Millisecond, cancel)
+		return true
+	}
+	src, err := open(t, s.Client(t), settings(withKey()), place())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if got, err := src.Fetch(ctx); !errors.Is(err, context.Canceled) || time.Since(begin) > 10*time.Second {
+		t.Errorf("got %+v, %v after %s", got, err, time.Since(begin))
 	}
 }

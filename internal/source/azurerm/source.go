@@ -159,10 +159,13 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	snapshot, err := l.fetch(limited)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+	if err == nil {
+		err = limited.Err() // net/http may take what comes while it hangs up for an answer
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, l.explain(limited, err)
 	}
 	return snapshot, nil

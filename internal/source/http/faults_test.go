@@ -48,6 +48,7 @@ func TestFaults(t *testing.T) {
 			"not HTTP":                 notHTTP,
 			"malformed status line":    notHTTP,
 			"malformed header":         notHTTP,
+			"another service":          sourcetest.Other,
 
 			"stall":             tooSlow,
 			"stall in the body": tooSlow,
@@ -73,7 +74,6 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                brokeOff,
 		},
 		Cannot: map[string]string{
-			"another service": "any bytes may be a file; what reads the state refuses them",
 			"429 with Retry-After of a year, cancelled": "retry_wait_max ends the wait; TestCancelledWhileWaiting cancels one",
 		},
 	})

@@ -1,6 +1,8 @@
 package s3object
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -229,5 +231,31 @@ func TestNewClient(t *testing.T) {
 	client, err := NewClient(Options{Endpoint: "https://oss.example", Region: "r"})
 	if err != nil || *client.Options().BaseEndpoint != "https://oss.example" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// late is an answer that comes while nobody waits for it any more, and is taken
+// for one by net/http.
+type late struct {
+	answering
+	giveUp context.CancelFunc
+}
+
+func (l late) Do(r *http.Request) (*http.Response, error) {
+	l.giveUp()
+	return l.answering.Do(r)
+}
+
+func TestLateAnswers(t *testing.T) {
+	for status, body := range map[int]string{200: "", 404: "<Error><Code>NoSuchKey</Code></Error>"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		client := s3.New(s3.Options{
+			BaseEndpoint: aws.String("https://s3.example.com"), Region: "eu-west-1", Credentials: aws.AnonymousCredentials{},
+			Retryer: aws.NopRetryer{}, HTTPClient: late{answering{status, http.Header{"Etag": {"abc"}}, []byte(body)}, cancel},
+		})
+		snap, err := Store{Client: client, Words: words}.Read(ctx, Object{Bucket: "states", Key: "k"}, 1000)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%d: got %+v, %v", status, snap, err)
+		}
 	}
 }

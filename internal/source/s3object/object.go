@@ -60,10 +60,10 @@ func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	for try := 1; ; try++ {
 		snapshot, err := s.read(limited, o, limit)
 		switch _, broke := errors.AsType[*brokenError](err); {
+		case limited.Err() != nil: // net/http may report what followed from it, or take it for an answer
+			return nil, context.Cause(limited)
 		case err == nil:
 			return snapshot, nil
-		case limited.Err() != nil: // net/http may report what followed from it
-			return nil, context.Cause(limited)
 		case !broke || try == maxTries:
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -42,8 +43,8 @@ type FaultHarness struct {
 	// nil.
 	Reads func(faults.Request) bool
 
-	// Sees is what the user sees of each fault: a part of the error, or [Works]
-	// or [Cut]. Where the moment of a reset decides what the system reports, the
+	// Sees is what the user sees of each fault: a part of the error, or [Works],
+	// [Cut] or [Other]. Where the moment of a reset decides what the system reports, the
 	// parts that may be seen stand with " | " between them. Cannot says why a fault cannot befall this kind, or why its end
 	// is not waited for. Each row is in one of the two.
 	Sees, Cannot map[string]string
@@ -56,6 +57,10 @@ const (
 	// Cut is as much of the state as was announced. No client can see that
 	// there was more; what reads the state does.
 	Cut = "half of the state"
+
+	// Other is what another service answered, where any bytes may be a file. It
+	// is not JSON, so what reads the state refuses it.
+	Other = "no state"
 )
 
 type fault struct {
@@ -141,6 +146,28 @@ func Faults(t *testing.T, h FaultHarness) {
 			h.run(t, row)
 		})
 	}
+	t.Run("given up at the end of an answer", h.runGivenUp)
+}
+
+// runGivenUp has the reader give up at the end of each answer: the whole state
+// is there then, and there is nobody to take it.
+func (h FaultHarness) runGivenUp(t *testing.T) {
+	data := faultState()
+	front := faults.New(t, h.Server(t, data), faults.Options{At: h.At})
+	for nth := 1; ; nth++ {
+		s := h.Place(t, front).Open(t, h.Kind, maxSize)
+		ctx, gaveUp := faults.GiveUp(t.Context(), nth)
+		snap, err := s.Fetch(ctx)
+		switch {
+		case gaveUp() && !errors.Is(err, context.Canceled):
+			t.Errorf("given up after %d answers: got %v, %v; want context.Canceled", nth, snap != nil, err)
+		case !gaveUp():
+			if err != nil || !bytes.Equal(snap.Data, data) {
+				t.Errorf("not given up: %v", err)
+			}
+			return
+		}
+	}
 }
 
 func joined(a, b map[string]string) map[string]string {
@@ -176,6 +203,10 @@ func (h FaultHarness) run(t *testing.T, row fault) {
 	case sees == Works:
 		if snap := fetch(t, s); !bytes.Equal(snap.Data, data) {
 			t.Errorf("got %d bytes that are not the state", len(snap.Data))
+		}
+	case sees == Other:
+		if json.Valid(fetch(t, s).Data) {
+			t.Error("what another service answered passes for a state")
 		}
 	case sees == Cut:
 		if snap := fetch(t, s); !bytes.Equal(snap.Data, data[:len(data)/2]) {

@@ -21,6 +21,8 @@ func ReadBody(resp *nethttp.Response, limit int64, sum io.Writer) ([]byte, error
 	sent := &wire{r: io.TeeReader(resp.Body, sum)}
 	data, err := decode(sent, resp, limit)
 	switch {
+	case resp.Request != nil && resp.Request.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
+		return nil, resp.Request.Context().Err()
 	case sent.err != nil: // rather than what followed from it
 		return nil, sent.err
 	case err != nil:

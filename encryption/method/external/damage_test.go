@@ -1,0 +1,103 @@
+//go:build unix
+
+package external_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+)
+
+// authenticating is a method whose program opens nothing but what it has sealed.
+// That is up to programs, and those of the files here, which only change letters,
+// do not see to it. They are asked once per key; a damaged payload is refused
+// without them.
+type authenticating struct {
+	encryption.Method
+	keys   string
+	sealed []byte
+	opened *memo.Memo[string, []byte] // :: key → plaintext
+}
+
+func (a authenticating) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+	var key []byte
+	if a.keys != "" {
+		var err error
+		if key, err = keys(ctx, a.keys); err != nil {
+			return nil, err
+		}
+	}
+	if !bytes.Equal(data, a.sealed) {
+		return nil, fmt.Errorf("%w: the data is damaged", encryption.ErrNoKey)
+	}
+	plain, err := a.opened.Do(ctx, string(key), func(ctx context.Context) ([]byte, error) { return a.Method.Decrypt(ctx, keys, data) })
+	return bytes.Clone(plain), err
+}
+
+// TestDamage damages files of OpenTofu's in every way that is one truncation or
+// one flipped bit.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	for name, counts := range map[string][4]int{
+		"external_method_no_keys":   {1, 0, 138 + 4*7, 0}, // its "meta" is empty, and its name as good as any
+		"external_method_with_keys": {1, 220, 138, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			read := func(file string) []byte {
+				b, err := os.ReadFile(filepath.Join("testdata", name, file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b
+			}
+			file := read("state.tfstate.enc")
+			var envelope struct {
+				Sealed []byte `json:"encrypted_data"`
+			}
+			if err := json.Unmarshal(file, &envelope); err != nil {
+				t.Fatal(err)
+			}
+			method := external.Block()
+			build := method.Build
+			method.Build = func(v config.Values) (encryption.Method, error) {
+				m, err := build(v)
+				return authenticating{m, v.String("keys"), envelope.Sealed, new(memo.Memo[string, []byte])}, err
+			}
+			registry := encryption.Registry{
+				KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
+				Methods:      []encryption.Block[encryption.Method]{method},
+			}
+			text := strings.ReplaceAll(string(read("config.hcl")), "./", "testdata/"+name+"/")
+			cfg, err := config.Parse(text, name, registry.Options(cty.NilVal))
+			if err != nil {
+				t.Fatal(err)
+			}
+			enc, err := encryption.New(registry, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			encryptiontest.DamageEnvelope(t, file, counts, func(file []byte) ([]byte, error) {
+				opened, err := enc.State().Decrypt(t.Context(), file)
+				if err != nil {
+					return nil, err
+				}
+				return opened.Data, nil
+			})
+		})
+	}
+}
