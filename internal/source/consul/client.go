@@ -15,20 +15,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
-
-// patience says how long a read waits and how often it asks again.
-type patience struct {
-	timeout          time.Duration // of one try
-	tries            int           // beyond the first
-	waitMin, waitMax time.Duration
-}
-
-var usualPatience = patience{timeout: time.Minute, tries: 2, waitMin: time.Second, waitMax: 10 * time.Second}
 
 const maxRefusal = 4 << 10 // bytes of an answer that is an error
 
@@ -47,7 +37,7 @@ type client struct {
 }
 
 // newClient reads the files that the settings name, and sends nothing.
-func newClient(s settings, p patience) (*client, error) {
+func newClient(s settings, p web.Patience) (*client, error) {
 	c := &client{base: s.place.base, token: s.token}
 	if s.tokenFile != "" {
 		text, err := readFile("token_file", s.tokenFile)
@@ -76,7 +66,7 @@ func newClient(s settings, p patience) (*client, error) {
 		}
 	}
 	c.asks = web.Client{
-		Patience:      web.Patience{Timeout: p.timeout, Tries: p.tries, WaitMin: p.waitMin, WaitMax: p.waitMax},
+		Patience:      p,
 		Transport:     t,
 		CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return errRedirect },
 		Trust:         "set ca_file in a consul block of credentials, in the provider block",

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -22,7 +23,7 @@ import (
 // each server.
 type run struct {
 	settings source.Settings
-	patience patience
+	patience web.Patience
 	clients  memo.Memo[string, *client] // :: name of the block → client
 }
 
@@ -32,7 +33,7 @@ func start(s source.Settings) source.Open {
 
 func newRun(s source.Settings) *run {
 	s.Credentials.Table = credentials()
-	return &run{settings: s, patience: usualPatience}
+	return &run{settings: s, patience: web.Patience{Timeout: time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 10 * time.Second}}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

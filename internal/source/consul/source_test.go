@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -27,7 +28,7 @@ func impatient() source.Kind {
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = patience{timeout: time.Second, tries: 1, waitMin: time.Millisecond, waitMax: 100 * time.Millisecond}
+		r.patience = web.Patience{Timeout: time.Second, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond}
 		return r.open
 	}
 	return kind
