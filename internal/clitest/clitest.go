@@ -24,8 +24,9 @@ type CLI struct {
 }
 
 // All are the programs that there are: the OpenTofu that STATECRYPT_TOFU names,
-// as it is and encrypting, and the terraform in PATH. Where there is none, the
-// test is skipped.
+// as it is and encrypting, and the terraform in PATH, from 1.6 on, where its
+// backends have the arguments of today. Where there is none, the test is
+// skipped.
 func All(tb testing.TB) []CLI {
 	tb.Helper()
 	var found []CLI
@@ -33,13 +34,29 @@ func All(tb testing.TB) []CLI {
 		tofu := CLI{Name: "tofu", path: path}
 		found = append(found, tofu, tofu.Encrypting())
 	}
-	if path, err := exec.LookPath("terraform"); err == nil {
+	if path, err := exec.LookPath("terraform"); err == nil && minor(tb, path) >= 6 {
 		found = append(found, CLI{Name: "terraform", path: path})
 	}
 	if len(found) == 0 {
 		tb.Skip("there is neither STATECRYPT_TOFU nor terraform in PATH")
 	}
 	return found
+}
+
+// minor is the 11 of version 1.11.4.
+func minor(tb testing.TB, path string) int {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), path, "version")
+	cmd.Env = append(child.Bare(os.Environ()), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull)
+	out, err := cmd.Output()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var n int
+	if _, err := fmt.Sscanf(string(out), "Terraform v1.%d.", &n); err != nil {
+		tb.Fatalf("%q: %v", out, err)
+	}
+	return n
 }
 
 // Tofu is the OpenTofu that STATECRYPT_TOFU names. Where there is none, the test
