@@ -30,7 +30,7 @@ type Server struct {
 const AdminPassword = "admin-ssssssssssssssssss"
 
 // ErrNotInstalled means that there is no PostgreSQL to test with.
-var ErrNotInstalled = errors.New("PostgreSQL is not installed in /usr/lib/postgresql")
+var ErrNotInstalled = errors.New("PostgreSQL is not installed: there is no initdb in PATH, nor in /usr/lib/postgresql/*/bin")
 
 // New starts a server for one test, which is skipped where none is installed.
 func New(t *testing.T) *Server {
@@ -48,15 +48,19 @@ func New(t *testing.T) *Server {
 
 // Start starts a server, which takes about a second.
 func Start() (*Server, error) {
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err != nil || len(found) == 0 {
-		return nil, ErrNotInstalled
+	initdb, err := exec.LookPath("initdb")
+	if err != nil { // Debian keeps it out of PATH
+		found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+		if err != nil || len(found) == 0 {
+			return nil, ErrNotInstalled
+		}
+		initdb = found[len(found)-1]
 	}
 	dir, err := os.MkdirTemp("", "statecrypt-pg-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Authority: NewAuthority(), bin: filepath.Dir(found[len(found)-1]), dir: dir}
+	s := &Server{Authority: NewAuthority(), bin: filepath.Dir(initdb), dir: dir}
 	if err := s.start(); err != nil {
 		s.Stop()
 		return nil, err
