@@ -232,9 +232,9 @@ func (w *wire) Read(p []byte) (int, error) {
 func revision(version *string, etag *azcore.ETag) string {
 	switch {
 	case version != nil && *version != "":
-		return shown(*version)
+		return source.Escaped(*version)
 	case etag != nil:
-		return shown(string(*etag))
+		return source.Escaped(string(*etag))
 	}
 	return ""
 }

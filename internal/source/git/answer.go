@@ -19,7 +19,7 @@ func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []a
 			limits[e.id] = max(limits[e.id], w.maxSize)
 		}
 		if id, _ := list.lockOf(w.path); id != "" {
-			limits[id] = max(limits[id], maxLock)
+			limits[id] = max(limits[id], source.MaxLock)
 		}
 	}
 	blobs, err := d.readBlobs(ctx, limits)
@@ -55,13 +55,13 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 		return nil, errors.New("git did not deliver the file")
 	}
 	if e.mode == modeSymlink {
-		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself", printable(w.path), excerpt(string(b.data), 200))
+		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself", source.Printable(w.path), excerpt(string(b.data), 200))
 	}
 	if b.size > w.maxSize {
 		return nil, source.TooLarge(w.maxSize)
 	}
 	if isLFSPointer(b.data) {
-		return nil, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", printable(w.path))
+		return nil, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", source.Printable(w.path))
 	}
 	data := b.data
 	if b.taken {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -136,25 +135,5 @@ func excerpt(text string, limit int) string {
 			text = text[1:]
 		}
 	}
-	return cut + printable(text)
-}
-
-// printable escapes what could move the cursor, hide text or fake a line.
-func printable(text string) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case r == '\n':
-			b.WriteString("\\n")
-		case r == '\t':
-			b.WriteString("\\t")
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
-			fmt.Fprintf(&b, "\\x%02x", text[i])
-		case r != ' ' && !unicode.IsPrint(r):
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return cut + source.Printable(text)
 }

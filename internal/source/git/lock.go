@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -27,8 +25,6 @@ const (
 
 	maxLockNames = 1 << 20  // bytes: about ten thousand locks
 	maxLockTree  = 16 << 20 // bytes of one folder in a lock's branch
-	maxLock      = 64 << 10 // bytes of a lock's description; it has a few hundred
-	maxLockText  = 200      // bytes of each of its strings, as they are shown
 )
 
 // onLocked is what a read does about a lock.
@@ -94,54 +90,16 @@ func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 		return nil, t.locksErr
 	}
 	if id == "" {
-		return &source.Lock{}, fmt.Errorf("the branch locks/%s holds no file %s.lock", printable(name), printable(name))
+		return &source.Lock{}, fmt.Errorf("the branch locks/%s holds no file %s.lock", source.Printable(name), source.Printable(name))
 	}
 	b, ok := blobs[id]
 	if !ok {
 		return &source.Lock{}, errors.New("git did not deliver the lock")
 	}
-	if b.size > maxLock {
-		return &source.Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", maxLock)
+	if b.size > source.MaxLock { // and so not read
+		return &source.Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", source.MaxLock)
 	}
-	return parseLock(b.data)
-}
-
-// parseLock reads what Terraform tells a backend about a lock.
-func parseLock(data []byte) (*source.Lock, error) {
-	var text struct{ ID, Who, Operation, Created string }
-	if err := json.Unmarshal(data, &text); err != nil {
-		return &source.Lock{}, errors.New("the lock's description is not the JSON object that Terraform writes")
-	}
-	return &source.Lock{
-		ID:        lockText(text.ID),
-		Who:       lockText(text.Who),
-		Operation: lockText(text.Operation),
-		Created:   lockText(text.Created),
-	}, nil
-}
-
-// commands is where CI systems see commands in what a program prints: "::" of
-// GitHub, "##" of Azure DevOps and TeamCity.
-var commands = strings.NewReplacer("::", `:\u003a`, "##", `#\u0023`)
-
-// lockText escapes and cuts a string that anybody may have written who can
-// push a branch.
-func lockText(s string) string {
-	cut := false
-	if len(s) > maxLockText {
-		s, cut = s[:maxLockText], true
-		for len(s) > 0 {
-			if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n != 1 {
-				break
-			}
-			s = s[:len(s)-1]
-		}
-	}
-	s = commands.Replace(printable(s))
-	if cut {
-		s += "…"
-	}
-	return s
+	return source.ParseLock(b.data)
 }
 
 // listLocks notes in list which paths are locked, and where that is described.

@@ -214,7 +214,7 @@ func TestHostileLocks(t *testing.T) {
 		"a number as id":  {file: gittest.File{Data: `{"ID":1}`}, note: "not the JSON object"},
 		"deep":            {file: gittest.File{Data: strings.Repeat("[", 60_000)}, note: "not the JSON object"},
 		"two documents":   {file: gittest.File{Data: lockJSON + lockJSON}, note: "not the JSON object"},
-		"large":           {file: gittest.File{Data: `{"ID":"` + strings.Repeat("x", maxLock) + `"}`}, note: "larger than 65536 bytes"},
+		"large":           {file: gittest.File{Data: `{"ID":"` + strings.Repeat("x", source.MaxLock) + `"}`}, note: "larger than 65536 bytes"},
 		"a link":          {file: gittest.File{Data: "s", Mode: "120000"}, note: "holds no file envs/s.lock"},
 		"another name":    {file: gittest.File{Path: "envs/other.lock", Data: lockJSON}, note: "holds no file envs/s.lock"},
 		"a folder":        {file: gittest.File{Path: "envs/s.lock/x", Data: lockJSON}, note: "holds no file envs/s.lock"},
@@ -256,7 +256,7 @@ func TestLockThatIsNoBlob(t *testing.T) {
 	t.Parallel()
 	blobs := map[string]blob{}
 	state, lock := strings.Repeat("a", 40), strings.Repeat("b", 40)
-	err := readObjects(strings.NewReader(lock+" tree 3\nxyz\n"+state+" blob 2\nok\n"), map[string]int64{state: 10, lock: maxLock}, blobs)
+	err := readObjects(strings.NewReader(lock+" tree 3\nxyz\n"+state+" blob 2\nok\n"), map[string]int64{state: 10, lock: source.MaxLock}, blobs)
 	if err != nil || string(blobs[state].data) != "ok" || len(blobs) != 1 {
 		t.Errorf("%v, %v", blobs, err)
 	}

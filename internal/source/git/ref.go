@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // ref is what the user asked for, checked.
@@ -16,7 +18,7 @@ type ref struct {
 	isID       bool
 }
 
-func (r ref) String() string { return printable(r.name) }
+func (r ref) String() string { return source.Printable(r.name) }
 
 var objectID = regexp.MustCompile(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
 
