@@ -24,6 +24,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
@@ -79,7 +80,7 @@ type Recognizer interface {
 }
 
 // FileMethod is a method for a format of its own: Decrypt gets the whole file
-// and not the data of an OpenTofu envelope. Its table has [config.ThenAttr].
+// and not the data of an OpenTofu envelope. Its table has [attr.ThenAttr].
 type FileMethod interface {
 	RecognizesFile(file []byte) bool
 }
@@ -94,11 +95,11 @@ type Warner interface {
 // Block is one kind of key provider or method: its attributes, and how to
 // build one from them.
 type Block[T any] struct {
-	config.Table
+	attr.Table
 
 	// Build is pure: no I/O, no environment. What it checks is reported when
 	// the entry is used, not before.
-	Build func(config.Values) (T, error)
+	Build func(attr.Values) (T, error)
 }
 
 // Registry lists the kinds that a configuration may name.
@@ -171,9 +172,9 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 			return buildMethod(entry, methodKinds, cfg)
 		})
 	}
-	if plain, ok := methodKinds[config.Unencrypted]; ok {
-		e.methods[config.Unencrypted] = sync.OnceValues(func() (method, error) {
-			built, err := plain.Build(config.Values{Address: config.Unencrypted})
+	if plain, ok := methodKinds[attr.Unencrypted]; ok {
+		e.methods[attr.Unencrypted] = sync.OnceValues(func() (method, error) {
+			built, err := plain.Build(attr.Values{Address: attr.Unencrypted})
 			return method{Method: built}, err
 		})
 	}
@@ -191,12 +192,12 @@ func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {
 	return m, nil
 }
 
-func buildKeyProvider(entry *config.Entry, kinds map[string]Block[KeyProvider], cfg *config.Config) (keyProvider, error) {
+func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cfg *config.Config) (keyProvider, error) {
 	built, err := build(entry, "key_provider", kinds, cfg)
 	if err != nil {
 		return keyProvider{}, err
 	}
-	common, err := cfg.Decode(entry, config.Table{Attrs: config.KeyProviderAttrs()})
+	common, err := cfg.Decode(entry, attr.Table{Attrs: config.KeyProviderAttrs()})
 	if err != nil {
 		return keyProvider{}, err
 	}
@@ -208,7 +209,7 @@ func buildKeyProvider(entry *config.Entry, kinds map[string]Block[KeyProvider], 
 	}, nil
 }
 
-func buildMethod(entry *config.Entry, kinds map[string]Block[Method], cfg *config.Config) (method, error) {
+func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.Config) (method, error) {
 	built, err := build(entry, "method", kinds, cfg)
 	if err != nil {
 		return method{}, err
@@ -216,21 +217,21 @@ func buildMethod(entry *config.Entry, kinds map[string]Block[Method], cfg *confi
 	if _, whole := built.(FileMethod); !whole {
 		return method{Method: built}, nil
 	}
-	common, err := cfg.Decode(entry, config.Table{Attrs: []config.Attr{config.ThenAttr()}})
+	common, err := cfg.Decode(entry, attr.Table{Attrs: []attr.Attr{attr.ThenAttr()}})
 	if err != nil {
 		return method{}, err
 	}
 	return method{Method: built, then: common.String("then")}, nil
 }
 
-func build[T any](entry *config.Entry, what string, kinds map[string]Block[T], cfg *config.Config) (T, error) {
+func build[T any](entry *attr.Entry, what string, kinds map[string]Block[T], cfg *config.Config) (T, error) {
 	var none T
 	if entry.Err != nil {
 		return none, entry.Err
 	}
 	kind, ok := kinds[entry.Kind]
 	if !ok {
-		var tables []config.Table
+		var tables []attr.Table
 		for _, k := range kinds {
 			tables = append(tables, k.Table)
 		}
@@ -245,7 +246,7 @@ func build[T any](entry *config.Entry, what string, kinds map[string]Block[T], c
 
 // metadataKey is what a key provider's metadata is stored under in a file: its
 // encrypted_metadata_alias, else its address.
-func metadataKey(entry *config.Entry) string {
+func metadataKey(entry *attr.Entry) string {
 	alias := entry.Settings["encrypted_metadata_alias"].Value
 	if alias != cty.NilVal && alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
 		return alias.AsString()

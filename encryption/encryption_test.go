@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
@@ -331,8 +332,8 @@ func (c counting) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMess
 func withCounting(asked *atomic.Int64, fail error) encryption.Registry {
 	r := builtin.Registry()
 	r.KeyProviders = append(r.KeyProviders, encryption.Block[encryption.KeyProvider]{
-		Table: config.Table{Name: "counting"},
-		Build: func(config.Values) (encryption.KeyProvider, error) { return counting{asked, fail}, nil },
+		Table: attr.Table{Name: "counting"},
+		Build: func(attr.Values) (encryption.KeyProvider, error) { return counting{asked, fail}, nil },
 	})
 	return r
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // KeyError says which key provider failed.
@@ -20,7 +20,7 @@ type KeyError struct {
 }
 
 func (e *KeyError) Error() string {
-	if c, ok := errors.AsType[*config.Error](e.Err); ok && c.Address != "" {
+	if c, ok := errors.AsType[*attr.Error](e.Err); ok && c.Address != "" {
 		return e.Err.Error() // it names the address, and the argument
 	}
 	return e.Address + ": " + e.Err.Error()
@@ -70,7 +70,7 @@ func keyError(address string, err error) error {
 	switch e := err.(type) {
 	case *KeyError:
 		return e
-	case *config.Error:
+	case *attr.Error:
 		return &KeyError{e.Address, err}
 	}
 	return &KeyError{address, err}
@@ -141,21 +141,21 @@ func (e *Encryption) claimed(name string) bool {
 func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 	build, ok := e.keyProviders[address]
 	if !ok {
-		return keyProvider{}, fmt.Errorf("this key provider is not configured%s", config.Suggest(address, addresses(e.config.KeyProviders)))
+		return keyProvider{}, fmt.Errorf("this key provider is not configured%s", attr.Suggest(address, addresses(e.config.KeyProviders)))
 	}
 	return build()
 }
 
 func (e *Encryption) circle(path []string) error {
 	start := slices.Index(path, path[len(path)-1])
-	var pos config.Pos
+	var pos attr.Pos
 	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
 		pos = entry.Pos
 	}
-	return &KeyError{path[len(path)-1], &config.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one another in a circle: %s", strings.Join(path[start:], " → "))}}
+	return &KeyError{path[len(path)-1], &attr.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one another in a circle: %s", strings.Join(path[start:], " → "))}}
 }
 
-func addresses(entries map[string]*config.Entry) []string {
+func addresses(entries map[string]*attr.Entry) []string {
 	var out []string
 	for address := range entries {
 		out = append(out, address)

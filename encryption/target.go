@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Target is a list of methods at work on one kind of data: the primary, then
@@ -20,7 +20,7 @@ type Target struct {
 	name       string // for errors; "" when the caller chose the methods
 	methods    []string
 	enforced   bool
-	pos        config.Pos
+	pos        attr.Pos
 }
 
 // Enforce returns the target with unencrypted data refused.
@@ -121,7 +121,7 @@ func (t Target) check() error {
 			return t.fail("no method is set")
 		}
 		if _, ok := t.encryption.methods[address]; !ok {
-			return t.fail("%s is not configured%s", cut(address), config.Suggest(address, slices.Sorted(maps.Keys(t.encryption.methods))))
+			return t.fail("%s is not configured%s", cut(address), attr.Suggest(address, slices.Sorted(maps.Keys(t.encryption.methods))))
 		}
 		if t.enforced && t.encryption.plaintext(address) {
 			return t.fail("%s reads unencrypted data, which enforced = true forbids; remove it from the %s", address, [...]string{"method", "fallbacks"}[min(i, 1)])
@@ -143,13 +143,13 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	}
 	fail := func(format string, args ...any) error {
 		entry := e.config.Methods[address]
-		return &config.Error{Address: address, Attr: "then", Pos: entry.Settings["then"].Pos, Err: fmt.Errorf(format, args...)}
+		return &attr.Error{Address: address, Attr: "then", Pos: entry.Settings["then"].Pos, Err: fmt.Errorf(format, args...)}
 	}
 	switch _, exists := e.methods[m.then]; {
 	case e.plaintext(m.then):
 		return fail("plaintext needs no method here: without then, what is inside is the plaintext")
 	case !exists:
-		return fail("%s is not configured%s", cut(m.then), config.Suggest(m.then, slices.Sorted(maps.Keys(e.methods))))
+		return fail("%s is not configured%s", cut(m.then), attr.Suggest(m.then, slices.Sorted(maps.Keys(e.methods))))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
 		return fail("the methods lead to one another in a circle: %s", strings.Join(append(path[start:], m.then), " → "))
@@ -158,12 +158,12 @@ func (e *Encryption) checkThen(address string, path []string) error {
 }
 
 func (t Target) fail(format string, args ...any) error {
-	return &config.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
+	return &attr.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
 }
 
 func (e *Encryption) plaintext(address string) bool {
 	entry, ok := e.config.Methods[address]
-	return address == config.Unencrypted || ok && entry.Kind == config.Unencrypted
+	return address == attr.Unencrypted || ok && entry.Kind == attr.Unencrypted
 }
 
 // candidate is a method that can deal with this kind of file.
@@ -372,7 +372,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if inEffect == "" {
 			inEffect = ", and no method is in effect"
 		}
-		return fmt.Errorf("the file is a %s; plaintext is read only where the method or a fallback is %q%s", kind, config.Unencrypted, inEffect)
+		return fmt.Errorf("the file is a %s; plaintext is read only where the method or a fallback is %q%s", kind, attr.Unencrypted, inEffect)
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return fmt.Errorf("the file is neither an encrypted state nor a plaintext one; %s may be the method for it, and it is not in effect%s", address, inEffect)
@@ -417,7 +417,7 @@ func (e *Encryption) seal(ctx context.Context, address string, plain []byte) ([]
 	}
 	encrypter, ok := m.Method.(Encrypter)
 	if !ok {
-		return nil, &Error{Step: StepConfiguration, Err: &config.Error{Address: address, Err: errors.New("this method can open files, but not seal them")}}
+		return nil, &Error{Step: StepConfiguration, Err: &attr.Error{Address: address, Err: errors.New("this method can open files, but not seal them")}}
 	}
 	kind, _, _ := identify(plain)
 	_, whole := m.Method.(FileMethod)

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
@@ -40,8 +41,8 @@ func (b box) Warning() string { return "Boxes of key " + b.key + " are old. Use 
 func withBox() encryption.Registry {
 	r := builtin.Registry()
 	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
-		Table: config.Table{Name: "box", Attrs: []config.Attr{{Name: "key", Type: cty.String, Required: true}, config.ThenAttr()}},
-		Build: func(v config.Values) (encryption.Method, error) { return box{v.String("key")}, nil },
+		Table: attr.Table{Name: "box", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}, attr.ThenAttr()}},
+		Build: func(v attr.Values) (encryption.Method, error) { return box{v.String("key")}, nil },
 	})
 	return r
 }
@@ -254,7 +255,7 @@ then = method.aes_gcm.a
 	}
 	table := registry.Methods[len(registry.Methods)-1].Table
 	for then, ok := range map[string]bool{"method.aes_gcm.a": true, "unencrypted": true, "aes_gcm.a": false} {
-		entry := config.NewEntry("method.box.x", table, map[string]cty.Value{"key": cty.StringVal("1"), "then": cty.StringVal(then)})
+		entry := attr.NewEntry("method.box.x", table, map[string]cty.Value{"key": cty.StringVal("1"), "then": cty.StringVal(then)})
 		if _, err := entry.Decode(table, nil); (err == nil) != ok {
 			t.Errorf("%s: %v", then, err)
 		}
@@ -270,8 +271,8 @@ func TestFormatThatLooksLikeAState(t *testing.T) {
 	t.Parallel()
 	r := builtin.Registry()
 	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
-		Table: config.Table{Name: "veiled", Attrs: []config.Attr{config.ThenAttr()}},
-		Build: func(config.Values) (encryption.Method, error) { return veiled{}, nil },
+		Table: attr.Table{Name: "veiled", Attrs: []attr.Attr{attr.ThenAttr()}},
+		Build: func(attr.Values) (encryption.Method, error) { return veiled{}, nil },
 	})
 	target := newEncryption(t, r, `method "veiled" "v" {}`).Use("method.veiled.v", "unencrypted")
 	_, err := target.Decrypt(context.Background(), []byte(`{"version":4,"veiled":true,"outputs":{}}`))

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
@@ -28,10 +29,10 @@ import (
 // salt that the file stores.
 
 func hkdfBlock() encryption.Block[encryption.KeyProvider] {
-	secret := config.Attr{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "At least 16 characters."}
+	secret := attr.Attr{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "At least 16 characters."}
 	return encryption.Block[encryption.KeyProvider]{
-		Table: config.Table{Name: "hkdf", Doc: "Derives the key from a secret.", Attrs: []config.Attr{secret}},
-		Build: func(v config.Values) (encryption.KeyProvider, error) {
+		Table: attr.Table{Name: "hkdf", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{secret}},
+		Build: func(v attr.Values) (encryption.KeyProvider, error) {
 			if len(v.String("secret")) < 16 {
 				return nil, v.Errorf("secret", "at least 16 characters are required")
 			}
@@ -69,10 +70,10 @@ func (p hkdfKeys) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, jso
 // A method of somebody else: XChaCha20-Poly1305, with the nonce in front.
 
 func xchachaBlock() encryption.Block[encryption.Method] {
-	keys := config.Attr{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."}
+	keys := attr.Attr{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."}
 	return encryption.Block[encryption.Method]{
-		Table: config.Table{Name: "xchacha", Doc: "XChaCha20-Poly1305.", Attrs: []config.Attr{keys}},
-		Build: func(v config.Values) (encryption.Method, error) { return xchacha{keys: v.String("keys")}, nil },
+		Table: attr.Table{Name: "xchacha", Doc: "XChaCha20-Poly1305.", Attrs: []attr.Attr{keys}},
+		Build: func(v attr.Values) (encryption.Method, error) { return xchacha{keys: v.String("keys")}, nil },
 	}
 }
 

@@ -7,18 +7,19 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
 // TestCommandsOfTheEnvironment: whoever can set a variable must not thereby
 // choose what runs here.
 func TestCommandsOfTheEnvironment(t *testing.T) {
-	table := config.Table{Name: "run", Attrs: []config.Attr{
+	table := attr.Table{Name: "run", Attrs: []attr.Attr{
 		{Name: "command", Type: cty.List(cty.String), Required: true, Command: true},
 		{Name: "note", Type: cty.String},
 	}}
 	parse := func(text string, fromEnvironment bool) *config.Config {
-		c, err := config.Parse(text, "text", config.Options{KeyProviders: []config.Table{table}, FromEnvironment: fromEnvironment})
+		c, err := config.Parse(text, "text", config.Options{KeyProviders: []attr.Table{table}, FromEnvironment: fromEnvironment})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,7 @@ func TestCommandsOfTheEnvironment(t *testing.T) {
 		merged := config.Merge(parse(c.code, false), parse(c.environment, true))
 		entry := merged.KeyProviders["key_provider.run.x"]
 		_, err := merged.Decode(entry, table)
-		e, isError := errors.AsType[*config.Error](err)
+		e, isError := errors.AsType[*attr.Error](err)
 		if (err != nil) != c.refused || c.refused && (!isError || e.Attr != "command" || e.Pos.Line != 1 || strings.Contains(err.Error(), "canary")) {
 			t.Errorf("%s: %v", name, err)
 		}

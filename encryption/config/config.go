@@ -10,16 +10,17 @@ package config
 import (
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Config is one layer of settings, or several merged into one.
 type Config struct {
-	KeyProviders map[string]*Entry // :: address "key_provider.pbkdf2.main" → entry
-	Methods      map[string]*Entry // :: address "method.aes_gcm.main" → entry
+	KeyProviders map[string]*attr.Entry // :: address "key_provider.pbkdf2.main" → entry
+	Methods      map[string]*attr.Entry // :: address "method.aes_gcm.main" → entry
 
 	State         *Target
 	Plan          *Target
@@ -32,7 +33,7 @@ type Config struct {
 	// LookupEnv fills absent attributes from the environment. Nil reads none,
 	// and keeps the client libraries of key services from it as well; with any
 	// other, they look into that of the process by themselves.
-	LookupEnv LookupEnv
+	LookupEnv attr.LookupEnv
 
 	// AllowExternal lets commands run that only the environment names. Those
 	// that any other layer names run without it.
@@ -44,7 +45,7 @@ type Target struct {
 	Method    string   // the address of the primary method; "" when this layer does not say
 	Fallbacks []string // addresses, in the order in which they are tried
 	Enforced  bool     // unencrypted data is refused
-	Pos       Pos
+	Pos       attr.Pos
 }
 
 // Methods returns the primary and the fallbacks, in order.
@@ -91,20 +92,20 @@ func Merge(layers ...*Config) *Config {
 
 func newConfig() *Config {
 	return &Config{
-		KeyProviders: map[string]*Entry{},
-		Methods:      map[string]*Entry{},
+		KeyProviders: map[string]*attr.Entry{},
+		Methods:      map[string]*attr.Entry{},
 		Remote:       map[string]*Target{},
 		Literals:     map[string]Literal{},
 	}
 }
 
-func mergeEntries(into, from map[string]*Entry) {
+func mergeEntries(into, from map[string]*attr.Entry) {
 	for address, e := range from {
-		merged := &Entry{Address: address, Kind: e.Kind, Err: e.Err, Pos: e.Pos, Settings: maps.Clone(e.Settings)}
+		merged := &attr.Entry{Address: address, Kind: e.Kind, Err: e.Err, Pos: e.Pos, Settings: maps.Clone(e.Settings)}
 		if earlier, ok := into[address]; ok {
 			merged.Settings = maps.Clone(earlier.Settings)
 			for name, s := range e.Settings {
-				merged.Settings[name] = s.over(earlier.Settings[name])
+				merged.Settings[name] = over(s, earlier.Settings[name])
 			}
 		}
 		into[address] = merged
@@ -113,7 +114,7 @@ func mergeEntries(into, from map[string]*Entry) {
 
 // over returns s in the place of earlier. The environment does not name
 // anything by repeating it.
-func (s Setting) over(earlier Setting) Setting {
+func over(s, earlier attr.Setting) attr.Setting {
 	if s.Value != cty.NilVal && earlier.Value != cty.NilVal && s.Value.RawEquals(earlier.Value) {
 		s.FromEnvironment = s.FromEnvironment && earlier.FromEnvironment
 	}
@@ -122,11 +123,11 @@ func (s Setting) over(earlier Setting) Setting {
 
 // Decode decodes one of the entries, with the environment of the settings.
 // Commands that only the environment names are refused.
-func (c *Config) Decode(e *Entry, t Table) (Values, error) {
+func (c *Config) Decode(e *attr.Entry, t attr.Table) (attr.Values, error) {
 	for _, a := range t.Attrs {
 		s := e.Settings[a.Name]
 		if a.Command && s.FromEnvironment && !c.AllowExternal {
-			return Values{}, &Error{Address: e.Address, Attr: a.Name, Pos: s.Pos, Err: errors.New(
+			return attr.Values{}, &attr.Error{Address: e.Address, Attr: a.Name, Pos: s.Pos, Err: errors.New(
 				"only the environment names this command; it runs if it also stands in the configuration, or with allow_external = true")}
 		}
 	}
@@ -157,32 +158,10 @@ func mergeTarget(earlier, later *Target) *Target {
 	return &merged
 }
 
-// Unencrypted is the address of the built-in method that reads plaintext, and
-// the kind of the methods that do so under a name of their own.
-const Unencrypted = "unencrypted"
-
-// Names as OpenTofu takes them for key providers and methods.
-var (
-	namePattern          = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	keyAddressPattern    = regexp.MustCompile(`^key_provider\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
-	methodAddressPattern = regexp.MustCompile(`^method\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
-)
-
-// IsName reports whether s may be the name of a key provider or method.
-func IsName(s string) bool { return namePattern.MatchString(s) }
-
-// IsMethodAddress reports whether s has the shape of a method's address, such
-// as "method.aes_gcm.main", or is the built-in "unencrypted".
-func IsMethodAddress(s string) bool { return s == Unencrypted || methodAddressPattern.MatchString(s) }
-
-// IsKeyProviderAddress reports whether s has the shape of a key provider's
-// address, such as "key_provider.pbkdf2.main".
-func IsKeyProviderAddress(s string) bool { return keyAddressPattern.MatchString(s) }
-
 // KeyProviderAttrs are the attributes that every key provider takes beside
 // those of its own table.
-func KeyProviderAttrs() []Attr {
-	return []Attr{
+func KeyProviderAttrs() []attr.Attr {
+	return []attr.Attr{
 		{
 			Name: "encrypted_metadata_alias",
 			Doc: "The name under which this key provider's metadata is stored inside encrypted files. Defaults to the " +
@@ -200,7 +179,7 @@ func KeyProviderAttrs() []Attr {
 }
 
 // WithCommon returns a key provider's table with [KeyProviderAttrs] added.
-func WithCommon(t Table) Table {
+func WithCommon(t attr.Table) attr.Table {
 	t.Attrs = slices.Concat(t.Attrs, KeyProviderAttrs())
 	return t
 }

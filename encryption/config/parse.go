@@ -10,12 +10,14 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Options say what configuration text may use.
 type Options struct {
-	KeyProviders []Table
-	Methods      []Table
+	KeyProviders []attr.Table
+	Methods      []attr.Table
 
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
@@ -71,7 +73,7 @@ type parser struct {
 	opts   Options
 	config *Config
 	scope  scope
-	errs   Errors
+	errs   attr.Errors
 }
 
 var rootSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
@@ -86,7 +88,7 @@ func (p *parser) root(body hcl.Body) {
 	for _, block := range p.content(body, &rootSchema).Blocks {
 		switch block.Type {
 		case "key_provider":
-			tables := make([]Table, len(p.opts.KeyProviders))
+			tables := make([]attr.Table, len(p.opts.KeyProviders))
 			for i, t := range p.opts.KeyProviders {
 				tables[i] = WithCommon(t)
 			}
@@ -125,15 +127,15 @@ func (p *parser) remote(body hcl.Body) {
 }
 
 // entry reads one key_provider or method block.
-func (p *parser) entry(block *hcl.Block, tables []Table, into map[string]*Entry) {
+func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*attr.Entry) {
 	kind, name := block.Labels[0], block.Labels[1]
-	e := &Entry{
+	e := &attr.Entry{
 		Address:  block.Type + "." + kind + "." + name,
 		Kind:     kind,
-		Settings: map[string]Setting{},
+		Settings: map[string]attr.Setting{},
 		Pos:      position(block.DefRange),
 	}
-	if !IsName(kind) || !IsName(name) {
+	if !attr.IsName(kind) || !attr.IsName(name) {
 		p.fail("", "", e.Pos, fmt.Errorf("the type and the name of a %s may hold letters, digits, underscores and dashes only", block.Type))
 		return
 	}
@@ -142,7 +144,7 @@ func (p *parser) entry(block *hcl.Block, tables []Table, into map[string]*Entry)
 	}
 	into[e.Address] = e
 
-	i := slices.IndexFunc(tables, func(t Table) bool { return t.Name == kind })
+	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == kind })
 	if i < 0 {
 		e.Err = UnknownKind(e.Address, block.Type, kind, e.Pos, tables)
 		return
@@ -152,36 +154,36 @@ func (p *parser) entry(block *hcl.Block, tables []Table, into map[string]*Entry)
 
 // UnknownKind is the error for a key provider or method of a kind that does
 // not exist.
-func UnknownKind(address, what, kind string, pos Pos, tables []Table) error {
+func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) error {
 	names := make([]string, len(tables))
 	for i, t := range tables {
 		names[i] = t.Name
 	}
-	return &Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
-		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), Suggest(kind, names))}
+	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
+		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), attr.Suggest(kind, names))}
 }
 
-func (p *parser) settings(e *Entry, body hcl.Body, attrs []Attr) {
+func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 	content := p.content(body, bodySchema(attrs))
 	for _, a := range attrs {
-		attr, ok := content.Attributes[a.Name]
+		written, ok := content.Attributes[a.Name]
 		switch {
 		case !ok:
 		case a.Reference:
-			e.Settings[a.Name] = p.keyReference(e, attr)
+			e.Settings[a.Name] = p.keyReference(e, written)
 		case a.Method:
-			v, err := p.methodReference(attr.Expr)
-			e.Settings[a.Name] = p.setting(e.Address, attr, v, err)
+			v, err := p.methodReference(written.Expr)
+			e.Settings[a.Name] = p.setting(e.Address, written, v, err)
 		default:
-			v, err := p.scope.value(attr.Expr)
-			e.Settings[a.Name] = p.setting(e.Address, attr, v, err)
+			v, err := p.scope.value(written.Expr)
+			e.Settings[a.Name] = p.setting(e.Address, written, v, err)
 		}
 	}
 	for _, block := range content.Blocks {
 		if _, twice := e.Settings[block.Type]; twice {
 			p.fail(e.Address, block.Type, position(block.DefRange), errors.New("configured twice"))
 		}
-		a, _ := findAttr(attrs, block.Type)
+		a, _ := attr.Find(attrs, block.Type)
 		e.Settings[block.Type] = p.nested(e.Address+"."+block.Type, block, a)
 	}
 	for name, s := range e.Settings {
@@ -191,22 +193,22 @@ func (p *parser) settings(e *Entry, body hcl.Body, attrs []Attr) {
 }
 
 // nested reads a nested block into an object value.
-func (p *parser) nested(address string, block *hcl.Block, a Attr) Setting {
-	inner := &Entry{Address: address, Settings: map[string]Setting{}}
+func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) attr.Setting {
+	inner := &attr.Entry{Address: address, Settings: map[string]attr.Setting{}}
 	p.settings(inner, block.Body, a.Attrs)
 	values := map[string]cty.Value{}
 	for name, s := range inner.Settings {
 		if s.Err != nil {
-			return Setting{Err: s.Err, Pos: s.Pos}
+			return attr.Setting{Err: s.Err, Pos: s.Pos}
 		}
 		values[name] = s.Value
 	}
-	return Setting{Value: cty.ObjectVal(values), Pos: position(block.DefRange)}
+	return attr.Setting{Value: cty.ObjectVal(values), Pos: position(block.DefRange)}
 }
 
 // bodySchema lists nested settings both ways: OpenTofu writes some of them as
 // a block, some as an attribute.
-func bodySchema(attrs []Attr) *hcl.BodySchema {
+func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 	var s hcl.BodySchema
 	for _, a := range attrs {
 		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name})
@@ -226,11 +228,11 @@ func (p *parser) target(block *hcl.Block, address string, enforceable bool, into
 	t := &Target{Pos: position(block.DefRange)}
 	*into = t
 	content := p.content(block.Body, targetSchema(enforceable))
-	if attr, ok := content.Attributes["method"]; ok {
-		t.Method = p.targetMethod(address, attr)
+	if written, ok := content.Attributes["method"]; ok {
+		t.Method = p.targetMethod(address, written)
 	}
-	if attr, ok := content.Attributes["enforced"]; ok {
-		t.Enforced = p.bool(address, attr)
+	if written, ok := content.Attributes["enforced"]; ok {
+		t.Enforced = p.bool(address, written)
 	}
 	p.fallback(address, content, t)
 }
@@ -243,12 +245,12 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 			return
 		}
 		inner := p.content(block.Body, targetSchema(false))
-		attr, ok := inner.Attributes["method"]
+		written, ok := inner.Attributes["method"]
 		if !ok {
 			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required"))
 			return
 		}
-		t.Fallbacks = append(t.Fallbacks, p.targetMethod(address, attr))
+		t.Fallbacks = append(t.Fallbacks, p.targetMethod(address, written))
 		p.fallback(address, inner, t)
 	}
 }
@@ -264,14 +266,14 @@ func targetSchema(enforceable bool) *hcl.BodySchema {
 	return &s
 }
 
-func (p *parser) bool(address string, attr *hcl.Attribute) bool {
-	v, err := p.scope.value(attr.Expr)
+func (p *parser) bool(address string, written *hcl.Attribute) bool {
+	v, err := p.scope.value(written.Expr)
 	switch {
 	case err == nil && (v.IsNull() || !v.IsKnown() || v.Type() != cty.Bool):
 		err = errors.New("a bool is required")
 		fallthrough
 	case err != nil:
-		p.fail(address, attr.Name, position(attr.Range), err)
+		p.fail(address, written.Name, position(written.Range), err)
 		return true // only enforced is read here: when in doubt, plaintext is refused
 	}
 	return v.True()
@@ -290,34 +292,34 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent
 	return content
 }
 
-func (p *parser) setting(address string, attr *hcl.Attribute, v cty.Value, err error) Setting {
-	pos := position(attr.Range)
+func (p *parser) setting(address string, written *hcl.Attribute, v cty.Value, err error) attr.Setting {
+	pos := position(written.Range)
 	if err != nil {
-		return Setting{Err: &Error{Address: address, Attr: attr.Name, Pos: pos, Err: err}, Pos: pos}
+		return attr.Setting{Err: &attr.Error{Address: address, Attr: written.Name, Pos: pos, Err: err}, Pos: pos}
 	}
-	return Setting{Value: v, Pos: pos}
+	return attr.Setting{Value: v, Pos: pos}
 }
 
-func (p *parser) fail(address, attr string, pos Pos, err error) {
-	p.errs = append(p.errs, &Error{Address: address, Attr: attr, Pos: pos, Err: err})
+func (p *parser) fail(address, name string, pos attr.Pos, err error) {
+	p.errs = append(p.errs, &attr.Error{Address: address, Attr: name, Pos: pos, Err: err})
 }
 
-func position(r hcl.Range) Pos {
-	return Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
+func position(r hcl.Range) attr.Pos {
+	return attr.Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
 }
 
 // summaries keeps of each diagnostic what cannot hold a piece of the text.
 func summaries(diags hcl.Diagnostics, address string) error {
-	var errs Errors
+	var errs attr.Errors
 	for _, d := range diags {
 		if d.Severity != hcl.DiagError {
 			continue
 		}
-		var pos Pos
+		var pos attr.Pos
 		if d.Subject != nil {
 			pos = position(*d.Subject)
 		}
-		errs = append(errs, &Error{Address: address, Pos: pos, Err: errors.New(lowerFirst(d.Summary))})
+		errs = append(errs, &attr.Error{Address: address, Pos: pos, Err: errors.New(lowerFirst(d.Summary))})
 	}
 	return errs.Err()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
@@ -293,27 +294,27 @@ remote_state_data_sources {
 // The environment fills what is absent, before the default does.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	table := config.Table{Name: "t", Attrs: []config.Attr{
+	table := attr.Table{Name: "t", Attrs: []attr.Attr{
 		{Name: "a", Type: cty.String, Env: []string{"FIRST", "SECOND"}, Default: cty.StringVal("default")},
 		{Name: "n", Type: cty.Number, Env: []string{"NUMBER"}, Required: true},
 		{Name: "l", Type: cty.List(cty.String), Env: []string{"SECOND"}},
 	}}
-	env := config.LookupEnv(func(name string) (string, bool) {
+	env := attr.LookupEnv(func(name string) (string, bool) {
 		v, ok := map[string]string{"FIRST": "", "SECOND": "second", "NUMBER": "7"}[name]
 		return v, ok
 	})
-	v, err := config.NewEntry("t", table, nil).Decode(table, env)
+	v, err := attr.NewEntry("t", table, nil).Decode(table, env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n, err := v.Int("n", 0, 10); v.String("a") != "second" || n != 7 || err != nil || !slices.Equal(v.Strings("l"), []string{"second"}) {
 		t.Errorf("got %s", v.Identity())
 	}
-	v, err = config.NewEntry("t", table, map[string]cty.Value{"a": cty.StringVal("own"), "n": cty.NumberIntVal(1)}).Decode(table, env)
+	v, err = attr.NewEntry("t", table, map[string]cty.Value{"a": cty.StringVal("own"), "n": cty.NumberIntVal(1)}).Decode(table, env)
 	if err != nil || v.String("a") != "own" {
 		t.Errorf("got %s, %v", v.Identity(), err)
 	}
-	if _, err := config.NewEntry("t", table, nil).Decode(table, nil); err == nil || !strings.Contains(err.Error(), "NUMBER") {
+	if _, err := attr.NewEntry("t", table, nil).Decode(table, nil); err == nil || !strings.Contains(err.Error(), "NUMBER") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // References are read as syntax and never looked up here: the text of one
@@ -15,27 +17,27 @@ import (
 
 // keyReference reads the address of a key provider, written bare, as a string
 // or as a template, or a literal key.
-func (p *parser) keyReference(e *Entry, attr *hcl.Attribute) Setting {
-	if address, ok := traversal(attr.Expr, "key_provider"); ok {
-		return p.setting(e.Address, attr, cty.StringVal(address), nil)
+func (p *parser) keyReference(e *attr.Entry, written *hcl.Attribute) attr.Setting {
+	if address, ok := traversal(written.Expr, "key_provider"); ok {
+		return p.setting(e.Address, written, cty.StringVal(address), nil)
 	}
-	v, err := p.scope.value(attr.Expr)
+	v, err := p.scope.value(written.Expr)
 	switch {
 	case err != nil:
-		return p.setting(e.Address, attr, cty.NilVal, err)
+		return p.setting(e.Address, written, cty.NilVal, err)
 	case !v.IsWhollyKnown() || v.IsNull():
-		return p.setting(e.Address, attr, v, nil)
-	case v.Type() == cty.String && IsKeyProviderAddress(v.AsString()):
-		return p.setting(e.Address, attr, v, nil)
+		return p.setting(e.Address, written, v, nil)
+	case v.Type() == cty.String && attr.IsKeyProviderAddress(v.AsString()):
+		return p.setting(e.Address, written, v, nil)
 	case v.Type().IsObjectType() || v.Type().IsMapType():
-		address := e.Address + "." + attr.Name
+		address := e.Address + "." + written.Name
 		literal, err := literalKey(v)
 		if err == nil {
 			p.config.Literals[address] = literal
 		}
-		return p.setting(e.Address, attr, cty.StringVal(address), err)
+		return p.setting(e.Address, written, cty.StringVal(address), err)
 	}
-	return p.setting(e.Address, attr, cty.NilVal, errors.New("a key provider is required, such as key_provider.pbkdf2.main"))
+	return p.setting(e.Address, written, cty.NilVal, errors.New("a key provider is required, such as key_provider.pbkdf2.main"))
 }
 
 func literalKey(v cty.Value) (Literal, error) {
@@ -48,7 +50,7 @@ func literalKey(v cty.Value) (Literal, error) {
 		if list.IsNull() {
 			continue
 		}
-		b, ok := toBytes(list)
+		b, ok := attr.Bytes(list)
 		if !ok {
 			return l, wrong
 		}
@@ -64,8 +66,6 @@ func literalKey(v cty.Value) (Literal, error) {
 	return l, nil
 }
 
-var errMethodRequired = errors.New("a method is required, such as method.aes_gcm.main")
-
 // methodReference reads the address of a method, written bare, as a string or
 // as a template.
 func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
@@ -78,18 +78,18 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 		return cty.NilVal, err
 	case !v.IsKnown() || v.IsNull():
 		return v, nil
-	case v.Type() == cty.String && IsMethodAddress(v.AsString()):
+	case v.Type() == cty.String && attr.IsMethodAddress(v.AsString()):
 		return v, nil
 	}
-	return cty.NilVal, errMethodRequired
+	return cty.NilVal, attr.ErrMethodRequired
 }
 
 // targetMethod reads the method of a target. A mistake is recorded, and ""
 // returned.
-func (p *parser) targetMethod(target string, attr *hcl.Attribute) string {
-	v, err := p.methodReference(attr.Expr)
+func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
+	v, err := p.methodReference(written.Expr)
 	if err != nil || !v.IsKnown() || v.IsNull() {
-		p.fail(target, attr.Name, position(attr.Range), errMethodRequired)
+		p.fail(target, written.Name, position(written.Range), attr.ErrMethodRequired)
 		return ""
 	}
 	return v.AsString()

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
 
@@ -21,7 +21,7 @@ type Derivations struct {
 
 // Remembered returns a pbkdf2 that remembers.
 func (d *Derivations) Remembered(pbkdf2 encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.KeyProvider] {
-	return wrapped(pbkdf2, func(built encryption.KeyProvider, v config.Values) encryption.KeyProvider {
+	return wrapped(pbkdf2, func(built encryption.KeyProvider, v attr.Values) encryption.KeyProvider {
 		return &remembering{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain")}
 	})
 }
@@ -51,14 +51,14 @@ func (d *Derivations) Quick(pbkdf2 encryption.Block[encryption.KeyProvider], fil
 			original[p.id()] = true
 		}
 	}
-	return wrapped(pbkdf2, func(built encryption.KeyProvider, v config.Values) encryption.KeyProvider {
+	return wrapped(pbkdf2, func(built encryption.KeyProvider, v attr.Values) encryption.KeyProvider {
 		return &remembering{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain"), original: original, wrong: wrong}
 	})
 }
 
-func wrapped(block encryption.Block[encryption.KeyProvider], wrap func(encryption.KeyProvider, config.Values) encryption.KeyProvider) encryption.Block[encryption.KeyProvider] {
+func wrapped(block encryption.Block[encryption.KeyProvider], wrap func(encryption.KeyProvider, attr.Values) encryption.KeyProvider) encryption.Block[encryption.KeyProvider] {
 	original := block.Build
-	block.Build = func(v config.Values) (encryption.KeyProvider, error) {
+	block.Build = func(v attr.Values) (encryption.KeyProvider, error) {
 		built, err := original(v)
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func (p parameters) id() string {
 }
 
 // secretOf is what decides about a key beside what is stored.
-func secretOf(v config.Values) string {
+func secretOf(v attr.Values) string {
 	limit, err := v.Int("max_iterations", 1, 1<<31-1)
 	return fmt.Sprintf("%q %d %v", v.String("passphrase"), limit, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
@@ -242,7 +243,7 @@ func (h Method) Run(t *testing.T) {
 
 // build does what a configuration does with an entry of the kind.
 func build[T any](block encryption.Block[T], attrs map[string]cty.Value) (T, error) {
-	values, err := config.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
+	values, err := attr.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
 	if err != nil {
 		var none T
 		return none, err
@@ -251,7 +252,7 @@ func build[T any](block encryption.Block[T], attrs map[string]cty.Value) (T, err
 }
 
 // checkTable looks at what the documentation and the schemas are made from.
-func checkTable(t *testing.T, table config.Table) {
+func checkTable(t *testing.T, table attr.Table) {
 	t.Helper()
 	if table.Name == "" || table.Doc == "" {
 		t.Error("the kind has no name or no documentation")

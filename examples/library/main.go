@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
@@ -37,7 +38,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, env config.LookupEnv, out io.Writer) error {
+func run(ctx context.Context, args []string, env attr.LookupEnv, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: library terraform.tfstate")
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // ErrNoState means that the object is there, and that its controller has not
@@ -52,14 +52,14 @@ const (
 )
 
 // Table declares the object block of a data source.
-func Table() config.Table {
-	return config.Table{
+func Table() attr.Table {
+	return attr.Table{
 		Name: "object",
 		Doc: "A Kubernetes object that holds a state, or the pieces of one. With the `kubernetes` source it is read from the cluster, together with the secrets that it names; " +
 			"with any other source the file is a manifest in YAML or JSON that holds the object and its secrets: a single object, a list, or a stream of documents. " +
 			"Of a Kubeform module it is `status.state`, which the method `kubeform` decrypts. " +
 			"The state of a Kubeform resource, or of a managed resource of Crossplane made with Terrajet or Upjet, is rebuilt as its controller does; it has one resource, no outputs, and is not encrypted, so that the method has to be `unencrypted`.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "api_version", Type: cty.String, Required: true,
 				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`.",
@@ -122,7 +122,7 @@ func Table() config.Table {
 }
 
 // New checks an object block.
-func New(v config.Values) (*Object, error) {
+func New(v attr.Values) (*Object, error) {
 	o := &Object{
 		Kind: v.String("kind"), Name: v.String("name"), Namespace: v.String("namespace"), Resource: v.String("resource"),
 		resourceType: v.String("resource_type"), providerSource: v.String("provider_source"), terraformVersion: v.String("terraform_version"),
@@ -155,7 +155,7 @@ var (
 func isKind(s string) bool { return kindForm.MatchString(s) }
 
 // check looks at what is known about the type.
-func (o *Object) check(v config.Values) error {
+func (o *Object) check(v attr.Values) error {
 	if err := o.checkMeaning(v); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (o *Object) check(v config.Values) error {
 }
 
 // checkMeaning refuses settings that would do nothing.
-func (o *Object) checkMeaning(v config.Values) error {
+func (o *Object) checkMeaning(v attr.Values) error {
 	useless := []string{"provider_source", "terraform_version", "sensitive_fields", "single_blocks", "identifier_attribute", "id"}
 	switch {
 	case o.isModule():
@@ -214,7 +214,7 @@ func (o *Object) checkMeaning(v config.Values) error {
 
 // setSensitiveFields reads the form in which the generated code of providers
 // lists them, where [*] stands for any index.
-func (o *Object) setSensitiveFields(v config.Values) error {
+func (o *Object) setSensitiveFields(v attr.Values) error {
 	o.sensitiveFields = map[string]string{}
 	for attribute, field := range v.StringMap("sensitive_fields") {
 		if strings.HasPrefix(field, "status.atProvider.") {

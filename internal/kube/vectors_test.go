@@ -11,12 +11,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"sigs.k8s.io/yaml"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 func decode(t *testing.T, attrs map[string]cty.Value) (*Object, error) {
 	t.Helper()
-	v, err := config.NewEntry("data.statecrypt_remote_state.test.object", Table(), attrs).Decode(Table(), nil)
+	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", Table(), attrs).Decode(Table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

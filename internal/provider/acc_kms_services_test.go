@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
@@ -121,7 +122,7 @@ func (k *keyService) seal(t *testing.T, block encryption.Block[encryption.KeyPro
 	t.Helper()
 	made := &madeKey{}
 	build := block.Build
-	block.Build = func(v config.Values) (encryption.KeyProvider, error) {
+	block.Build = func(v attr.Values) (encryption.KeyProvider, error) {
 		p, err := build(v)
 		return sealsAlike{p, made}, err
 	}

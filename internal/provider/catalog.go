@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -39,7 +40,7 @@ func (c catalog) providerFields() []field {
 }
 
 // entryBlocks are the blocks inside key_provider and method, one per kind.
-func entryBlocks(tables []config.Table, extend func(config.Table) config.Table) []field {
+func entryBlocks(tables []attr.Table, extend func(attr.Table) attr.Table) []field {
 	out := make([]field, len(tables))
 	for i, t := range tables {
 		if extend != nil {
@@ -62,7 +63,7 @@ func targetFields() []field {
 }
 
 func argument(name string, typ cty.Type, doc string) field {
-	return field{Attr: config.Attr{Name: name, Type: typ, Doc: doc}}
+	return field{Attr: attr.Attr{Name: name, Type: typ, Doc: doc}}
 }
 
 func required(f field) field {
@@ -76,7 +77,7 @@ func secret(f field) field {
 }
 
 func block(name, doc string, inner []field) field {
-	return field{Attr: config.Attr{Name: name, Doc: doc}, Many: true, Fields: inner}
+	return field{Attr: attr.Attr{Name: name, Doc: doc}, Many: true, Fields: inner}
 }
 
 func atMostOne(f field) field {
@@ -85,6 +86,6 @@ func atMostOne(f field) field {
 }
 
 // many is a block of a table that may stand any number of times.
-func many(t config.Table, extra []field) field {
+func many(t attr.Table, extra []field) field {
 	return block(t.Name, t.Doc, append(extra, fields(t.Attrs)...))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -19,7 +20,7 @@ import (
 // and what its data sources and ephemeral resources share.
 type configured struct {
 	encryption *encryption.Encryption
-	env        config.LookupEnv // nil when the environment is not to be used
+	env        attr.LookupEnv // nil when the environment is not to be used
 	enforced   bool
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
@@ -36,7 +37,7 @@ type problem struct {
 
 // configure puts the provider block to work. With a nil env, it reads no
 // environment; unknown values are kept as such until something needs them.
-func (c catalog) configure(raw tftypes.Value, env config.LookupEnv) (*configured, []problem) {
+func (c catalog) configure(raw tftypes.Value, env attr.LookupEnv) (*configured, []problem) {
 	block, err := toCty(raw)
 	if err != nil {
 		return nil, []problem{{err: err}}
@@ -71,7 +72,7 @@ func (c catalog) configure(raw tftypes.Value, env config.LookupEnv) (*configured
 // decoder turns the provider block into the settings of the packages below.
 type decoder struct {
 	catalog  catalog
-	env      config.LookupEnv
+	env      attr.LookupEnv
 	problems []problem
 	unknown  error // the first thing that is not known yet
 }
@@ -87,7 +88,7 @@ func (d *decoder) notKnown(what string) {
 }
 
 func unknownError(what string) error {
-	return &config.Error{Unknown: true, Err: fmt.Errorf("%s of the provider configuration is not known yet", what)}
+	return &attr.Error{Unknown: true, Err: fmt.Errorf("%s of the provider configuration is not known yet", what)}
 }
 
 // encryptionConfig takes the settings from the blocks or from text, never from
@@ -132,9 +133,9 @@ func (d *decoder) configFromText(block cty.Value) *config.Config {
 // textProblems have no path: at the path of an argument, Terraform prints the
 // source of its value, and this text may hold secrets.
 func textProblems(err error) []problem {
-	var several config.Errors
+	var several attr.Errors
 	if !errors.As(err, &several) {
-		several = config.Errors{err}
+		several = attr.Errors{err}
 	}
 	var out []problem
 	for _, e := range several {
@@ -158,8 +159,8 @@ func (d *decoder) configFromBlocks(block cty.Value) *config.Config {
 }
 
 // entries reads all key_provider or method blocks.
-func (d *decoder) entries(block cty.Value, what string, tables []config.Table) map[string]*config.Entry {
-	out := map[string]*config.Entry{}
+func (d *decoder) entries(block cty.Value, what string, tables []attr.Table) map[string]*attr.Entry {
+	out := map[string]*attr.Entry{}
 	outer, known := blocks(block, what)
 	if !known {
 		d.notKnown(what)
@@ -178,7 +179,7 @@ func (d *decoder) entries(block cty.Value, what string, tables []config.Table) m
 	return out
 }
 
-func (d *decoder) entry(into map[string]*config.Entry, what string, table config.Table, entry cty.Value, p path.Path) {
+func (d *decoder) entry(into map[string]*attr.Entry, what string, table attr.Table, entry cty.Value, p path.Path) {
 	if !entry.IsKnown() || !entry.GetAttr("name").IsKnown() {
 		d.notKnown(what + "." + table.Name)
 		return
@@ -186,12 +187,12 @@ func (d *decoder) entry(into map[string]*config.Entry, what string, table config
 	name := text(entry, "name")
 	address := what + "." + table.Name + "." + name
 	switch {
-	case !config.IsName(name):
+	case !attr.IsName(name):
 		d.fail(p.AtName("name"), "a name of letters, digits, underscores and dashes is required")
 	case into[address] != nil:
 		d.fail(p.AtName("name"), "%s is configured twice", address)
 	default:
-		into[address] = config.NewEntry(address, table, blockValues(entry))
+		into[address] = attr.NewEntry(address, table, blockValues(entry))
 	}
 }
 
@@ -248,7 +249,7 @@ func (d *decoder) target(block cty.Value, p path.Path) *config.Target {
 }
 
 func (d *decoder) checkMethod(address string, p path.Path) {
-	if !config.IsMethodAddress(address) {
+	if !attr.IsMethodAddress(address) {
 		d.fail(p, "the address of a method is required, such as method.aes_gcm.main, or unencrypted")
 	}
 }
@@ -272,7 +273,7 @@ func (d *decoder) openSources(block cty.Value) map[string]source.Open {
 			}
 			for j, entry := range list {
 				address := fmt.Sprintf("credentials[%d].%s[%d]", i, kind.Credentials.Name, j)
-				credentials.Entries = append(credentials.Entries, config.NewEntry(address, kind.Credentials, blockValues(entry)))
+				credentials.Entries = append(credentials.Entries, attr.NewEntry(address, kind.Credentials, blockValues(entry)))
 			}
 		}
 		out[kind.Name] = kind.Start(source.Settings{Credentials: credentials, LookupEnv: d.env})

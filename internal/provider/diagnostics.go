@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -96,7 +96,7 @@ func readDiagnostics(err error) diag.Diagnostics {
 
 // advise says what to do next where the error itself does not.
 func advise(e *stepError) string {
-	if c, ok := errors.AsType[*config.Error](e.err); ok && c.Unknown {
+	if c, ok := errors.AsType[*attr.Error](e.err); ok && c.Unknown {
 		return "The value comes from something that does not exist before apply. Add depends_on to this data source, naming what the value comes from, so that it is read during apply."
 	}
 	if errors.Is(e.err, encryption.ErrNoKey) {
@@ -168,7 +168,7 @@ func clip(s string) string {
 // deriveDiagnostics explains a derivation that failed.
 func deriveDiagnostics(err error) diag.Diagnostics {
 	detail := sentence(err)
-	if c, ok := errors.AsType[*config.Error](err); ok && c.Unknown {
+	if c, ok := errors.AsType[*attr.Error](err); ok && c.Unknown {
 		detail += "\n\nThe value comes from something that does not exist before apply. Keys can be derived only from what is known when planning."
 	}
 	return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot derive the key", printable(detail))}

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // derivedKeyEphemeral is ephemeral "statecrypt_derived_key".
@@ -79,7 +79,7 @@ func (e *derivedKeyEphemeral) Open(ctx context.Context, req ephemeral.OpenReques
 func derivationFrom(arguments cty.Value) (string, encryption.Derivation, diag.Diagnostics) {
 	d := requestDecoder{block: arguments}
 	address := text(arguments, "key_provider")
-	if !config.IsKeyProviderAddress(address) {
+	if !attr.IsKeyProviderAddress(address) {
 		d.fail(path.Root("key_provider"), "the address of a key provider is required, such as key_provider.pbkdf2.main")
 	}
 	out := encryption.Derivation{Info: text(arguments, "info"), Length: 32}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -28,7 +28,7 @@ func (l lockable) Fetch(context.Context) (*source.Snapshot, error) {
 
 func (l lockable) catalog() catalog {
 	return catalog{registry: builtin.Registry(), sources: []source.Kind{{
-		Table: config.Table{Name: "lockable", Doc: "A source.", Attrs: []config.Attr{{Name: "path", Type: cty.String, Doc: "A path."}}},
+		Table: attr.Table{Name: "lockable", Doc: "A source.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Doc: "A path."}}},
 		Start: func(source.Settings) source.Open {
 			return func(source.Request) (source.Source, error) { return l, nil }
 		},

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
@@ -29,7 +29,7 @@ type memory struct {
 
 func (m *memory) kind() source.Kind {
 	return source.Kind{
-		Table: config.Table{Name: "memory", Doc: "Memory.", Attrs: []config.Attr{{Name: "path", Type: cty.String, Required: true, Doc: "A path."}}},
+		Table: attr.Table{Name: "memory", Doc: "Memory.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Required: true, Doc: "A path."}}},
 		Start: func(source.Settings) source.Open {
 			return func(r source.Request) (source.Source, error) { return memoryFile{m, r.String("path")}, nil }
 		},
@@ -93,7 +93,7 @@ func one(members map[string]cty.Value) cty.Value {
 
 func at(p string) cty.Value { return one(map[string]cty.Value{"path": cty.StringVal(p)}) }
 
-func configureWith(t *testing.T, c catalog, env config.LookupEnv, set map[string]cty.Value) *configured {
+func configureWith(t *testing.T, c catalog, env attr.LookupEnv, set map[string]cty.Value) *configured {
 	t.Helper()
 	p := &statecrypt{catalog: c}
 	var s frameworkprovider.SchemaResponse
@@ -303,12 +303,12 @@ func TestSettingsStandInOnePlace(t *testing.T) {
 	keyProvider := one(map[string]cty.Value{"pbkdf2": one(map[string]cty.Value{"name": text1("k"), "passphrase": text1("correct-horse-battery-staple")})})
 	method := one(map[string]cty.Value{"aes_gcm": one(map[string]cty.Value{"name": text1("m"), "keys": text1("key_provider.pbkdf2.k")})})
 	defaultTo := func(address string) cty.Value { return one(map[string]cty.Value{"method": text1(address)}) }
-	env := func(text string) config.LookupEnv {
+	env := func(text string) attr.LookupEnv {
 		return func(name string) (string, bool) { return text, name == "TF_ENCRYPTION" }
 	}
 	for name, c := range map[string]struct {
 		provider map[string]cty.Value
-		env      config.LookupEnv
+		env      attr.LookupEnv
 		source   map[string]cty.Value
 		want     string // a part of the error, "" when the state opens
 	}{

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // reading is a data source or an ephemeral resource that reads a state.
@@ -19,7 +19,7 @@ type reading struct {
 	fields    []field
 	// decode reads the arguments. Where they come from a validation, values may
 	// be unknown; the request is then not usable.
-	decode func(arguments cty.Value, env config.LookupEnv) (request, []problem)
+	decode func(arguments cty.Value, env attr.LookupEnv) (request, []problem)
 
 	typ cty.Type // of the fields
 }
@@ -29,7 +29,7 @@ type request interface {
 	read(ctx context.Context, provider *configured) (*result, error)
 }
 
-func newReading(name, doc string, fields []field, decode func(cty.Value, config.LookupEnv) (request, []problem)) reading {
+func newReading(name, doc string, fields []field, decode func(cty.Value, attr.LookupEnv) (request, []problem)) reading {
 	return reading{name: name, doc: doc, fields: fields, decode: decode, typ: typeOf(fields)}
 }
 
@@ -54,7 +54,7 @@ func (r reading) read(ctx context.Context, provider *configured, raw tftypes.Val
 	return got.fill(raw)
 }
 
-func (r reading) decodeRaw(raw tftypes.Value, env config.LookupEnv) (request, []problem) {
+func (r reading) decodeRaw(raw tftypes.Value, env attr.LookupEnv) (request, []problem) {
 	arguments, err := toCty(raw)
 	if err != nil {
 		return nil, []problem{{err: err}}

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // remoteStateRequest is statecrypt_remote_state as the user wrote it.
@@ -33,12 +33,12 @@ func (c catalog) remoteState(doc string, own ...field) reading {
 		computed("outputs", cty.DynamicPseudoType, "An object of the outputs that are not marked as sensitive, with their exact types."),
 		computed("sensitive_output_names", cty.List(cty.String), "The names of the outputs that are marked as sensitive, sorted."),
 		computed("exists", cty.Bool, "Whether there is a state."),
-	}, headerFields(), own), func(arguments cty.Value, env config.LookupEnv) (request, []problem) {
+	}, headerFields(), own), func(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
 		return c.remoteStateRequest(arguments, env)
 	})
 }
 
-func (c catalog) remoteStateRequest(arguments cty.Value, env config.LookupEnv) (remoteStateRequest, []problem) {
+func (c catalog) remoteStateRequest(arguments cty.Value, env attr.LookupEnv) (remoteStateRequest, []problem) {
 	d := c.requestDecoder(arguments, env)
 	r := remoteStateRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
 	d.selection(&r)

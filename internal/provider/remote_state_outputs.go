@@ -8,7 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
@@ -94,7 +94,7 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	}
 	for _, name := range r.only {
 		if !all[name] {
-			return nil, fmt.Errorf("the argument only names the output %q, which neither the state nor the defaults have%s", clip(name), config.Suggest(name, names))
+			return nil, fmt.Errorf("the argument only names the output %q, which neither the state nor the defaults have%s", clip(name), attr.Suggest(name, names))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
@@ -31,12 +31,12 @@ func (c catalog) resource(doc string, own ...field) reading {
 		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null where the instances follow several."),
 		computed("type", cty.String, "The type of the resource."),
 		computed("mode", cty.String, "`managed` for a resource, `data` for a data source."),
-	}, headerFields(), own), func(arguments cty.Value, env config.LookupEnv) (request, []problem) {
+	}, headerFields(), own), func(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
 		return c.resourceRequest(arguments, env)
 	})
 }
 
-func (c catalog) resourceRequest(arguments cty.Value, env config.LookupEnv) (resourceRequest, []problem) {
+func (c catalog) resourceRequest(arguments cty.Value, env attr.LookupEnv) (resourceRequest, []problem) {
 	d := c.requestDecoder(arguments, env)
 	r := resourceRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
 	r.resources = true

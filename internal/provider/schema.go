@@ -2,24 +2,24 @@ package provider
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
+	fwattr "github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // field is an argument, a block or a read-only attribute of a schema.
 type field struct {
-	config.Attr
+	attr.Attr
 	Computed bool    // a read-only attribute
 	Many     bool    // a block that may stand any number of times
 	Fields   []field // the inside of a block, in place of Attr.Attrs
 }
 
-func fields(attrs []config.Attr) []field {
+func fields(attrs []attr.Attr) []field {
 	out := make([]field, len(attrs))
 	for i, a := range attrs {
 		out[i] = field{Attr: a}
@@ -58,17 +58,17 @@ func (f field) blockValidators() []validator.List {
 	return []validator.List{listvalidator.SizeAtMost(1)}
 }
 
-func elementType(t cty.Type) attr.Type { return primitiveType(t.ElementType()) }
+func elementType(t cty.Type) fwattr.Type { return primitiveType(t.ElementType()) }
 
-func attributeTypes(t cty.Type) map[string]attr.Type {
-	out := map[string]attr.Type{}
+func attributeTypes(t cty.Type) map[string]fwattr.Type {
+	out := map[string]fwattr.Type{}
 	for name, at := range t.AttributeTypes() {
 		out[name] = primitiveType(at)
 	}
 	return out
 }
 
-func primitiveType(t cty.Type) attr.Type {
+func primitiveType(t cty.Type) fwattr.Type {
 	switch t {
 	case cty.Number:
 		return types.NumberType

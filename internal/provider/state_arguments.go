@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -72,7 +73,7 @@ type requestDecoder struct {
 	block cty.Value
 }
 
-func (c catalog) requestDecoder(arguments cty.Value, env config.LookupEnv) *requestDecoder {
+func (c catalog) requestDecoder(arguments cty.Value, env attr.LookupEnv) *requestDecoder {
 	return &requestDecoder{decoder: decoder{catalog: c, env: env}, block: arguments}
 }
 
@@ -103,7 +104,7 @@ func (d *requestDecoder) source(r *stateRequest) {
 	r.kind = kind
 	r.source = source.Request{Workspace: "default", MaxSize: defaultMaxSize}
 	if kind.Name != "" && block.IsWhollyKnown() {
-		values, err := config.NewEntry(kind.Name, kind.Table, blockValues(block)).Decode(kind.Table, d.env)
+		values, err := attr.NewEntry(kind.Name, kind.Table, blockValues(block)).Decode(kind.Table, d.env)
 		if err != nil {
 			d.problems = append(d.problems, problem{path.Root(kind.Name).AtListIndex(0), err})
 		}
@@ -131,7 +132,7 @@ func (d *requestDecoder) kubernetesObject(r *stateRequest) {
 		return
 	}
 	at := path.Root(table.Name).AtListIndex(0)
-	values, err := config.NewEntry(table.Name, table, blockValues(list[0])).Decode(table, d.env)
+	values, err := attr.NewEntry(table.Name, table, blockValues(list[0])).Decode(table, d.env)
 	if err == nil {
 		r.source.Object, err = kube.New(values)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
@@ -108,13 +108,13 @@ func TestBlockValues(t *testing.T) {
 		"unset":   cty.ListValEmpty(inner),
 		"unknown": cty.UnknownVal(cty.List(inner)),
 	}))
-	table := config.Table{Attrs: []config.Attr{
+	table := attr.Table{Attrs: []attr.Attr{
 		{Name: "plain", Type: cty.String},
-		{Name: "set", Attrs: []config.Attr{{Name: "x", Type: cty.String}, {Name: "y", Type: cty.String, Default: cty.StringVal("2")}}},
-		{Name: "unset", Attrs: []config.Attr{{Name: "x", Type: cty.String}}},
+		{Name: "set", Attrs: []attr.Attr{{Name: "x", Type: cty.String}, {Name: "y", Type: cty.String, Default: cty.StringVal("2")}}},
+		{Name: "unset", Attrs: []attr.Attr{{Name: "x", Type: cty.String}}},
 	}}
 	delete(got, "unknown")
-	v, err := config.NewEntry("e", table, got).Decode(table, nil)
+	v, err := attr.NewEntry("e", table, got).Decode(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

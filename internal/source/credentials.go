@@ -9,27 +9,27 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Credentials are the blocks of one kind inside credentials {}. A secret goes
 // only to the URLs that its block's url covers, because a data source, which
 // any module can write, names the place that is asked.
 type Credentials struct {
-	Table   config.Table
-	Entries []*config.Entry
-	Env     config.LookupEnv
+	Table   attr.Table
+	Entries []*attr.Entry
+	Env     attr.LookupEnv
 }
 
 // For returns the block whose url covers target; of several, the one with the
 // longest path. It returns false when there is none.
-func (c Credentials) For(target *url.URL) (config.Values, bool, error) {
-	var best *config.Entry
+func (c Credentials) For(target *url.URL) (attr.Values, bool, error) {
+	var best *attr.Entry
 	length := -1
 	for _, e := range c.Entries {
 		base, err := c.base(e)
 		if err != nil {
-			return config.Values{}, false, err
+			return attr.Values{}, false, err
 		}
 		if !Covers(base, target) {
 			continue
@@ -39,36 +39,36 @@ func (c Credentials) For(target *url.URL) (config.Values, bool, error) {
 			best, length = e, n
 		case n == length:
 			// Guessing which one was meant would send the wrong secret.
-			return config.Values{}, false, fail(e, fmt.Errorf("%s has the same url; one block is enough", best.Address))
+			return attr.Values{}, false, fail(e, fmt.Errorf("%s has the same url; one block is enough", best.Address))
 		}
 	}
 	if best == nil {
-		return config.Values{}, false, nil
+		return attr.Values{}, false, nil
 	}
 	v, err := best.Decode(c.Table, c.Env)
 	return v, err == nil, err
 }
 
 // Named returns the block whose name is name; "" stands for the block without
-// one. It serves kinds whose blocks say themselves which server is asked. attr
+// one. It serves kinds whose blocks say themselves which server is asked. choice
 // is what the data source calls such a block in, for errors.
 //
 // The environment fills the block without a name alone: the others may be for
 // another server than the one that the variables are meant for. Where there are
 // no blocks at all, what is returned comes from the environment, and found is
 // false.
-func (c Credentials) Named(attr, name string) (v config.Values, found bool, err error) {
+func (c Credentials) Named(choice, name string) (v attr.Values, found bool, err error) {
 	var others []string
-	var chosen *config.Entry
+	var chosen *attr.Entry
 	for _, e := range c.Entries {
 		own, err := c.nameOf(e)
 		switch {
 		case err != nil:
-			return config.Values{}, false, err
+			return attr.Values{}, false, err
 		case own != name:
 			others = append(others, strconv.Quote(own))
 		case chosen != nil:
-			return config.Values{}, false, &config.Error{Address: e.Address, Attr: "name", Err: fmt.Errorf("%s has the same name; one block is enough", chosen.Address)}
+			return attr.Values{}, false, &attr.Error{Address: e.Address, Attr: "name", Err: fmt.Errorf("%s has the same name; one block is enough", chosen.Address)}
 		default:
 			chosen = e
 		}
@@ -82,17 +82,17 @@ func (c Credentials) Named(attr, name string) (v config.Values, found bool, err 
 		v, err = chosen.Decode(c.Table, env)
 		return v, err == nil, err
 	case name != "":
-		return config.Values{}, false, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q", c.Table.Name, name)
+		return attr.Values{}, false, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q", c.Table.Name, name)
 	case len(others) > 0:
-		return config.Values{}, false, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, attr, strings.Join(others, ", "))
+		return attr.Values{}, false, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))
 	}
-	v, err = config.NewEntry("the environment variables", c.Table, nil).Decode(c.Table, env)
+	v, err = attr.NewEntry("the environment variables", c.Table, nil).Decode(c.Table, env)
 	return v, false, err
 }
 
 // nameOf reads the name alone: what else is wrong with a block harms only those
 // who use it.
-func (c Credentials) nameOf(e *config.Entry) (string, error) {
+func (c Credentials) nameOf(e *attr.Entry) (string, error) {
 	s, set := e.Settings["name"]
 	switch v := s.Value; {
 	case !set, v != cty.NilVal && v.IsKnown() && v.IsNull():
@@ -109,7 +109,7 @@ func (c Credentials) nameOf(e *config.Entry) (string, error) {
 	}
 }
 
-func (c Credentials) base(e *config.Entry) (*url.URL, error) {
+func (c Credentials) base(e *attr.Entry) (*url.URL, error) {
 	u := e.Settings["url"].Value
 	if u == cty.NilVal || u.Type() != cty.String || !u.IsKnown() || u.IsNull() {
 		// Without its url, nobody can tell whether this block was meant for
@@ -126,8 +126,8 @@ func (c Credentials) base(e *config.Entry) (*url.URL, error) {
 	return base, nil
 }
 
-func fail(e *config.Entry, err error) error {
-	return &config.Error{Address: e.Address, Attr: "url", Pos: e.Settings["url"].Pos, Err: err}
+func fail(e *attr.Entry, err error) error {
+	return &attr.Error{Address: e.Address, Attr: "url", Pos: e.Settings["url"].Pos, Err: err}
 }
 
 // Covers reports whether target lies at or below base: the same scheme, host

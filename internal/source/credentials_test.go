@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 func TestCovers(t *testing.T) {
@@ -144,16 +144,16 @@ func TestParseBase(t *testing.T) {
 }
 
 func TestCredentialsFor(t *testing.T) {
-	table := config.Table{Name: "http", Attrs: []config.Attr{
+	table := attr.Table{Name: "http", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String, Required: true},
 		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
 	}}
-	block := func(address, url string) *config.Entry {
-		return config.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
+	block := func(address, url string) *attr.Entry {
+		return attr.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
 	}
 	creds := Credentials{
 		Table: table,
-		Entries: []*config.Entry{
+		Entries: []*attr.Entry{
 			block("whole host", "https://example.com"),
 			block("folder", "https://example.com/a/"),
 			block("deeper", "https://example.com/a/b"),
@@ -182,7 +182,7 @@ func TestCredentialsFor(t *testing.T) {
 // A block that may or may not be meant for the target is an error, never
 // skipped: its secret could be the one that the read needs.
 func TestCredentialsForUndecided(t *testing.T) {
-	table := config.Table{Name: "http", Attrs: []config.Attr{{Name: "url", Type: cty.String, Required: true}}}
+	table := attr.Table{Name: "http", Attrs: []attr.Attr{{Name: "url", Type: cty.String, Required: true}}}
 	target, _ := url.Parse("https://example.com/a/b")
 	for name, tt := range map[string]struct {
 		blocks []cty.Value
@@ -197,7 +197,7 @@ func TestCredentialsForUndecided(t *testing.T) {
 	} {
 		creds := Credentials{Table: table}
 		for i, u := range tt.blocks {
-			creds.Entries = append(creds.Entries, config.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
+			creds.Entries = append(creds.Entries, attr.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
 		}
 		if _, found, err := creds.For(target); found || err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: got %t, %v, want an error with %q", name, found, err, tt.err)
@@ -206,31 +206,31 @@ func TestCredentialsForUndecided(t *testing.T) {
 }
 
 func TestCredentialsNamed(t *testing.T) {
-	table := config.Table{Name: "s3", Attrs: []config.Attr{
+	table := attr.Table{Name: "s3", Attrs: []attr.Attr{
 		{Name: "name", Type: cty.String},
 		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
 	}}
-	block := func(address string, name cty.Value) *config.Entry {
-		return config.NewEntry(address, table, map[string]cty.Value{"name": name})
+	block := func(address string, name cty.Value) *attr.Entry {
+		return attr.NewEntry(address, table, map[string]cty.Value{"name": name})
 	}
 	env := func(name string) (string, bool) { return "from " + name, true }
 	unnamed, a, b := block("unnamed", cty.NullVal(cty.String)), block("first", cty.StringVal("a")), block("second", cty.StringVal("b"))
 	for name, tt := range map[string]struct {
-		entries      []*config.Entry
+		entries      []*attr.Entry
 		asks         string
 		block, token string
 		err          string
 	}{
 		"no blocks":           {nil, "", "the environment variables", "from TOKEN", ""},
 		"no block of a name":  {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
-		"the one without":     {[]*config.Entry{a, unnamed}, "", "unnamed", "from TOKEN", ""},
-		"by name":             {[]*config.Entry{unnamed, a, b}, "b", "second", "", ""},
-		"only names":          {[]*config.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of "a", "b"`},
-		"another name":        {[]*config.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
-		"the same name":       {[]*config.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "first has the same name"},
-		"twice without":       {[]*config.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "unnamed has the same name"},
-		"an unknown name":     {[]*config.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
-		"a name of no string": {[]*config.Entry{block("third", cty.True), a}, "true", "third", "", ""},
+		"the one without":     {[]*attr.Entry{a, unnamed}, "", "unnamed", "from TOKEN", ""},
+		"by name":             {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
+		"only names":          {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of "a", "b"`},
+		"another name":        {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
+		"the same name":       {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "first has the same name"},
+		"twice without":       {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "unnamed has the same name"},
+		"an unknown name":     {[]*attr.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
+		"a name of no string": {[]*attr.Entry{block("third", cty.True), a}, "true", "third", "", ""},
 	} {
 		v, found, err := Credentials{Table: table, Entries: tt.entries, Env: env}.Named("credentials_name", tt.asks)
 		switch {

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 )
 
@@ -52,9 +52,9 @@ func (e *MissingError) Error() string { return "there is no state: " + e.Detail 
 
 // Request is one source as a data source or ephemeral resource asks for it.
 type Request struct {
-	config.Values        // decoded against the kind's table
-	Workspace     string // "default", or a name; anything else only where Kind.Workspaces
-	MaxSize       int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
+	attr.Values        // decoded against the kind's table
+	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
+	MaxSize     int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
 
 	// Object is the Kubernetes object that holds the state, nil when there is
 	// none. A source of files looks past it: its file is the manifest. One that
@@ -64,12 +64,12 @@ type Request struct {
 
 // Kind is one kind of source.
 type Kind struct {
-	config.Table
+	attr.Table
 
 	// Credentials declares the block of the same name inside credentials {}.
 	// Its first attribute is url, or name where the block itself says which
 	// server is asked. It is empty where the kind needs none.
-	Credentials config.Table
+	Credentials attr.Table
 
 	Workspaces bool
 
@@ -86,7 +86,7 @@ type Open func(Request) (Source, error)
 // of one kind.
 type Settings struct {
 	Credentials Credentials
-	LookupEnv   config.LookupEnv // nil when the environment is not to be used
+	LookupEnv   attr.LookupEnv // nil when the environment is not to be used
 }
 
 // TooLarge is the error for a file above Request.MaxSize.

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
@@ -162,7 +162,7 @@ func (r *Resources) nearby(a Address) string {
 		}
 	}
 	slices.Sort(alike)
-	if found := config.Suggest(a.resource(), alike); found != "" {
+	if found := attr.Suggest(a.resource(), alike); found != "" {
 		return found
 	}
 	if len(elsewhere) == 0 {

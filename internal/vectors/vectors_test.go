@@ -9,6 +9,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
@@ -99,7 +100,7 @@ func targetWith(t *testing.T, registry encryption.Registry, v vectors.Vector, re
 	case merged == nil && v.Expect == "ok":
 		// Without a configuration, OpenTofu and terraform-backend-git read
 		// plaintext. Here it has to be asked for by name.
-		return enc.Use(config.Unencrypted), nil
+		return enc.Use(attr.Unencrypted), nil
 	}
 	return enc.State(), nil
 }

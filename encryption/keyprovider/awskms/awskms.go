@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
 // Limits for what a file may hold and what the service may answer.
@@ -61,7 +61,7 @@ type metadata struct {
 	EncryptionContext map[string]string `json:"encryption_context,omitempty"`
 }
 
-func build(v config.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &Provider{
 		keyID:   v.String("kms_key_id"),
 		keySpec: types.DataKeySpec(v.String("key_spec")),
@@ -79,7 +79,7 @@ func build(v config.Values) (encryption.KeyProvider, error) {
 	if region == "" {
 		return nil, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
 	}
-	settings, err := awsaccess.Parse(v, region)
+	settings, err := awsauth.Parse(v, region)
 	if err != nil {
 		return nil, err
 	}

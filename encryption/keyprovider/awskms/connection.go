@@ -6,18 +6,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
 // connection makes the client when it is first needed, once.
 type connection struct {
-	settings awsaccess.Settings
+	settings awsauth.Settings
 
 	turn chan struct{} // a lock that can be given up waiting for
 	kms  *kms.Client   // nil until it was made
 }
 
-func newConnection(s awsaccess.Settings) *connection {
+func newConnection(s awsauth.Settings) *connection {
 	return &connection{settings: s, turn: make(chan struct{}, 1)}
 }
 

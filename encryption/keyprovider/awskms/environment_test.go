@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 )
 
@@ -213,7 +213,7 @@ endpoint_url = `+server.URL+`
 	t.Setenv("VENDOR_SETTING", "of-the-user")
 	for name, c := range map[string]struct {
 		attrs  attrs
-		lookup config.LookupEnv
+		lookup attr.LookupEnv
 		key    string
 	}{
 		"on":             {files, os.LookupEnv, "AKIAPROGRAM"},

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
 // failure has a text of its own in the place of the SDK's, which repeats what
@@ -39,11 +39,11 @@ func (f *failure) Unwrap() []error {
 func (p *Provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return &failure{text: p.service() + ": " + awsaccess.NoAnswer(err), cause: err}
+		return &failure{text: p.service() + ": " + awsauth.NoAnswer(err), cause: err}
 	}
 	code := api.ErrorCode()
 	text, noKey := p.reason(operation, code)
-	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsaccess.Printable(code)), noKey: noKey, cause: err}
+	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Printable(code)), noKey: noKey, cause: err}
 }
 
 // reason says what a code means, and whether the next method may be tried:
@@ -69,7 +69,7 @@ func (p *Provider) reason(operation, code string) (text string, noKey bool) {
 	case "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException", "InternalFailure", "ServiceUnavailable", "ServiceUnavailableException":
 		return "the service is out of order; try again later", false
 	}
-	if text, ok := awsaccess.CommonReason(code); ok {
+	if text, ok := awsauth.CommonReason(code); ok {
 		return text, false
 	}
 	return "the request failed", false
@@ -81,5 +81,5 @@ func (p *Provider) otherRegion() string {
 	if err != nil || a.Region == p.connection.settings.Region {
 		return ""
 	}
-	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsaccess.Printable(a.Region), p.connection.settings.Region)
+	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Printable(a.Region), p.connection.settings.Region)
 }

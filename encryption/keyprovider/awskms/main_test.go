@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 )
@@ -105,10 +105,10 @@ func static() attrs {
 	return anonymous().with("access_key", "AKIASTATIC").with("secret_key", "canary-secret")
 }
 
-func build(t *testing.T, a attrs, env config.LookupEnv) (encryption.KeyProvider, error) {
+func build(t *testing.T, a attrs, env attr.LookupEnv) (encryption.KeyProvider, error) {
 	t.Helper()
 	block := awskms.Block()
-	values, err := config.NewEntry("key_provider.aws_kms.x", block.Table, a).Decode(block.Table, env)
+	values, err := attr.NewEntry("key_provider.aws_kms.x", block.Table, a).Decode(block.Table, env)
 	if err != nil {
 		return nil, err
 	}

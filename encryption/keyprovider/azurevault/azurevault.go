@@ -20,8 +20,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
 const (
@@ -44,7 +44,7 @@ func Block() encryption.Block[encryption.KeyProvider] { return BlockWith(Options
 func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{
 		Table: table(),
-		Build: func(v config.Values) (encryption.KeyProvider, error) { return build(v, o) },
+		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, o) },
 	}
 }
 
@@ -54,7 +54,7 @@ type Provider struct {
 	name      string // of the key
 	algorithm azkeys.EncryptionAlgorithm
 	keyLength int // of new keys
-	access    azureaccess.Access
+	access    azureauth.Access
 	patience  time.Duration // for one call with its retries
 
 	credential azcore.TokenCredential // takes the place of access; may be nil

@@ -17,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
@@ -83,13 +83,13 @@ func build(t *testing.T, client *http.Client, a attrs) encryption.KeyProvider {
 }
 
 // buildWith switches the environment off where lookup is nil.
-func buildWith(t *testing.T, client *http.Client, a attrs, lookup config.LookupEnv) encryption.KeyProvider {
+func buildWith(t *testing.T, client *http.Client, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
 	t.Helper()
 	block := azurevault.Block()
 	if client != nil {
 		block = azurevault.BlockWith(azurevault.Options{Transport: client})
 	}
-	values, err := config.NewEntry("key_provider.azure_vault.x", block.Table, a).Decode(block.Table, lookup)
+	values, err := attr.NewEntry("key_provider.azure_vault.x", block.Table, a).Decode(block.Table, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
 )
@@ -80,7 +80,7 @@ func TestEnvironmentOfTheCLI(t *testing.T) {
 	}
 	t.Setenv("AZURE_CONFIG_DIR", "/of/the/user")
 	for name, c := range map[string]struct {
-		lookup config.LookupEnv
+		lookup attr.LookupEnv
 		own    bool // az sees its own settings
 	}{"on": {os.LookupEnv, true}, "off": {nil, false}} {
 		if _, err := buildWith(t, service().Start(t), bare().with("use_cli", true), c.lookup).Key(t.Context(), nil, stored); err != nil {
@@ -120,7 +120,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]config.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
+	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
 	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
 	if !ok {
 		t.Skip("another test runs this one")

@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
 // explain says what an error of the vault means, and whether another key
@@ -20,7 +20,7 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for %s: %w", p.vault, ctx.Err())
 	}
-	if own := azureaccess.Explain(err); own != nil {
+	if own := azureauth.Explain(err); own != nil {
 		return own
 	}
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
@@ -30,7 +30,7 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer in time from %s", p.vault)
 	}
-	return fmt.Errorf("no usable answer from %s%s", p.vault, azureaccess.NetworkReason(err))
+	return fmt.Errorf("no usable answer from %s%s", p.vault, azureauth.NetworkReason(err))
 }
 
 // explainAnswer knows the vault's error codes:

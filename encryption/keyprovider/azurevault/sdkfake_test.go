@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys/fake"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 )
 
@@ -30,7 +30,7 @@ func TestSDKFake(t *testing.T) {
 		},
 	}
 	block := azurevault.BlockWith(azurevault.Options{Transport: fake.NewServerTransport(&server), Credential: &azfake.TokenCredential{}})
-	values, err := config.NewEntry("key_provider.azure_vault.x", block.Table, bare()).Decode(block.Table, nil)
+	values, err := attr.NewEntry("key_provider.azure_vault.x", block.Table, bare()).Decode(block.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,25 +9,25 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "azure_vault",
 		Doc:  "Has the key of a file encrypted and decrypted by a key of Azure Key Vault or of a Managed HSM. To read, the key permission `decrypt` is enough (the data action `Microsoft.KeyVault/vaults/keys/decrypt/action`). Of the ways to authenticate, the first that is set up is used: client certificate, client secret, OpenID Connect, managed identity, AKS workload identity, Azure CLI. With `use_environment = false`, AKS workload identity is refused, the Azure CLI gets no environment but what it needs to run, and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
-		Attrs: append([]config.Attr{
+		Attrs: append([]attr.Attr{
 			{Name: "vault_uri", Type: cty.String, Required: true, Doc: "The URL of the vault, such as `https://example.vault.azure.net`."},
 			{Name: "vault_key_name", Type: cty.String, Required: true, Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
 			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Doc: "The vault's key is an AES key, which only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names its algorithm. Defaults to `false`."},
 			{Name: "symmetric_key_size", Type: cty.Number, Doc: "The size of the AES key in bits: `128`, `192` or `256`. Required with `symmetric`."},
-		}, azureaccess.Attrs(nil)...),
+		}, azureauth.Attrs(nil)...),
 	}
 }
 
-func build(v config.Values, o Options) (encryption.KeyProvider, error) {
+func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 	p := &Provider{
 		vault:     v.String("vault_uri"),
 		name:      v.String("vault_key_name"),
@@ -42,7 +42,7 @@ func build(v config.Values, o Options) (encryption.KeyProvider, error) {
 	if err := p.checkVault(v); err != nil {
 		return nil, err
 	}
-	if p.access, err = azureaccess.New(v, v.ReadsEnvironment()); err != nil {
+	if p.access, err = azureauth.New(v, v.ReadsEnvironment()); err != nil {
 		return nil, err
 	}
 	p.access.Transport, p.credential = o.Transport, o.Credential
@@ -52,7 +52,7 @@ func build(v config.Values, o Options) (encryption.KeyProvider, error) {
 	return p, nil
 }
 
-func (p *Provider) setSymmetric(v config.Values) error {
+func (p *Provider) setSymmetric(v attr.Values) error {
 	size, err := v.Int("symmetric_key_size", 128, 256)
 	switch {
 	case err != nil:
@@ -76,7 +76,7 @@ var (
 	vaultName = regexp.MustCompile(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)
 )
 
-func (p *Provider) checkVault(v config.Values) error {
+func (p *Provider) checkVault(v attr.Values) error {
 	if len(p.name) > 127 || !keyName.MatchString(p.name) {
 		return v.Errorf("vault_key_name", "a key's name has 1 to 127 letters, digits and hyphens")
 	}

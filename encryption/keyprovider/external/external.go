@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/external"
 )
 
@@ -31,13 +31,13 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "external",
 		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider. The program is started without a shell, " +
 			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
 			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). It has a minute.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments. The program is looked up in `PATH`. " +
 				"Arguments are visible to everybody on the machine: they must not hold secrets."},
 		},
@@ -71,7 +71,7 @@ type output struct {
 	Meta metadata `json:"meta"`
 }
 
-func build(v config.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &Provider{program: external.Program{Command: v.Strings("command"), Magic: magic}}
 	if err := p.program.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)

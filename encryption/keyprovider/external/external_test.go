@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 )
@@ -53,7 +53,7 @@ const (
 func provider(t *testing.T, args ...string) encryption.KeyProvider {
 	t.Helper()
 	block := external.Block()
-	values, err := config.NewEntry("key_provider.external.x", block.Table, command(args...)).Decode(block.Table, nil)
+	values, err := attr.NewEntry("key_provider.external.x", block.Table, command(args...)).Decode(block.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

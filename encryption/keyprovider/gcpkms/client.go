@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
 
 const (
@@ -80,7 +80,7 @@ func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 		return nil, err
 	}
 	own := []option.ClientOption{
-		option.WithLogger(googleaccess.Silence()), option.WithTelemetryDisabled(),
+		option.WithLogger(googleauth.Silence()), option.WithTelemetryDisabled(),
 		// The client's own limit is two gigabytes.
 		option.WithGRPCDialOption(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))),
 	}

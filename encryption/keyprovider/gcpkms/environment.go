@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
 
 // endpoint is where Cloud KMS is.
@@ -20,7 +20,7 @@ const endpoint = "cloudkms.googleapis.com:443"
 // and the project that is billed. Credentials are put on each call here,
 // because the client would look for that project again.
 func withoutEnvironment(options []option.ClientOption, creds *auth.Credentials) ([]option.ClientOption, error) {
-	if err := (googleaccess.Access{}).Steered("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
+	if err := (googleauth.Access{}).Steered("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
 		return nil, err
 	}
 	return append(options,
@@ -28,6 +28,6 @@ func withoutEnvironment(options []option.ClientOption, creds *auth.Credentials) 
 		option.WithEndpoint(endpoint),
 		option.WithGRPCDialOption(grpc.WithNoProxy()),
 		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}))),
-		option.WithGRPCDialOption(grpc.WithPerRPCCredentials(googleaccess.Bearer{Creds: creds})),
+		option.WithGRPCDialOption(grpc.WithPerRPCCredentials(googleauth.Bearer{Creds: creds})),
 	), nil
 }

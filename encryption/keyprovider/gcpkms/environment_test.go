@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 )
 
@@ -112,7 +112,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runtime.GOOS != "windows" {
-		for mode, lookup := range map[string]config.LookupEnv{"off": nil, "on": func(string) (string, bool) { return "", false }} {
+		for mode, lookup := range map[string]attr.LookupEnv{"off": nil, "on": func(string) (string, bool) { return "", false }} {
 			if mode == "on" {
 				os.Unsetenv("GOOGLE_CLOUD_QUOTA_PROJECT")
 				os.Unsetenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN")
@@ -240,7 +240,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]config.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
+	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
 	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
 	if !ok {
 		t.Skip("another test runs this one")

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
 
 // explain says what an error of the service means, and whether another key
@@ -40,7 +40,7 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	case codes.ResourceExhausted:
 		return errors.New("too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later")
 	case codes.Unavailable, codes.DeadlineExceeded:
-		return fmt.Errorf("no answer: Cloud KMS could not be reached, or did not answer in time%s", googleaccess.NetworkReason(message))
+		return fmt.Errorf("no answer: Cloud KMS could not be reached, or did not answer in time%s", googleauth.NetworkReason(message))
 	default:
 		if errors.Is(err, context.DeadlineExceeded) {
 			return errors.New("no answer in time from Cloud KMS")

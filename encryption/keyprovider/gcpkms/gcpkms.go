@@ -24,8 +24,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
 
 const (
@@ -39,15 +39,15 @@ const (
 func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{
 		Table: table(),
-		Build: func(v config.Values) (encryption.KeyProvider, error) { return build(v, options) },
+		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, options) },
 	}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "gcp_kms",
 		Doc:  "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, `cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{
@@ -74,7 +74,7 @@ type Provider struct {
 	name           string // of the key
 	keyLength      int    // of new keys
 	additionalData []byte
-	access         googleaccess.Access
+	access         googleauth.Access
 	options        []option.ClientOption
 	patience       time.Duration // for one call with its retries
 
@@ -95,7 +95,7 @@ type metadata struct {
 
 var keyName = regexp.MustCompile(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$`)
 
-func build(v config.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
+func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
 	p := &Provider{name: v.String("kms_encryption_key"), options: options, patience: defaultPatience}
 	if !keyName.MatchString(p.name) {
 		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
@@ -113,7 +113,7 @@ func build(v config.Values, options []option.ClientOption) (encryption.KeyProvid
 	if len(p.additionalData) > maxAdditionalData {
 		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are possible")
 	}
-	p.access = googleaccess.Access{
+	p.access = googleauth.Access{
 		Credentials:       v.String("credentials"),
 		Token:             v.String("access_token"),
 		Impersonate:       v.String("impersonate_service_account"),

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
@@ -78,10 +78,10 @@ func build(t *testing.T, options []option.ClientOption, a attrs) encryption.KeyP
 }
 
 // buildWith switches the environment off where lookup is nil.
-func buildWith(t *testing.T, options []option.ClientOption, a attrs, lookup config.LookupEnv) encryption.KeyProvider {
+func buildWith(t *testing.T, options []option.ClientOption, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
 	t.Helper()
 	block := gcpkms.Block(options...)
-	values, err := config.NewEntry("key_provider.gcp_kms.x", block.Table, a).Decode(block.Table, lookup)
+	values, err := attr.NewEntry("key_provider.gcp_kms.x", block.Table, a).Decode(block.Table, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
@@ -35,7 +36,7 @@ func (s session) valid() bool {
 
 // newLogin reads the block for a login, if there is one. Which auth methods
 // there are: https://openbao.org/api-docs/auth/
-func newLogin(v config.Values) (*login, error) {
+func newLogin(v attr.Values) (*login, error) {
 	var found []*login
 	for _, kind := range []string{"approle", "kubernetes", "jwt"} {
 		block, ok := v.Block("auth_" + kind)

@@ -18,7 +18,7 @@ import (
 	"regexp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 const (
@@ -57,7 +57,7 @@ type metadata struct {
 // token is how a transit engine writes a ciphertext: version of the key, data.
 var token = regexp.MustCompile(`^vault:v[0-9]+:`)
 
-func build(v config.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &Provider{transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data")}
 	if p.keyName == "" || p.keyName == "." || p.keyName == ".." {
 		return nil, v.Errorf("key_name", "the name of a key is required")

@@ -19,7 +19,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
@@ -64,7 +64,7 @@ func build(t *testing.T, a attrs, env map[string]string) encryption.KeyProvider 
 
 func tryBuild(a attrs, env map[string]string) (encryption.KeyProvider, error) {
 	block := openbao.Block()
-	values, err := config.NewEntry("key_provider.openbao.x", block.Table, a).Decode(block.Table, func(name string) (string, bool) {
+	values, err := attr.NewEntry("key_provider.openbao.x", block.Table, a).Decode(block.Table, func(name string) (string, bool) {
 		v, ok := env[name]
 		return v, ok
 	})

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 )
 
@@ -39,14 +39,14 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]config.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
+	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
 	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
 	if !ok {
 		t.Skip("another test runs this one")
 	}
 	block := openbao.Block()
 	a := with(nil, "address", "http://bao.invalid", "key_name", "k", "token", "t", "max_retries", 0)
-	values, err := config.NewEntry("key_provider.openbao.x", block.Table, a).Decode(block.Table, lookup)
+	values, err := attr.NewEntry("key_provider.openbao.x", block.Table, a).Decode(block.Table, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

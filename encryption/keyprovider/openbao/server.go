@@ -12,7 +12,7 @@ import (
 
 	"github.com/openbao/openbao/api/v2"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 const maxAnswer = 1 << 20 // bytes
@@ -38,7 +38,7 @@ type server struct {
 	session session
 }
 
-func newServer(v config.Values) (*server, error) {
+func newServer(v attr.Values) (*server, error) {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),

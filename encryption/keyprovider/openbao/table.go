@@ -3,7 +3,7 @@ package openbao
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // both are the names of an environment variable for OpenBao and for Vault. The
@@ -16,13 +16,13 @@ func both(names ...string) []string {
 	return out
 }
 
-func table() config.Table {
+func table() attr.Table {
 	str, num, flag := cty.String, cty.Number, cty.Bool
-	return config.Table{
+	return attr.Table{
 		Name: "openbao",
 		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault. Reading a file takes one `decrypt` call and nothing else. " +
 			"At most one of `auth_approle`, `auth_kubernetes` and `auth_jwt` logs in before that; without one, `token` is used.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "key_name", Type: str, Required: true, Doc: "The name of the key in the transit engine."},
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. Defaults to `32`."},
 			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Doc: "Where the transit engine is mounted. Defaults to `/transit`."},
@@ -30,18 +30,18 @@ func table() config.Table {
 			{Name: "address", Type: str, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"), Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
 			{Name: "token", Type: str, Sensitive: true, Env: both("TOKEN"), Doc: "The token to ask with."},
-			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []config.Attr{
+			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{
 				{Name: "role_id", Type: str, Required: true, Doc: "The RoleID."},
 				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, where the role wants one."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("approle"), Doc: "Where the auth method is mounted. Defaults to `approle`."},
 			}},
-			{Name: "auth_kubernetes", Doc: "Log in with the token of a Kubernetes service account.", Attrs: []config.Attr{
+			{Name: "auth_kubernetes", Doc: "Log in with the token of a Kubernetes service account.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Required: true, Doc: "The name of the role."},
 				{Name: "jwt", Type: str, Sensitive: true, Doc: "The token itself. Defaults to the content of `jwt_file`."},
 				{Name: "jwt_file", Type: str, Default: cty.StringVal("/var/run/secrets/kubernetes.io/serviceaccount/token"), Doc: "The path of the file that holds the token. Defaults to that of the pod's service account."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("kubernetes"), Doc: "Where the auth method is mounted. Defaults to `kubernetes`."},
 			}},
-			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []config.Attr{
+			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Doc: "The name of the role. Defaults to the default role of the auth method."},
 				{Name: "jwt", Type: str, Sensitive: true, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"}, Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
 				{Name: "jwt_file", Type: str, Doc: "The path of a file that holds the token."},

@@ -19,7 +19,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 const (
@@ -43,11 +43,11 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "pbkdf2",
 		Doc:  "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. Exactly one of `passphrase` and `chain` is required."},
 			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key takes the place of the passphrase, such as `key_provider.static.root`."},
 			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
@@ -84,7 +84,7 @@ type metadata struct {
 	KeyLength    int64  `json:"key_length"`
 }
 
-func build(v config.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &Provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
 	switch {
 	case v.Has("passphrase") && v.Has("chain"):

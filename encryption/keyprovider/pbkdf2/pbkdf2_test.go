@@ -6,7 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 )
@@ -74,7 +74,7 @@ func TestSuiteWithChain(t *testing.T) {
 // BenchmarkKey derives a key with the parameters that OpenTofu writes by default.
 func BenchmarkKey(b *testing.B) {
 	block := pbkdf2.Block()
-	values, err := config.NewEntry("key_provider.pbkdf2.x", block.Table, attrs("passphrase", "sixteen bytes or more")).Decode(block.Table, nil)
+	values, err := attr.NewEntry("key_provider.pbkdf2.x", block.Table, attrs("passphrase", "sixteen bytes or more")).Decode(block.Table, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
@@ -28,11 +29,11 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "static",
 		Doc:  "Uses a key that is given as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "key", Type: cty.String, Sensitive: true, Doc: "The key, in hexadecimal."},
 			{Name: "key_base64", Type: cty.String, Sensitive: true, Doc: "The key, in standard base64."},
 			{Name: "key_file", Type: cty.String, Doc: "The path of a file that holds the bytes of the key and nothing else. It is read when the key is needed."},
@@ -61,7 +62,7 @@ type metadata struct {
 
 const magic = "Hello world!"
 
-func build(v config.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (encryption.KeyProvider, error) {
 	set := 0
 	for _, name := range []string{"key", "key_base64", "key_file"} {
 		if v.Has(name) {

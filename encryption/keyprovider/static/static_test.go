@@ -8,7 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
 )
@@ -22,34 +22,34 @@ func TestSuite(t *testing.T) {
 		}
 		return path
 	}
-	attr := func(name, value string) map[string]cty.Value { return map[string]cty.Value{name: cty.StringVal(value)} }
-	key := attr("key", "00112233445566778899aabbccddeeff")
+	setting := func(name, value string) map[string]cty.Value { return map[string]cty.Value{name: cty.StringVal(value)} }
+	key := setting("key", "00112233445566778899aabbccddeeff")
 	raw, err := hex.DecodeString("00112233445566778899aabbccddeeff")
 	if err != nil {
 		t.Fatal(err)
 	}
 	forms := map[string]map[string]cty.Value{
 		"hex":    key,
-		"base64": attr("key_base64", "ABEiM0RVZneImaq7zN3u/w=="),
-		"file":   attr("key_file", write("key", string(raw))),
+		"base64": setting("key_base64", "ABEiM0RVZneImaq7zN3u/w=="),
+		"file":   setting("key_file", write("key", string(raw))),
 	}
 	for name, form := range forms {
 		encryptiontest.KeyProvider{
 			Block: static.Block(),
 			Attrs: form,
-			Other: attr("key", "ffeeddccbbaa99887766554433221100"),
+			Other: setting("key", "ffeeddccbbaa99887766554433221100"),
 			Bad: []map[string]cty.Value{
 				{},
-				attr("key", ""),
-				attr("key", "canary"),
-				attr("key", "0"),
-				attr("key_base64", "canary!"),
-				attr("key_base64", ""),
-				attr("key_file", filepath.Join(t.TempDir(), "missing")),
-				attr("key_file", t.TempDir()),
-				attr("key_file", write("empty", "")),
-				attr("key_file", write("text", "canary00112233445566778899aabbcc\n")),
-				attr("key_file", write("long", string(make([]byte, 1025)))),
+				setting("key", ""),
+				setting("key", "canary"),
+				setting("key", "0"),
+				setting("key_base64", "canary!"),
+				setting("key_base64", ""),
+				setting("key_file", filepath.Join(t.TempDir(), "missing")),
+				setting("key_file", t.TempDir()),
+				setting("key_file", write("empty", "")),
+				setting("key_file", write("text", "canary00112233445566778899aabbcc\n")),
+				setting("key_file", write("long", string(make([]byte, 1025)))),
 				{"key": key["key"], "key_base64": forms["base64"]["key_base64"]},
 				{"key": key["key"], "key_file": forms["file"]["key_file"]},
 			},
@@ -57,7 +57,7 @@ func TestSuite(t *testing.T) {
 		}.Run(t)
 
 		block := static.Block()
-		values, err := config.NewEntry("key_provider.static.x", block.Table, form).Decode(block.Table, nil)
+		values, err := attr.NewEntry("key_provider.static.x", block.Table, form).Decode(block.Table, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Block returns the xor key provider.
@@ -23,12 +23,12 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "xor",
 		Doc: "Combines the keys of two key providers, byte by byte, with exclusive or. Both are needed to open a file. " +
 			"It stores nothing in the file itself; the two key providers do.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "a", Type: cty.String, Required: true, Reference: true, Doc: "The address of the first key provider, such as `key_provider.pbkdf2.main`."},
 			{Name: "b", Type: cty.String, Required: true, Reference: true, Doc: "The address of the second key provider. Its key must be as long as that of the first."},
 		},
@@ -43,7 +43,7 @@ var (
 	_ encryption.KeyMaker    = (*Provider)(nil)
 )
 
-func build(v config.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &Provider{a: v.String("a"), b: v.String("b")}
 	if p.a == p.b {
 		return nil, v.Errorf("b", "a and b are the same key provider, which gives a key of zeros")

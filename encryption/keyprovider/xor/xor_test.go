@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
@@ -62,7 +63,7 @@ func TestKey(t *testing.T) {
 	t.Parallel()
 	block := xor.Block()
 	for pair, want := range map[[2]string]error{{"one", "two"}: nil, {"one", "missing"}: encryption.ErrNoKey} {
-		values, err := config.NewEntry("key_provider.xor.x", block.Table, refs(pair[0], pair[1])).Decode(block.Table, nil)
+		values, err := attr.NewEntry("key_provider.xor.x", block.Table, refs(pair[0], pair[1])).Decode(block.Table, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

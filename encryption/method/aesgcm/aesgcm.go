@@ -14,16 +14,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Block returns the aes_gcm method.
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
-		Table: config.Table{
+		Table: attr.Table{
 			Name: "aes_gcm",
 			Doc:  "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
-			Attrs: []config.Attr{
+			Attrs: []attr.Attr{
 				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key provider, such as `key_provider.pbkdf2.main`."},
 				{Name: "aad", Type: cty.List(cty.Number), Doc: "Additional authenticated data, as a list of bytes (0 to 255). It must be what the file was sealed with. Defaults to none."},
 			},
@@ -43,7 +43,7 @@ var (
 	_ encryption.Encrypter = (*Method)(nil)
 )
 
-func build(v config.Values) (encryption.Method, error) {
+func build(v attr.Values) (encryption.Method, error) {
 	aad, err := v.Bytes("aad")
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
@@ -49,7 +49,7 @@ func TestSuite(t *testing.T) {
 func TestKeyLength(t *testing.T) {
 	t.Parallel()
 	block := aesgcm.Block()
-	values, err := config.NewEntry("method.aes_gcm.m", block.Table, map[string]cty.Value{"keys": cty.StringVal("key_provider.static.k")}).Decode(block.Table, nil)
+	values, err := attr.NewEntry("method.aes_gcm.m", block.Table, map[string]cty.Value{"keys": cty.StringVal("key_provider.static.k")}).Decode(block.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

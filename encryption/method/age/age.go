@@ -17,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // maxWorkFactor bounds what a file that is sealed with a passphrase may demand.
@@ -28,12 +28,12 @@ const maxWorkFactor = 20
 // Block returns the age method.
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
-		Table: config.Table{
+		Table: attr.Table{
 			Name: "age",
 			Doc: "Files encrypted by [age](https://age-encryption.org), binary or armored. (A document that sops encrypted for an age key is for the method `sops`.) " +
 				"At least one of `identities`, `identity_files` and `passphrase` is needed to open files. As with the `age` program, no environment variable is read. " +
 				"Age plugins are not run.",
-			Attrs: []config.Attr{
+			Attrs: []attr.Attr{
 				{
 					Name: "identities", Type: cty.List(cty.String), Sensitive: true,
 					Doc: "What opens the files, each in the form that `age --identity` reads from a file: lines that start with `AGE-SECRET-KEY-`, an SSH private " +
@@ -49,7 +49,7 @@ func Block() encryption.Block[encryption.Method] {
 					Name: "recipients", Type: cty.List(cty.String),
 					Doc: "For whom files are encrypted: `age1…`, `age1pq1…`, or an SSH public key. Files are not encrypted by this provider, so only programs that use the Go library need it.",
 				},
-				config.ThenAttr(),
+				attr.ThenAttr(),
 			},
 		},
 		Build: build,
@@ -71,7 +71,7 @@ var (
 	_ encryption.Encrypter  = (*Method)(nil)
 )
 
-func build(v config.Values) (encryption.Method, error) {
+func build(v attr.Values) (encryption.Method, error) {
 	texts := v.Strings("identities")
 	m := &Method{
 		identityFiles:      v.Strings("identity_files"),

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
 )
@@ -54,7 +54,7 @@ func attrs(pairs ...any) map[string]cty.Value {
 func build(tb testing.TB, pairs ...any) (encryption.Method, error) {
 	tb.Helper()
 	block := age.Block()
-	values, err := config.NewEntry("method.age.m", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
+	values, err := attr.NewEntry("method.age.m", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
@@ -74,7 +75,7 @@ func TestDamage(t *testing.T) {
 			}
 			method := external.Block()
 			build := method.Build
-			method.Build = func(v config.Values) (encryption.Method, error) {
+			method.Build = func(v attr.Values) (encryption.Method, error) {
 				m, err := build(v)
 				return authenticating{m, v.String("keys"), envelope.Sealed, new(memo.Memo[string, []byte])}, err
 			}

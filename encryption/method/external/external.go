@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/external"
 )
 
@@ -32,13 +32,13 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{Table: table(), Build: build}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "external",
 		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method. They are started without a shell, " +
 			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
 			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). Each has a minute.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},
 			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that encrypts, and its arguments. It is not run when a file is read."},
 			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that decrypts, and its arguments."},
@@ -68,7 +68,7 @@ type output struct {
 	Payload []byte `json:"payload"`
 }
 
-func build(v config.Values) (encryption.Method, error) {
+func build(v attr.Values) (encryption.Method, error) {
 	m := &Method{
 		keys:    v.String("keys"),
 		encrypt: external.Program{Command: v.Strings("encrypt_command"), Magic: magic},

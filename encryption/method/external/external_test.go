@@ -17,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
@@ -73,7 +74,7 @@ func answering(t *testing.T, script string, keys string) encryption.Method {
 		attrs["keys"] = cty.StringVal(keys)
 	}
 	block := external.Block()
-	values, err := config.NewEntry("method.external.x", block.Table, attrs).Decode(block.Table, nil)
+	values, err := attr.NewEntry("method.external.x", block.Table, attrs).Decode(block.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/crypto/nacl/secretbox"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 const (
@@ -39,18 +39,18 @@ const (
 // Block returns the kubeform method.
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
-		Table: config.Table{
+		Table: attr.Table{
 			Name: "kubeform",
 			Doc: "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects: base91 around NaCl's secretbox " +
 				"around gzip. White space in the text is skipped; any other character that is not base91 is an error. Uncompressed, a state may have 64 MiB and 100 " +
 				"times the size of its compressed form, and at most 1 GiB.",
-			Attrs: []config.Attr{
+			Attrs: []attr.Attr{
 				{
 					Name: "key", Type: cty.String, Required: true, Sensitive: true,
 					Doc: "The key that the operator had as `--secret-key`: the base64 of 32 bytes. Where that began with `/`, or was empty, Kubeform " +
 						"took a random key instead and kept it nowhere: what it encrypted then cannot be opened.",
 				},
-				config.ThenAttr(),
+				attr.ThenAttr(),
 			},
 		},
 		Build: build,
@@ -66,7 +66,7 @@ var (
 	_ encryption.Encrypter  = (*Method)(nil)
 )
 
-func build(v config.Values) (encryption.Method, error) {
+func build(v attr.Values) (encryption.Method, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v.String("key")))
 	if err != nil {
 		return nil, v.Errorf("key", "this is not base64 in its standard alphabet, with padding")

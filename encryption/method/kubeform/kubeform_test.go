@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/nacl/secretbox"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
@@ -53,7 +53,7 @@ func TestSuite(t *testing.T) {
 func newMethod(tb testing.TB, secretKey string) *Method {
 	tb.Helper()
 	block := Block()
-	values, err := config.NewEntry("method.kubeform.m", block.Table, key(secretKey)).Decode(block.Table, nil)
+	values, err := attr.NewEntry("method.kubeform.m", block.Table, key(secretKey)).Decode(block.Table, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
@@ -26,11 +26,11 @@ type ageKeys struct {
 	texts []string
 	files []string
 
-	command []string         // prints identities; empty for none
-	env     config.LookupEnv // nil: nothing beside the above
+	command []string       // prints identities; empty for none
+	env     attr.LookupEnv // nil: nothing beside the above
 }
 
-func newAgeKeys(v config.Values) (ageKeys, error) {
+func newAgeKeys(v attr.Values) (ageKeys, error) {
 	a := ageKeys{texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"), command: v.Strings("age_identity_command"), env: v.Environment()}
 	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
 		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
@@ -141,7 +141,7 @@ func (a ageKeys) usual() []string {
 	return out
 }
 
-func configFolder(env config.LookupEnv, home string) string {
+func configFolder(env attr.LookupEnv, home string) string {
 	if folder, set := env.Get("XDG_CONFIG_HOME"); set && runtime.GOOS != "windows" {
 		return folder
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
 
@@ -32,7 +32,7 @@ func FuzzDecrypt(f *testing.F) {
 	block := sops.Block()
 	var methods []encryption.Method
 	for _, partial := range []bool{false, true} {
-		values, err := config.NewEntry("method.sops.x", block.Table, map[string]cty.Value{
+		values, err := attr.NewEntry("method.sops.x", block.Table, map[string]cty.Value{
 			"age_identities": texts(string(read("age_identity.txt"))), "allow_unencrypted_values": cty.BoolVal(partial),
 		}).Decode(block.Table, nil)
 		if err != nil {

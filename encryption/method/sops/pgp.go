@@ -13,7 +13,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 const maxPart = 1024 // bytes of a data key or a part of it
@@ -30,7 +30,7 @@ type pgpKeys struct {
 	environment bool // gpg gets the environment, without our secrets
 }
 
-func newPGPKeys(v config.Values) (pgpKeys, error) {
+func newPGPKeys(v attr.Values) (pgpKeys, error) {
 	p := pgpKeys{
 		armoured: v.Strings("pgp_private_keys"), passphrase: []byte(v.String("pgp_passphrase")),
 		useGPG: v.ReadsEnvironment(), gpg: v.String("gpg_command"), environment: v.ReadsEnvironment(),

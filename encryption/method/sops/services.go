@@ -20,7 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
@@ -30,7 +30,7 @@ import (
 type services struct {
 	address string // of the method, for errors
 	blocks  []encryption.Block[encryption.KeyProvider]
-	env     config.LookupEnv // nil: the clouds are not asked
+	env     attr.LookupEnv // nil: the clouds are not asked
 
 	vaultAddresses           []string // normalized; see origin
 	vaultToken, vaultSpace   string
@@ -41,7 +41,7 @@ type services struct {
 	anyAWS, anyGCP, anyAzure bool // no list was given
 }
 
-func newServices(v config.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
+func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
 	s := services{
 		address: v.Address, blocks: blocks, env: v.Environment(),
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"),
@@ -258,7 +258,7 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 	}
 	return func(ctx context.Context) ([]byte, error) {
 		block := s.blocks[i]
-		values, err := config.NewEntry(s.address+" ("+kind+")", block.Table, attrs).Decode(block.Table, s.env)
+		values, err := attr.NewEntry(s.address+" ("+kind+")", block.Table, attrs).Decode(block.Table, s.env)
 		if err != nil {
 			return nil, err
 		}

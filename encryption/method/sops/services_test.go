@@ -28,7 +28,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
@@ -63,9 +63,9 @@ const (
 )
 
 // made has a service make a data key, and returns it with what wraps it.
-func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env config.LookupEnv) (dataKey []byte, stored map[string]any) {
+func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte, stored map[string]any) {
 	t.Helper()
-	values, err := config.NewEntry("key_provider.x.x", block.Table, a).Decode(block.Table, env)
+	values, err := attr.NewEntry("key_provider.x.x", block.Table, a).Decode(block.Table, env)
 	if err != nil {
 		t.Fatal(err)
 	}

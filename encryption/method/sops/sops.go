@@ -16,7 +16,7 @@ import (
 	"regexp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
 
@@ -27,7 +27,7 @@ import (
 func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: table(),
-		Build: func(v config.Values) (encryption.Method, error) { return build(v, services) },
+		Build: func(v attr.Values) (encryption.Method, error) { return build(v, services) },
 	}
 }
 
@@ -46,7 +46,7 @@ var (
 	_ encryption.FileMethod = (*Method)(nil)
 )
 
-func build(v config.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
+func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
 	m := &Method{partial: v.Bool("allow_unencrypted_values")}
 	var err error
 	if m.age, err = newAgeKeys(v); err != nil {

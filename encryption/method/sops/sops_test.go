@@ -27,7 +27,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
 
@@ -39,7 +39,7 @@ var (
 const plainState = `{"version":4,"terraform_version":"1.5.7","serial":3,"lineage":"11111111-2222-3333-4444-555555555555","outputs":{"secret":{"value":"canary-value","type":"string","sensitive":true},"n":{"value":1.5,"type":"number"},"empty":{"value":"","type":"string"}},"resources":[],"check_results":null}`
 
 // environment is an environment of nothing but these variables.
-func environment(pairs ...string) config.LookupEnv {
+func environment(pairs ...string) attr.LookupEnv {
 	return func(name string) (string, bool) {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
@@ -61,7 +61,7 @@ func texts(values ...string) cty.Value {
 }
 
 // build makes the method with attributes and an environment, which may be nil.
-func build(t *testing.T, a attrs, env config.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) encryption.Method {
+func build(t *testing.T, a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) encryption.Method {
 	t.Helper()
 	m, err := tryBuild(a, env, services...)
 	if err != nil {
@@ -70,9 +70,9 @@ func build(t *testing.T, a attrs, env config.LookupEnv, services ...encryption.B
 	return m
 }
 
-func tryBuild(a attrs, env config.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
+func tryBuild(a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
 	block := sops.Block(services...)
-	values, err := config.NewEntry("method.sops.x", block.Table, a).Decode(block.Table, env)
+	values, err := attr.NewEntry("method.sops.x", block.Table, a).Decode(block.Table, env)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func TestAge(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		attrs attrs
-		env   config.LookupEnv
+		env   attr.LookupEnv
 		noKey bool
 		want  string
 	}{

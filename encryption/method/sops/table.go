@@ -3,16 +3,16 @@ package sops
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 const doc = "Reads whole files that were encrypted by [sops](https://getsops.io), as JSON, YAML or binary, also by terraform-backend-git. Keys may be of age, PGP, AWS KMS, Google Cloud KMS, Azure Key Vault, and the transit engine of HashiCorp Vault or OpenBao, in any number of key groups. " +
 	"The file names the keys, so whoever can write it decides what is asked. Vault is therefore asked only at the addresses that are allowed, the clouds only at their own endpoints and with the identity that the environment gives, and no role or profile of the file is used unless it is allowed. " +
 	"Where the environment may be read, so are `SOPS_AGE_SSH_PRIVATE_KEY_FILE`, the age keys in `sops/age/keys.txt` of the user's configuration folder, `~/.ssh/id_ed25519`, `~/.ssh/id_rsa`, `~/.vault-token`, and what identifies this machine and its user to the clouds, as for the key providers of the same names. Without it, the clouds are not asked."
 
-func table() config.Table {
+func table() attr.Table {
 	texts := cty.List(cty.String)
-	return config.Table{Name: "sops", Doc: doc, Attrs: []config.Attr{
+	return attr.Table{Name: "sops", Doc: doc, Attrs: []attr.Attr{
 		{Name: "age_identities", Type: texts, Sensitive: true, Env: []string{"SOPS_AGE_KEY"}, Doc: "age identities (`AGE-SECRET-KEY-…`): one in each element, or the content of a key file."},
 		{Name: "age_identity_files", Type: texts, Env: []string{"SOPS_AGE_KEY_FILE"}, Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
 		{Name: "age_identity_command", Type: texts, Command: true, Doc: "A program that prints age identities, and its arguments. It is started without a shell, has a minute, and finds the recipient in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read: a command has to stand in the configuration."},
@@ -30,6 +30,6 @@ func table() config.Table {
 		{Name: "allowed_gcp_keys", Type: texts, Doc: "The resource names of the only Google Cloud KMS keys that a file may name. Defaults to any key of Google Cloud."},
 		{Name: "allowed_azure_vaults", Type: texts, Doc: "The URLs of the only vaults that a file may name, such as `https://example.vault.azure.net`. Defaults to any vault or managed HSM under Microsoft's own domains."},
 		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may hold values that sops left unencrypted, by `unencrypted_suffix`, `encrypted_regex` and the like. Whoever can write the file can exchange such values for one another, and with `mac_only_encrypted` for anything. Defaults to `false`."},
-		config.ThenAttr(),
+		attr.ThenAttr(),
 	}}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 const (
@@ -31,18 +31,18 @@ const (
 // Block returns the terraform_backend_git method.
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
-		Table: config.Table{
+		Table: attr.Table{
 			Name: "terraform_backend_git",
 			Doc: "The legacy AES mode of [terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git), for files that were written " +
 				"with `TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE`. (Files of its sops mode are for the method `sops`.) It is read only, and each read warns, because " +
 				"the key is an unsalted MD5 sum of the passphrase. The format has no mark to recognize it by: every file of at least 28 bytes that is not text is " +
 				"taken for one, so among several methods for whole files put it last. Unlike terraform-backend-git, it never hands a file out that it cannot decrypt.",
-			Attrs: []config.Attr{
+			Attrs: []attr.Attr{
 				{
 					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Env: []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
 					Doc: "The passphrase, as it was given to terraform-backend-git. White space counts.",
 				},
-				config.ThenAttr(),
+				attr.ThenAttr(),
 			},
 		},
 		Build: build,
@@ -58,7 +58,7 @@ var (
 	_ encryption.Warner     = (*Method)(nil)
 )
 
-func build(v config.Values) (encryption.Method, error) {
+func build(v attr.Values) (encryption.Method, error) {
 	passphrase := v.String("passphrase")
 	if passphrase == "" {
 		return nil, v.Errorf("passphrase", "the passphrase is empty")

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
@@ -39,10 +39,10 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func build(tb testing.TB, attrs map[string]cty.Value, env config.LookupEnv) (encryption.Method, error) {
+func build(tb testing.TB, attrs map[string]cty.Value, env attr.LookupEnv) (encryption.Method, error) {
 	tb.Helper()
 	block := terraformbackendgit.Block()
-	values, err := config.NewEntry("method.terraform_backend_git.m", block.Table, attrs).Decode(block.Table, env)
+	values, err := attr.NewEntry("method.terraform_backend_git.m", block.Table, attrs).Decode(block.Table, env)
 	if err != nil {
 		return nil, err
 	}

@@ -6,17 +6,17 @@ import (
 	"context"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Block returns the unencrypted method.
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
-		Table: config.Table{
-			Name: config.Unencrypted,
+		Table: attr.Table{
+			Name: attr.Unencrypted,
 			Doc:  "Plaintext. A state that is not encrypted is read only where this is the method or a fallback. The address `unencrypted` stands for it without a block.",
 		},
-		Build: func(config.Values) (encryption.Method, error) { return Method{}, nil },
+		Build: func(attr.Values) (encryption.Method, error) { return Method{}, nil },
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/http"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/oci"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/oss"
@@ -27,7 +27,7 @@ func Kinds() []source.Kind {
 		file.Kind(),
 		gcs.Kind(),
 		git.Kind(),
-		http.Kind(),
+		httpsource.Kind(),
 		kubernetes.Kind(),
 		oci.Kind(),
 		oss.Kind(),

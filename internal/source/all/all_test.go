@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // The tables are also schema and documentation, so they must be complete.
@@ -39,7 +39,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func checkTable(t *testing.T, path string, table config.Table) {
+func checkTable(t *testing.T, path string, table attr.Table) {
 	t.Helper()
 	if !strings.HasSuffix(table.Doc, ".") {
 		t.Errorf("%s has no documentation of whole sentences", path)

@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -65,7 +65,7 @@ func withSecret() attrs {
 func settings(blocks ...attrs) source.Settings {
 	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, config.NewEntry("credentials.azurerm", credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials.azurerm", credentials(), b))
 	}
 	return s
 }
@@ -87,9 +87,9 @@ func kind(transport policy.Transporter) source.Kind {
 	return k
 }
 
-func request(t *testing.T, a attrs, lookup config.LookupEnv) source.Request {
+func request(t *testing.T, a attrs, lookup attr.LookupEnv) source.Request {
 	t.Helper()
-	values, err := config.NewEntry("data.statecrypt_remote_state.test.azurerm", table(), a).Decode(table(), lookup)
+	values, err := attr.NewEntry("data.statecrypt_remote_state.test.azurerm", table(), a).Decode(table(), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

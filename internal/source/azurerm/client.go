@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
 // looksUp reports whether the identity gets an access key, and does not read
@@ -65,8 +65,8 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 
 // access is how to sign in, in the cloud that is meant.
 type access struct {
-	azureaccess.Access
-	cloud azureaccess.Cloud
+	azureauth.Access
+	cloud azureauth.Cloud
 }
 
 func (l *location) access(ctx context.Context) (access, error) {
@@ -82,9 +82,9 @@ func (l *location) access(ctx context.Context) (access, error) {
 		return a, err
 	}
 	a.RetryDelay = l.retryDelay
-	a.cloud, err = l.clouds.Do(ctx, l.credentials, func(ctx context.Context) (azureaccess.Cloud, error) {
+	a.cloud, err = l.clouds.Do(ctx, l.credentials, func(ctx context.Context) (azureauth.Cloud, error) {
 		if l.grant.endpoint != nil && (l.grant.accessKey != "" || l.grant.sas != "") {
-			return azureaccess.Cloud{}, nil // nobody else is asked
+			return azureauth.Cloud{}, nil // nobody else is asked
 		}
 		c, err := a.Cloud(ctx)
 		if err != nil {
@@ -100,7 +100,7 @@ func (l *location) access(ctx context.Context) (access, error) {
 func (l *location) identity(ctx context.Context, a access) (azcore.TokenCredential, error) {
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
-		if err != nil && !azureaccess.IsUnset(err) {
+		if err != nil && !azureauth.IsUnset(err) {
 			return nil, ownError{err}
 		}
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -46,11 +46,11 @@ func (l *location) explain(limited context.Context, err error) error {
 	if missing, ok := source.IsMissing(err); ok {
 		return missing
 	}
-	if noToken := azureaccess.Explain(err); noToken != nil {
+	if noToken := azureauth.Explain(err); noToken != nil {
 		return noToken
 	}
 	answer, answered := errors.AsType[*azcore.ResponseError](err)
-	switch reason := azureaccess.NetworkReason(err); {
+	switch reason := azureauth.NetworkReason(err); {
 	case answered && lookup:
 		return l.lookupRefused(answer)
 	case answered:

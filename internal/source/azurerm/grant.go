@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -23,7 +23,7 @@ type grant struct {
 	customerKey    *blob.CPKInfo
 	endpoint       *url.URL // nil for Azure's own
 	subscription   string
-	access         azureaccess.Access
+	access         azureauth.Access
 }
 
 // choose returns what the block called name gives.
@@ -67,7 +67,7 @@ func choose(s source.Settings, name string) (grant, error) {
 			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
 		}
 	}
-	if g.access, err = azureaccess.New(v, s.LookupEnv != nil); err != nil {
+	if g.access, err = azureauth.New(v, s.LookupEnv != nil); err != nil {
 		return grant{}, err
 	}
 	g.access = g.access.WithPipeline(v.String("ado_service_connection_id"))
@@ -92,7 +92,7 @@ func parseSAS(text string) (string, error) {
 	return text, nil
 }
 
-func customerKey(v config.Values) (*blob.CPKInfo, error) {
+func customerKey(v attr.Values) (*blob.CPKInfo, error) {
 	text := v.String("customer_provided_key")
 	if text == "" {
 		return nil, nil

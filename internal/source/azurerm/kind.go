@@ -13,8 +13,8 @@ package azurerm
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -23,13 +23,13 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "azurerm",
 		Doc: "Reads the state from a blob of Azure Storage, as Terraform's `azurerm` backend writes it, with one `GET`. " +
 			"The state of a workspace is the blob `<key>env:<workspace>`. " +
 			"How to sign in is set in `credentials`, in the provider block, with the arguments and variables of the backend.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "storage_account_name", Type: cty.String, Required: true,
 				Doc: "The name of the storage account: 3 to 24 small letters and digits.",
@@ -67,15 +67,15 @@ func table() config.Table {
 	}
 }
 
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "azurerm",
 		Doc: "How to sign in to Azure Storage, with the arguments of Terraform's `azurerm` backend. The first of these is used: `access_key`, `sas_token`, and the identity that the other arguments make. " +
 			"Of the ways to make one, the first that is set up is used: client certificate, client secret, Azure Pipelines, OpenID Connect, managed identity, AKS workload identity, Azure CLI. " +
 			"The variables `ARM_*` fill only the block without a name. A key or a signature of the environment is not used where the block itself says `sas_token` or `use_azuread_auth`. " +
 			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what it needs to run, " +
 			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
-		Attrs: append([]config.Attr{
+		Attrs: append([]attr.Attr{
 			{
 				Name: "name", Type: cty.String,
 				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
@@ -105,7 +105,7 @@ func credentials() config.Table {
 				Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`.",
 			},
-		}, azureaccess.Attrs(variables())...),
+		}, azureauth.Attrs(variables())...),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/azureaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -35,7 +35,7 @@ type run struct {
 	retryDelay time.Duration      // before the second try; 0 leaves it to the SDK
 
 	transports memo.Memo[struct{}, policy.Transporter]
-	clouds     memo.Memo[string, azureaccess.Cloud]
+	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
 	keys       memo.Memo[account, string]
 }
@@ -241,7 +241,7 @@ func revision(version *string, etag *azcore.ETag) string {
 
 // url is where the blob is. Slashes in its name are encoded, as the backend
 // does; the service does not mind.
-func (l *location) url(c azureaccess.Cloud) (*url.URL, error) {
+func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 	base := l.grant.endpoint
 	if base == nil {
 		if c.StorageSuffix == "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 )
 
@@ -46,7 +46,7 @@ func leftOut() map[string]string {
 
 func TestAttributesOfTheBackend(t *testing.T) {
 	t.Parallel()
-	ours := map[string]config.Attr{}
+	ours := map[string]attr.Attr{}
 	for _, a := range slices.Concat(table().Attrs, credentials().Attrs) {
 		ours[a.Name] = a // of subscription_id, the one of credentials
 	}

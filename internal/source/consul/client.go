@@ -10,7 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -68,7 +68,7 @@ func newClient(s settings, p web.Patience) (*client, error) {
 	c.asks = web.Client{
 		Patience:      p,
 		Transport:     t,
-		CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return errRedirect },
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
 		Trust:         "set ca_file in a consul block of credentials, in the provider block",
 	}
 	return c, nil
@@ -156,7 +156,7 @@ func (c *client) get(ctx context.Context, w where, key string, limit int64) (*en
 		}
 	}
 	u.RawQuery = query.Encode()
-	req := nethttp.Request{Header: nethttp.Header{"User-Agent": {"terraform-provider-statecrypt"}}}
+	req := http.Request{Header: http.Header{"User-Agent": {"terraform-provider-statecrypt"}}}
 	if c.token != "" {
 		req.Header.Set("X-Consul-Token", c.token)
 	}
@@ -178,10 +178,10 @@ type exchange struct {
 }
 
 // receive reads the key, if the answer is one.
-func (x *exchange) receive(resp *nethttp.Response) error {
+func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
-	case nethttp.StatusOK:
-	case nethttp.StatusNotFound:
+	case http.StatusOK:
+	case http.StatusNotFound:
 		// Whatever else is at the address has no index to tell.
 		if n, err := strconv.ParseUint(resp.Header.Get("X-Consul-Index"), 10, 64); err != nil || n == 0 {
 			return web.Final("the server has no key-value store of Consul (404 Not Found); check the address")

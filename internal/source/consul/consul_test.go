@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsimple"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 )
@@ -20,14 +20,14 @@ func text(s string) cty.Value { return cty.StringVal(s) }
 func settingsOf(blocks ...attrs) source.Settings {
 	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, config.NewEntry("credentials[0].consul[0]", credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials[0].consul[0]", credentials(), b))
 	}
 	return s
 }
 
-func request(t *testing.T, a attrs, env config.LookupEnv) source.Request {
+func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 	t.Helper()
-	v, err := config.NewEntry("data.statecrypt_remote_state.test.consul", table(), a).Decode(table(), env)
+	v, err := attr.NewEntry("data.statecrypt_remote_state.test.consul", table(), a).Decode(table(), env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ package consul
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -25,13 +25,13 @@ func Kind() source.Kind {
 
 // table says nothing of CONSUL_NAMESPACE and CONSUL_PARTITION in Env: they are
 // meant for the server that the environment names, not for every source.
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "consul",
 		Doc: "Reads the state from a key of Consul, as Terraform's `consul` backend writes it. A state that is compressed, or divided among several keys because it is large, is put together. " +
 			"Only `GET` requests are sent, each for one key. " +
 			"How to reach Consul is set in `credentials`, in the provider block.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "path", Type: cty.String, Required: true,
 				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it.",
@@ -57,14 +57,14 @@ func table() config.Table {
 }
 
 // credentials declares the variables for the documentation. They are not
-// filled in by [config.Entry.Decode], but by [settings.fill], which knows where
+// filled in by [attr.Entry.Decode], but by [settings.fill], which knows where
 // they belong.
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "consul",
 		Doc: "How to reach Consul, with the arguments of Terraform's `consul` backend. " +
 			"The variables `CONSUL_*` fill only the block without a name, and not where `CONSUL_HTTP_ADDR` names another server than `address`.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "name", Type: cty.String,
 				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",

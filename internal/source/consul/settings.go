@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -53,7 +53,7 @@ type place struct {
 }
 
 // choose returns the settings for the server that a data source calls name.
-func choose(credentials source.Credentials, lookup config.LookupEnv, name string) (settings, error) {
+func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
 	credentials.Env = nil // settings.fill knows which variables belong together
 	v, found, err := credentials.Named("credentials_name", name)
 	if err != nil {
@@ -74,7 +74,7 @@ func choose(credentials source.Credentials, lookup config.LookupEnv, name string
 	return s, nil
 }
 
-func newSettings(v config.Values, env config.LookupEnv) (settings, error) {
+func newSettings(v attr.Values, env attr.LookupEnv) (settings, error) {
 	s := settings{
 		token: v.String("access_token"), tokenFile: v.String("token_file"), auth: v.String("http_auth"),
 		caFile: v.String("ca_file"), certFile: v.String("cert_file"), keyFile: v.String("key_file"),
@@ -110,7 +110,7 @@ func newSettings(v config.Values, env config.LookupEnv) (settings, error) {
 }
 
 // fill completes what the block, if any, says.
-func (s *settings) fill(env config.LookupEnv, saysVerify bool) error {
+func (s *settings) fill(env attr.LookupEnv, saysVerify bool) error {
 	if s.token == "" && s.tokenFile == "" {
 		s.token, s.tokenFile = get(env, tokenVar), get(env, tokenFileVar)
 	}
@@ -141,14 +141,14 @@ func (s *settings) check() error {
 	return nil
 }
 
-func get(env config.LookupEnv, name string) string {
+func get(env attr.LookupEnv, name string) string {
 	value, _ := env.Get(name)
 	return value
 }
 
 // boolean reads a variable. What is neither yes nor no may be meant as either:
 // Consul's programs take it for a no, which would switch the verification off.
-func boolean(env config.LookupEnv, name string, otherwise bool) (bool, error) {
+func boolean(env attr.LookupEnv, name string, otherwise bool) (bool, error) {
 	text := get(env, name)
 	if text == "" {
 		return otherwise, nil

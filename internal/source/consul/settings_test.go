@@ -22,7 +22,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 )
@@ -459,7 +459,7 @@ func TestOpenDoesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	var _ source.Kind = Kind()
-	if !slices.ContainsFunc(credentials().Attrs, func(a config.Attr) bool { return a.Name == "name" && !a.Required }) {
+	if !slices.ContainsFunc(credentials().Attrs, func(a attr.Attr) bool { return a.Name == "name" && !a.Required }) {
 		t.Error("the name of a block is not optional")
 	}
 }

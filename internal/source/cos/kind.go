@@ -10,7 +10,7 @@ package cos
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
 )
@@ -20,12 +20,12 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "cos",
 		Doc: "Reads the state from a bucket of Tencent Cloud COS, where Terraform's `cos` backend keeps it: at `<prefix>/<key>`, or at `<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
 			"COS is asked over its S3 API. Keys and endpoints are set in `credentials`, in the provider block.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`.",
@@ -51,13 +51,13 @@ func table() config.Table {
 
 // credentials declares the variables for the documentation. They are filled in
 // by [objectstore.Settings], which knows whether there is a block without a name.
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "cos",
 		Doc: "Who reads from Tencent Cloud COS, with the arguments of Terraform's `cos` backend. Set one of `secret_id`, `profile` and `cam_role_name`; " +
 			"where a block without a name sets none, the variables `TENCENTCLOUD_CAM_ROLE_NAME`, `TENCENTCLOUD_SECRET_ID` and `TENCENTCLOUD_PROFILE` are tried in this order. " +
 			"With `assume_role`, that identity then assumes a role.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			objectstore.NameAttr(),
 			{
 				Name: "secret_id", Type: cty.String, Env: []string{"TENCENTCLOUD_SECRET_ID"},
@@ -95,7 +95,7 @@ func credentials() config.Table {
 				Name: "assume_role",
 				Doc: "A role to assume for the read. In place of the block, the variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, `TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, " +
 					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION` and `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID` can be set.",
-				Attrs: []config.Attr{
+				Attrs: []attr.Attr{
 					{
 						Name: "role_arn", Type: cty.String, Required: true,
 						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`.",

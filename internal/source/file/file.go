@@ -14,19 +14,19 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // Kind is the file source.
 func Kind() source.Kind {
 	return source.Kind{
-		Table: config.Table{
+		Table: attr.Table{
 			Name: "file",
 			Doc: "Reads the state from a local file, as Terraform's `local` backend writes it. " +
 				"Only regular files, and symbolic links to them, are read. " +
 				"The state of a workspace is read from `<workspace_dir>/<workspace>/terraform.tfstate`.",
-			Attrs: []config.Attr{
+			Attrs: []attr.Attr{
 				{
 					Name: "path", Type: cty.String, Required: true,
 					Doc: "The state file of the default workspace; it is not used for others. A relative path is relative to the working directory, " +

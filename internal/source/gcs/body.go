@@ -4,14 +4,14 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // readBody reads and checks the contents of an object.
-func readBody(resp *nethttp.Response, limit int64) ([]byte, error) {
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	want, checked, err := checksum(resp.Header)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // checksum returns the CRC32C that Cloud Storage announces, if it does.
 // https://cloud.google.com/storage/docs/xml-api/reference-headers#xgooghash
-func checksum(header nethttp.Header) (sum uint32, found bool, err error) {
+func checksum(header http.Header) (sum uint32, found bool, err error) {
 	for _, line := range header.Values("X-Goog-Hash") {
 		for part := range strings.SplitSeq(line, ",") {
 			text, ok := strings.CutPrefix(strings.TrimSpace(part), "crc32c=")

@@ -6,19 +6,19 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	nethttp "net/http"
+	"net/http"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // client is who reads, with the tokens and connections that all its reads
 // share.
 type client struct {
-	access    googleaccess.Access
-	bearer    googleaccess.Bearer
-	header    nethttp.Header // of each request
-	transport *nethttp.Transport
+	access    googleauth.Access
+	bearer    googleauth.Bearer
+	header    http.Header // of each request
+	transport *http.Transport
 }
 
 // newClient signs in. The roots are the system's when nil.
@@ -34,7 +34,7 @@ func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, 
 	if err := s.checkUniverse(creds.JSON()); err != nil {
 		return nil, err
 	}
-	c := &client{access: s.access, bearer: googleaccess.Bearer{Creds: creds}, header: header}
+	c := &client{access: s.access, bearer: googleauth.Bearer{Creds: creds}, header: header}
 	c.transport = web.Transport(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
 	if project, ok := s.lookup.Get(quotaVar); ok && isFieldValue(project) {
 		c.header.Set("X-Goog-User-Project", project)
@@ -55,7 +55,7 @@ func (s settings) checkUniverse(document []byte) error {
 
 // RoundTrip adds the secrets to a copy, so that nothing outside of the wire,
 // such as an error, ever sees them.
-func (c *client) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
+func (c *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	token, err := c.bearer.GetRequestMetadata(req.Context())
 	if err != nil {
 		return nil, web.Final("%w", c.access.Explain(req.Context(), err))

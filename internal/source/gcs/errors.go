@@ -3,7 +3,7 @@ package gcs
 import (
 	"encoding/json"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -42,7 +42,7 @@ func readComplaint(body []byte) complaint {
 	return c
 }
 
-func (x *exchange) complaint(resp *nethttp.Response) (complaint, error) {
+func (x *exchange) complaint(resp *http.Response) (complaint, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if err != nil {
 		return complaint{}, err
@@ -59,7 +59,7 @@ func (c complaint) isNoObject(bucket, object string) bool {
 
 // notFound says what a 404 is about: only that there is no object shows that
 // there is no state.
-func (x *exchange) notFound(resp *nethttp.Response) error {
+func (x *exchange) notFound(resp *http.Response) error {
 	c, err := x.complaint(resp)
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (x *exchange) notFound(resp *nethttp.Response) error {
 }
 
 // refusal says what an unwelcome status means.
-func (x *exchange) refusal(resp *nethttp.Response) error {
+func (x *exchange) refusal(resp *http.Response) error {
 	c, err := x.complaint(resp)
 	if err != nil && resp.StatusCode < 500 { // another try may tell more
 		return err
@@ -84,14 +84,14 @@ func (x *exchange) refusal(resp *nethttp.Response) error {
 		return web.Final("%s (%s)", words, web.Status(resp.StatusCode))
 	}
 	switch code := resp.StatusCode; {
-	case code == nethttp.StatusUnauthorized:
+	case code == http.StatusUnauthorized:
 		return web.Final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else", web.Status(code))
-	case code == nethttp.StatusForbidden:
+	case code == http.StatusForbidden:
 		return web.Final("Cloud Storage does not allow to read the object (%s); grant storage.objects.get on the bucket, or on the object, to who reads. "+
 			"An object that does not exist is answered in the same way to those who lack storage.objects.list", web.Status(code))
 	case code >= 300 && code < 400:
 		return web.Final("the service redirects to another place (%s), which Cloud Storage does not do; nothing was sent there", web.Status(code))
-	case code == nethttp.StatusTooManyRequests:
+	case code == http.StatusTooManyRequests:
 		return web.Final("Cloud Storage is asked too often (%s); try again later", web.Status(code))
 	default:
 		return web.Final("the service answered %s", web.Status(code))

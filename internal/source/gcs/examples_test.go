@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // The gcs blocks of the examples are what the tables say, and lead to the
@@ -83,7 +83,7 @@ func gcsBlocks(t *testing.T, body *hclsyntax.Body) []attrs {
 // Every argument is documented in sentences.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	for _, table := range []config.Table{table(), credentials()} {
+	for _, table := range []attr.Table{table(), credentials()} {
 		for _, a := range table.Attrs {
 			if !strings.HasSuffix(a.Doc, ".") {
 				t.Errorf("%s: %s", a.Name, a.Doc)

@@ -13,7 +13,7 @@ package gcs
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -22,13 +22,13 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "gcs",
 		Doc: "Reads the state from a Google Cloud Storage bucket, where Terraform's `gcs` backend puts it: the object `<prefix>/<workspace>.tfstate`. " +
 			"One `GET` is sent, for which the permission `storage.objects.get` is enough. " +
 			"Who reads is set in `credentials`, in the provider block, with the arguments of the backend.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket.",
@@ -49,14 +49,14 @@ func table() config.Table {
 	}
 }
 
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "gcs",
 		Doc: "Who reads from Google Cloud Storage, with the arguments of Terraform's `gcs` backend. " +
 			"Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. " +
 			"The variables fill only the block without a name. " +
 			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "name", Type: cty.String,
 				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",

@@ -5,13 +5,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/googleaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -32,21 +32,21 @@ const (
 
 // settings say who reads, and which service is asked.
 type settings struct {
-	access        googleaccess.Access
+	access        googleauth.Access
 	encryptionKey string // as configured; may be a path
 	endpoint      *url.URL
 	universe      string
-	lookup        config.LookupEnv
+	lookup        attr.LookupEnv
 }
 
 // choose returns the settings of the block that a data source calls name.
-func choose(credentials source.Credentials, lookup config.LookupEnv, name string) (settings, error) {
+func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
 	v, _, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return settings{}, err
 	}
 	s := settings{
-		access: googleaccess.Access{
+		access: googleauth.Access{
 			Credentials:       v.String("credentials"),
 			Token:             v.String("access_token"),
 			Impersonate:       v.String("impersonate_service_account"),
@@ -129,12 +129,12 @@ func (s settings) address(bucket, object, generation string) *url.URL {
 
 // keyHeader is what Cloud Storage wants to see of a customer-supplied key.
 // https://cloud.google.com/storage/docs/encryption/customer-supplied-keys
-func (s settings) keyHeader() (nethttp.Header, error) {
-	h := nethttp.Header{}
+func (s settings) keyHeader() (http.Header, error) {
+	h := http.Header{}
 	if s.encryptionKey == "" {
 		return h, nil
 	}
-	text, err := googleaccess.ReadPathOrContents(s.encryptionKey)
+	text, err := googleauth.ReadPathOrContents(s.encryptionKey)
 	if err != nil {
 		return nil, fmt.Errorf("encryption_key: %w", err)
 	}

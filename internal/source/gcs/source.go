@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"path"
 	"regexp"
@@ -111,9 +111,9 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	asks := web.Client{
 		Patience: l.patience, Transport: c,
 		// What is sent with a request is for the endpoint alone.
-		CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return nethttp.ErrUseLastResponse },
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	header := nethttp.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
+	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
 	err = asks.Get(ctx, l.address, header, x.receive)
 	return x.snapshot, err
 }
@@ -125,11 +125,11 @@ type exchange struct {
 }
 
 // receive reads the object, if the answer is one.
-func (x *exchange) receive(resp *nethttp.Response) error {
+func (x *exchange) receive(resp *http.Response) error {
 	switch {
-	case resp.StatusCode == nethttp.StatusNotFound:
+	case resp.StatusCode == http.StatusNotFound:
 		return x.notFound(resp)
-	case resp.StatusCode != nethttp.StatusOK:
+	case resp.StatusCode != http.StatusOK:
 		return x.refusal(resp)
 	}
 	generation := resp.Header.Get("X-Goog-Generation")

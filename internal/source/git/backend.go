@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"net/url"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -18,12 +18,12 @@ const (
 // backend is the environment of terraform-backend-git. Whoever starts the run
 // sets it, and repositoryVar says for which repository the rest is meant.
 type backend struct {
-	lookup     config.LookupEnv
+	lookup     attr.LookupEnv
 	repository remote // the zero value when the variable is not set, or no address
 	named      bool   // repositoryVar is set
 }
 
-func newBackend(lookup config.LookupEnv) backend {
+func newBackend(lookup attr.LookupEnv) backend {
 	text, named := lookup.Get(repositoryVar)
 	b := backend{lookup: lookup, named: named}
 	if named {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -127,7 +127,7 @@ func (r *run) isGitHub(where remote) bool {
 	return err == nil && base.Scheme == where.protocol && source.Covers(&url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/"}, where.url)
 }
 
-func (r *run) httpAccess(where remote, block config.Values) (*access, error) {
+func (r *run) httpAccess(where remote, block attr.Values) (*access, error) {
 	base, err := source.ParseBase(block.String("url"))
 	if err != nil {
 		return nil, block.Errorf("url", "%w", err)
@@ -249,7 +249,7 @@ const (
 	hostKeysAttr = "strict_host_key_checking"
 )
 
-func blockSSHAccess(block config.Values) (*access, error) {
+func blockSSHAccess(block attr.Values) (*access, error) {
 	return sshAccess(block.String(keyFileAttr), block.String(hostKeysAttr), block.Errorf)
 }
 

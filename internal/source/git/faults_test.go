@@ -16,7 +16,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -104,7 +104,7 @@ func faultHarness() sourcetest.FaultHarness {
 			if err := os.WriteFile(ca, []byte(f.CA), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var blocks []*config.Entry
+			var blocks []*attr.Entry
 			for _, b := range []map[string]cty.Value{
 				{"url": cty.StringVal(f.URL), "username": cty.StringVal("alice"), "password": cty.StringVal(canary)},
 				{"url": cty.StringVal(f.Other)},

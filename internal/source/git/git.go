@@ -16,7 +16,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -25,13 +25,13 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentialsTable(), Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "git",
 		Doc: "One file of a git repository, read with the `git` command (2.31 or newer) from `PATH`. Only the wanted files are downloaded, " +
 			"if the server supports partial clones, and nothing stays on disk. All files that a run reads at one `ref` come from the same commit. " +
 			"With terraform-backend-git's variables `TF_BACKEND_GIT_GIT_REPOSITORY`, `TF_BACKEND_GIT_GIT_REF` and `TF_BACKEND_GIT_GIT_STATE` set, the block can be empty.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
 				Doc: "Where the repository is: `https://git.example.com/acme/infra.git`, `ssh://git@git.example.com/acme/infra.git`, " +
 					"`git@git.example.com:acme/infra.git`, `file:///srv/git/infra.git` or an absolute local path. A password or token in it is refused: " +
@@ -51,14 +51,14 @@ func table() config.Table {
 	}
 }
 
-func credentialsTable() config.Table {
-	return config.Table{
+func credentialsTable() attr.Table {
+	return attr.Table{
 		Name: "git",
 		Doc: "Credentials for git repositories below one URL. Without a block that covers a repository, git's own set-up is used: credential helpers, " +
 			"`.netrc`, ssh keys and the ssh agent. `GITHUB_TOKEN` and `GITHUB_TOKEN_FILE` need no block for `https://github.com` or `GITHUB_SERVER_URL`. " +
 			"The variables of this block need none for the repository that `TF_BACKEND_GIT_GIT_REPOSITORY` names; those that are of use there then " +
 			"fill no block for another scheme, host or port.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block covers: `https://git.example.com/acme/` stands for every repository below `/acme`, on this scheme, host and port only. " +
 					"For `git@git.example.com:acme/infra.git`, write `ssh://git.example.com/acme/`. The secrets of this block, and those that the " +

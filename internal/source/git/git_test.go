@@ -13,7 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -60,10 +60,10 @@ func newTestRun(t testing.TB, env vars, blocks ...vars) *run {
 	return r
 }
 
-func block(address string, values map[string]cty.Value) *config.Entry {
-	e := &config.Entry{Address: address, Kind: "git", Settings: map[string]config.Setting{}}
+func block(address string, values map[string]cty.Value) *attr.Entry {
+	e := &attr.Entry{Address: address, Kind: "git", Settings: map[string]attr.Setting{}}
 	for name, v := range values {
-		e.Settings[name] = config.Setting{Value: v}
+		e.Settings[name] = attr.Setting{Value: v}
 	}
 	return e
 }
@@ -271,7 +271,7 @@ func TestDocsAreComplete(t *testing.T) {
 	if kind.Name != "git" || kind.Credentials.Name != "git" || kind.Credentials.Attrs[0].Name != "url" {
 		t.Errorf("the kind is %q, its credentials %q, whose first attribute is %q", kind.Name, kind.Credentials.Name, kind.Credentials.Attrs[0].Name)
 	}
-	for _, table := range []config.Table{kind.Table, kind.Credentials} {
+	for _, table := range []attr.Table{kind.Table, kind.Credentials} {
 		for _, a := range table.Attrs {
 			if !strings.HasSuffix(a.Doc, ".") {
 				t.Errorf("%s.%s: the documentation is no sentence: %q", table.Name, a.Name, a.Doc)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"time"
 
@@ -44,12 +44,12 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	c.QPS = -1
 	c.UserAgent = "terraform-provider-statecrypt"
 	c.WarningHandler = rest.NoWarnings{}
-	c.Wrap(func(next nethttp.RoundTripper) nethttp.RoundTripper { return readOnly{next} })
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
 	web, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, errors.New("the certificates or keys for the cluster are not in PEM format, do not belong together, or are incomplete")
 	}
-	web.CheckRedirect = func(*nethttp.Request, []*nethttp.Request) error { return errRedirect }
+	web.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	asks, err := rest.UnversionedRESTClientForConfigAndClient(c, web)
 	if err != nil {
 		return nil, errors.New("the host of the cluster is not a URL")
@@ -64,14 +64,14 @@ var errRedirect = errors.New("the server redirects to another place, which an AP
 
 // readOnly is the last step before the wire: it lets nothing but reads pass.
 // And it cuts answers that are errors, which client-go reads as a whole.
-type readOnly struct{ next nethttp.RoundTripper }
+type readOnly struct{ next http.RoundTripper }
 
-func (r readOnly) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
-	if req.Method != nethttp.MethodGet || req.Body != nil && req.Body != nethttp.NoBody {
+func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet || req.Body != nil && req.Body != http.NoBody {
 		return nil, errors.New("only GET requests without a body may be sent")
 	}
 	resp, err := r.next.RoundTrip(req)
-	if err == nil && resp.StatusCode != nethttp.StatusOK {
+	if err == nil && resp.StatusCode != http.StatusOK {
 		resp.Body = struct {
 			io.Reader
 			io.Closer

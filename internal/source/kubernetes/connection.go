@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -199,11 +199,11 @@ func forget(c *rest.Config) {
 func (s settings) setProxy(c *rest.Config) {
 	if s.proxy != "" {
 		u, _ := url.Parse(s.proxy) // check has looked at it
-		c.Proxy = nethttp.ProxyURL(u)
+		c.Proxy = http.ProxyURL(u)
 	}
 	if c.Proxy == nil {
 		find := web.Proxies(s.lookup).ProxyFunc()
-		c.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
+		c.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
 	}
 }
 

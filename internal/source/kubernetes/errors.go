@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +44,7 @@ func (c *client) explain(ctx context.Context, what thing, err error) error {
 		return errRedirect
 	case isTLS:
 		return fmt.Errorf("the certificate of the server is not trusted: %s; set cluster_ca_certificate in the kubernetes block of credentials", shown(untrusted.Err))
-	case isPlain, errors.Is(err, nethttp.ErrSchemeMismatch):
+	case isPlain, errors.Is(err, http.ErrSchemeMismatch):
 		return errors.New("the server does not speak TLS; is the port right?")
 	case isDNS:
 		return fmt.Errorf("the host of the server cannot be found: %s", lookup.Err)
@@ -58,22 +58,22 @@ func (c *client) explain(ctx context.Context, what thing, err error) error {
 
 // refusal is an answer that is not the object.
 func (c *client) refusal(what thing, status metav1.Status) error {
-	text := nethttp.StatusText(int(status.Code))
+	text := http.StatusText(int(status.Code))
 	if text == "" {
 		text = "unknown status"
 	}
 	switch code := status.Code; {
-	case code == nethttp.StatusUnauthorized && !c.sends:
+	case code == http.StatusUnauthorized && !c.sends:
 		return fmt.Errorf("%w: there are none; set token, exec or another one in the kubernetes block of credentials, in the provider block", errUnauthorized)
-	case code == nethttp.StatusUnauthorized:
+	case code == http.StatusUnauthorized:
 		return fmt.Errorf("%w; they may be wrong or expired", errUnauthorized)
-	case code == nethttp.StatusForbidden && what.name == "":
+	case code == http.StatusForbidden && what.name == "":
 		return fmt.Errorf("the server does not allow to read %s (403 Forbidden); set resource to the plural name of the kind, and it is not asked", what)
-	case code == nethttp.StatusForbidden:
+	case code == http.StatusForbidden:
 		return fmt.Errorf("the server does not allow to read %s (403 Forbidden); what it takes is %s", what, what.rule())
-	case code == nethttp.StatusNotFound && isAbout(status, what):
+	case code == http.StatusNotFound && isAbout(status, what):
 		return errNotThere
-	case code == nethttp.StatusNotFound:
+	case code == http.StatusNotFound:
 		return fmt.Errorf("the server has no API for %s (404 Not Found); check the host, and whether the custom resource is installed in this version", what)
 	default:
 		return fmt.Errorf("the server answered %d %s", code, text)

@@ -14,7 +14,7 @@ package kubernetes
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -23,13 +23,13 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "kubernetes",
 		Doc: "Reads the state from a secret of Terraform's `kubernetes` backend, which is called `tfstate-<workspace>-<secret_suffix>`, and from the further secrets that Terraform makes for large states. " +
 			"With an `object` block it reads that object instead, and the secrets that it names. Only `GET` requests are sent. " +
 			"How to reach the cluster is set in `credentials`, in the provider block, with the arguments of the backend.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "secret_suffix", Type: cty.String,
 				Doc: "The last part of the secret's name. It is required where there is no `object` block.",
@@ -47,15 +47,15 @@ func table() config.Table {
 }
 
 // credentials declares the variables for the documentation. They are not
-// filled in by [config.Entry.Decode], but by [settings.fill], which knows where
+// filled in by [attr.Entry.Decode], but by [settings.fill], which knows where
 // they belong.
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "kubernetes",
 		Doc: "How to reach a Kubernetes cluster, with the arguments of Terraform's `kubernetes` backend. " +
 			"Where neither a block nor a `KUBE_*` variable says which cluster it is, the file that `KUBECONFIG` names, `~/.kube/config`, and the service account of the pod are tried in this order. " +
 			"The variables `KUBE_*` fill only the block without a name; those that say which cluster it is do so only where the block does not.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "name", Type: cty.String,
 				Doc: "What `cluster` in a data source calls this block. One block may go without a name; it is for data sources without `cluster`.",
@@ -128,7 +128,7 @@ func credentials() config.Table {
 				Name: "exec",
 				Doc: "A credential plugin: a program that prints a token or a client certificate. It is run without a shell, without a terminal and for a minute at most. " +
 					"It gets the environment without the secrets that are meant for this provider.",
-				Attrs: []config.Attr{
+				Attrs: []attr.Attr{
 					{
 						Name: "api_version", Type: cty.String, Required: true,
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`.",

@@ -15,7 +15,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
@@ -27,8 +27,8 @@ func text(s string) cty.Value { return cty.StringVal(s) }
 type attrs = map[string]cty.Value
 
 // entry is a kubernetes block of credentials.
-func entry(a attrs) *config.Entry {
-	return config.NewEntry("credentials[0].kubernetes[0]", credentials(), a)
+func entry(a attrs) *attr.Entry {
+	return attr.NewEntry("credentials[0].kubernetes[0]", credentials(), a)
 }
 
 func settingsOf(blocks ...attrs) source.Settings {
@@ -57,9 +57,9 @@ func pack(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-func request(t *testing.T, a attrs, env config.LookupEnv) source.Request {
+func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 	t.Helper()
-	v, err := config.NewEntry("data.statecrypt_remote_state.test.kubernetes", table(), a).Decode(table(), env)
+	v, err := attr.NewEntry("data.statecrypt_remote_state.test.kubernetes", table(), a).Decode(table(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,9 +365,9 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-func decoded(t *testing.T, a attrs) config.Values {
+func decoded(t *testing.T, a attrs) attr.Values {
 	t.Helper()
-	v, err := config.NewEntry("data.statecrypt_remote_state.test.object", kube.Table(), a).Decode(kube.Table(), nil)
+	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", kube.Table(), a).Decode(kube.Table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

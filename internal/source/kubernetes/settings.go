@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -44,7 +44,7 @@ type settings struct {
 	insecure, saysVerify   bool // saysVerify: insecure is set, to either value
 	proxy                  string
 
-	lookup  config.LookupEnv
+	lookup  attr.LookupEnv
 	ambient bool // kubeconfigs and accounts that nobody named may be used
 }
 
@@ -57,7 +57,7 @@ type account struct {
 func (a account) isSet() bool { return a != account{} }
 
 // choose returns the settings for the cluster that a data source calls name.
-func choose(credentials source.Credentials, lookup config.LookupEnv, name string) (settings, error) {
+func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
 	credentials.Env = nil // settings.fill knows which variables belong together
 	v, found, err := credentials.Named("cluster", name)
 	if err != nil {
@@ -74,7 +74,7 @@ func choose(credentials source.Credentials, lookup config.LookupEnv, name string
 	return s, nil
 }
 
-func fromBlock(v config.Values, lookup config.LookupEnv) (settings, error) {
+func fromBlock(v attr.Values, lookup attr.LookupEnv) (settings, error) {
 	s := settings{
 		host: v.String("host"), paths: v.Strings("config_paths"), inCluster: v.Bool("in_cluster_config"),
 		context: v.String("config_context"), user: v.String("config_context_auth_info"), cluster: v.String("config_context_cluster"),

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -26,10 +26,10 @@ const (
 // Web is how the services that give temporary keys are asked. The zero value
 // asks without a proxy.
 type Web struct {
-	Proxies   config.LookupEnv // for HTTPS_PROXY and its kin; nil for none
-	Roots     *x509.CertPool   // nil for those of the system
-	FirstWait time.Duration    // between tries; it doubles
-	Near      bool             // the service is on this machine's own network, or not there at all
+	Proxies   attr.LookupEnv // for HTTPS_PROXY and its kin; nil for none
+	Roots     *x509.CertPool // nil for those of the system
+	FirstWait time.Duration  // between tries; it doubles
+	Near      bool           // the service is on this machine's own network, or not there at all
 }
 
 // Transport makes a transport, which the caller keeps.

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -17,15 +17,15 @@ import (
 // table names. They are apart because an identity must come as a whole from
 // one of them: a key of the block with a token of the environment is nobody's.
 type Settings struct {
-	config.Values                  // what the block says
-	Name          string           // of the block; may be empty
-	Env           config.LookupEnv // nil where no variable may fill the block
+	attr.Values                // what the block says
+	Name        string         // of the block; may be empty
+	Env         attr.LookupEnv // nil where no variable may fill the block
 
-	table config.Table
+	table attr.Table
 }
 
 // Choose returns the settings that a data source calls name.
-func Choose(s source.Settings, table config.Table, name string) (Settings, error) {
+func Choose(s source.Settings, table attr.Table, name string) (Settings, error) {
 	s.Credentials.Table, s.Credentials.Env = table, nil
 	v, _, err := s.Credentials.Named("credentials_name", name)
 	if err != nil {
@@ -111,32 +111,32 @@ func (s Settings) Keys(id string, say func(string) string) (aws.Credentials, err
 }
 
 // NameAttr is the first attribute of a block of credentials.
-func NameAttr() config.Attr {
-	return config.Attr{
+func NameAttr() attr.Attr {
+	return attr.Attr{
 		Name: "name", Type: cty.String,
 		Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
 	}
 }
 
 // ChoiceAttr is the attribute of the data source that chooses a block of kind.
-func ChoiceAttr(kind string) config.Attr {
-	return config.Attr{
+func ChoiceAttr(kind string) attr.Attr {
+	return attr.Attr{
 		Name: "credentials_name", Type: cty.String,
 		Doc: "The `name` of the `" + kind + "` block of `credentials` that says who reads. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
 	}
 }
 
 // KeyAttr is the name of the state in the backends oss and cos.
-func KeyAttr() config.Attr {
-	return config.Attr{
+func KeyAttr() attr.Attr {
+	return attr.Attr{
 		Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
 		Doc: "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
 	}
 }
 
 // VersionAttr pins a version of the object.
-func VersionAttr() config.Attr {
-	return config.Attr{
+func VersionAttr() attr.Attr {
+	return attr.Attr{
 		Name: "version_id", Type: cty.String,
 		Doc: "The version of the object to read, in a bucket that keeps versions. Defaults to the newest one. It belongs to the object of one workspace.",
 	}

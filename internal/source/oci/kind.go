@@ -12,7 +12,7 @@ package oci
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
 )
@@ -22,12 +22,12 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "oci",
 		Doc: "Reads the state from a bucket of Oracle Cloud's Object Storage, where Terraform's `oci` backend keeps it: at `<key>`, or at `<workspace_key_prefix>/<workspace>/<key>` for a workspace other than `default`. " +
 			"The bucket is asked over the Amazon S3 Compatibility API, with a Customer Secret Key, which is set in `credentials`, in the provider block.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket.",
@@ -56,12 +56,12 @@ func table() config.Table {
 
 // credentials declares the variables for the documentation. They are filled in
 // by [objectstore.Settings], which knows whether there is a block without a name.
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "oci",
 		Doc: "Who reads from Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` makes. " +
 			"The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			objectstore.NameAttr(),
 			{
 				Name: "access_key", Type: cty.String, Env: []string{"OCI_S3_ACCESS_KEY"},

@@ -9,7 +9,7 @@ package oss
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
 )
@@ -19,12 +19,12 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "oss",
 		Doc: "Reads the state from a bucket of Alibaba Cloud OSS, where Terraform's `oss` backend keeps it: at `<prefix>/<key>`, or at `<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
 			"OSS is asked over its S3 API. Keys and endpoints are set in `credentials`, in the provider block.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket.",
@@ -46,12 +46,12 @@ func table() config.Table {
 
 // credentials declares the variables for the documentation. They are filled in
 // by [objectstore.Settings], which knows whether there is a block without a name.
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "oss",
 		Doc: "Who reads from Alibaba Cloud OSS, with the arguments of Terraform's `oss` backend. Set one of `access_key`, `profile` and `ecs_role_name`; " +
 			"where a block without a name sets none, the variables `ALICLOUD_*` are tried in the same order. With `assume_role_role_arn`, that identity then assumes a role.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			objectstore.NameAttr(),
 			{
 				Name: "access_key", Type: cty.String, Env: []string{"ALICLOUD_ACCESS_KEY", "ALICLOUD_ACCESS_KEY_ID"},

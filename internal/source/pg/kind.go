@@ -12,7 +12,7 @@ package pg
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -21,13 +21,13 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "pg",
 		Doc: "Reads the state from the PostgreSQL database of Terraform's `pg` backend, where it is the row that has the workspace's name. " +
 			"One `SELECT` is sent, in a read-only transaction. Locks are neither taken nor looked at. " +
 			"How to reach the database is set in `credentials`, in the provider block.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "schema_name", Type: cty.String, Env: []string{"PG_SCHEMA_NAME"}, Default: cty.StringVal("terraform_remote_state"),
 				Doc: "The schema of the table. Defaults to `terraform_remote_state`.",
@@ -44,13 +44,13 @@ func table() config.Table {
 	}
 }
 
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "pg",
 		Doc: "How to reach a PostgreSQL database. " +
 			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and `PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
 			"but only for the block without a name, and not with `use_environment = false`.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "name", Type: cty.String,
 				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",

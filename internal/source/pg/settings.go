@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -36,12 +36,12 @@ func (s settings) set(key, value string) {
 
 // target is a database, and who asks it.
 type target struct {
-	own    settings         // of the connection string
-	lookup config.LookupEnv // for what own leaves open; nil where the environment has no say
+	own    settings       // of the connection string
+	lookup attr.LookupEnv // for what own leaves open; nil where the environment has no say
 }
 
 // choose returns what the data source calls name.
-func choose(credentials source.Credentials, lookup config.LookupEnv, name string) (target, error) {
+func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (target, error) {
 	v, _, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return target{}, err
@@ -92,7 +92,7 @@ func (t target) fill(own settings) settings {
 // environment is what the variables of libpq say.
 //
 // https://www.postgresql.org/docs/current/libpq-envars.html
-func environment(lookup config.LookupEnv) settings {
+func environment(lookup attr.LookupEnv) settings {
 	s := settings{}
 	for name, key := range map[string]string{
 		"PGHOST":               "host",

@@ -4,13 +4,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -20,7 +20,7 @@ import (
 type access struct {
 	block      string // its url; "" where there is no block
 	token      string // "" where the block has none
-	transport  *nethttp.Transport
+	transport  *http.Transport
 	unverified bool
 }
 
@@ -89,12 +89,12 @@ func (r *run) checkURLs() error {
 		default:
 			continue
 		}
-		return &config.Error{Address: e.Address, Attr: "url", Pos: e.Settings["url"].Pos, Err: err}
+		return &attr.Error{Address: e.Address, Attr: "url", Pos: e.Settings["url"].Pos, Err: err}
 	}
 	return nil
 }
 
-func newAccess(block config.Values, found bool, lookup config.LookupEnv) (*access, error) {
+func newAccess(block attr.Values, found bool, lookup attr.LookupEnv) (*access, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	a := &access{transport: web.Transport(settings, web.Proxies(lookup))}
 	if !found {
@@ -116,7 +116,7 @@ func newAccess(block config.Values, found bool, lookup config.LookupEnv) (*acces
 		if err != nil {
 			return nil, block.Errorf("proxy", "%w", err)
 		}
-		a.transport.Proxy = nethttp.ProxyURL(own)
+		a.transport.Proxy = http.ProxyURL(own)
 	}
 	return a, nil
 }

@@ -3,7 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -24,9 +24,9 @@ func statusOf(err error) int {
 // and 404 mean depends on what was asked for.
 func (x *exchange) fail(err error, denied func(code int) error) error {
 	switch code := statusOf(err); {
-	case code == nethttp.StatusUnauthorized && x.tokenSent:
+	case code == http.StatusUnauthorized && x.tokenSent:
 		return fmt.Errorf("%s refused the token (%s); it may be wrong, expired or revoked", x.origin(), web.Status(code))
-	case code == nethttp.StatusForbidden, code == nethttp.StatusNotFound, code == nethttp.StatusUnauthorized:
+	case code == http.StatusForbidden, code == http.StatusNotFound, code == http.StatusUnauthorized:
 		return denied(code)
 	}
 	return fmt.Errorf("%s: %w", x.origin(), err)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -36,15 +36,15 @@ type exchange struct {
 
 // get sends one request, again where that may help, and hands the answer to
 // read. A status other than 200 is a [refusal].
-func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read func(*nethttp.Response) error) error {
+func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read func(*http.Response) error) error {
 	x.asked, x.tokenSent = from, false
 	asks := web.Client{
 		Patience: x.patience, Transport: x, CheckRedirect: checkRedirect, Backoff: wait,
 		Trust: "set client_ca_certificate_pem in a remote block of credentials with this URL, in the provider block",
 	}
-	header := nethttp.Header{"Accept": {accept}, "Accept-Encoding": {"identity"}}
-	return asks.Get(ctx, from, header, func(resp *nethttp.Response) error {
-		if resp.StatusCode != nethttp.StatusOK {
+	header := http.Header{"Accept": {accept}, "Accept-Encoding": {"identity"}}
+	return asks.Get(ctx, from, header, func(resp *http.Response) error {
+		if resp.StatusCode != http.StatusOK {
 			return web.Final("%w", refusal(resp.StatusCode))
 		}
 		return read(resp)
@@ -53,13 +53,13 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 
 // getDocument reads a document of the API.
 func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
-	return x.get(ctx, from, mediaType, func(resp *nethttp.Response) error { return readJSON(resp, maxDocument, errLong, into) })
+	return x.get(ctx, from, mediaType, func(resp *http.Response) error { return readJSON(resp, maxDocument, errLong, into) })
 }
 
 // getOutputs reads a document with values in it, which may be large.
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
 	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument
-	return x.get(ctx, from, mediaType, func(resp *nethttp.Response) error {
+	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
 		return readJSON(resp, limit, source.TooLarge(x.limit), into)
 	})
 }
@@ -67,7 +67,7 @@ func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) erro
 // RoundTrip sends one request, which may be a redirect, with what its own URL
 // may have. The token is added to a copy, so that nothing outside of the wire
 // ever sees it.
-func (x *exchange) RoundTrip(req *nethttp.Request) (*nethttp.Response, error) {
+func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, err := x.accessTo(req.URL)
 	if err != nil {
 		return nil, web.Final("%w", err)
@@ -102,7 +102,7 @@ func (x *exchange) warn(text string) {
 	}
 }
 
-func checkRedirect(to *nethttp.Request, via []*nethttp.Request) error {
+func checkRedirect(to *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return web.Final("the server redirected more than %d times", maxRedirects)
 	}
@@ -115,7 +115,7 @@ func checkRedirect(to *nethttp.Request, via []*nethttp.Request) error {
 var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
 
 // readJSON reads a document of at most limit bytes. More are the error tooLarge.
-func readJSON(resp *nethttp.Response, limit int64, tooLarge error, into any) error {
+func readJSON(resp *http.Response, limit int64, tooLarge error, into any) error {
 	data, err := web.ReadBody(resp, limit, io.Discard)
 	if source.IsTooLarge(err) {
 		return web.Final("%w", tooLarge)
@@ -130,9 +130,9 @@ func readJSON(resp *nethttp.Response, limit int64, tooLarge error, into any) err
 }
 
 // wait is as long as the service asks for, within the limits.
-func wait(shortest, longest time.Duration, try int, resp *nethttp.Response) time.Duration {
+func wait(shortest, longest time.Duration, try int, resp *http.Response) time.Duration {
 	d := web.Backoff(shortest, longest, try, resp)
-	if resp != nil && resp.StatusCode == nethttp.StatusTooManyRequests {
+	if resp != nil && resp.StatusCode == http.StatusTooManyRequests {
 		// Seconds until more requests are allowed. NaN is no number of them.
 		if s, err := strconv.ParseFloat(resp.Header.Get("X-RateLimit-Reset"), 64); err == nil && s > 0 {
 			d = max(d, time.Duration(min(s, longest.Seconds())*float64(time.Second)))

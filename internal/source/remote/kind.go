@@ -14,7 +14,7 @@ package remote
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -24,13 +24,13 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "remote",
 		Doc: "Reads the state of a workspace in HCP Terraform, Terraform Enterprise or another service with their API, which the backends `remote` and `cloud` write. " +
 			"Only `GET` requests are sent, and nothing is locked or created. The token is set in `credentials`, in the provider block; " +
 			"without one there, those of the Terraform and OpenTofu CLIs are used.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "hostname", Type: cty.String, Env: []string{"TF_CLOUD_HOSTNAME"}, Default: cty.StringVal("app.terraform.io"),
 				Doc: "The host of the service, with a port where it has one. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends have no default.",
@@ -42,7 +42,7 @@ func table() config.Table {
 			{
 				Name: "workspaces",
 				Doc:  "How the name of the workspace is found. Without this block, `workspace` is the whole name, as for the `cloud` backend with `tags`.",
-				Attrs: []config.Attr{
+				Attrs: []attr.Attr{
 					{
 						Name: "name", Type: cty.String,
 						Doc: "The name of the workspace. `workspace` is then left out.",
@@ -66,13 +66,13 @@ func table() config.Table {
 	}
 }
 
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "remote",
 		Doc: "The token for a service with the API of HCP Terraform, and how to connect to it. " +
 			"A block without `token`, or no block, leaves the token to the variable `TF_TOKEN_<host>` (`TF_TOKEN_app_terraform_io`) and then to the files of the CLIs: " +
 			"the one that `TF_CLI_CONFIG_FILE` names, or `credentials.tfrc.json`, which `terraform login` and `tofu login` write, `.tofurc` and `.terraformrc`. Credentials helpers are not run.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block is for: `https://app.terraform.io/` is for all workspaces of that host, and for whatever else is asked there. " +

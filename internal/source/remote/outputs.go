@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -92,7 +92,7 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 
 func (x *exchange) noOutputs(w *workspace, code int) error {
 	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team \"Read outputs only\" for the workspace's state versions", x.origin(), web.Status(code))
-	if code == nethttp.StatusNotFound {
+	if code == http.StatusNotFound {
 		return x.missing(w, w.Attributes.Permissions.ReadOutputs, denied)
 	}
 	return denied

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -36,11 +36,11 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	x := &exchange{location: l, anonymous: true}
 	at := &url.URL{Scheme: "https", Host: l.host, Path: "/.well-known/terraform.json"}
 	var offered map[string]json.RawMessage
-	err := x.get(ctx, at, "application/json", func(resp *nethttp.Response) error {
+	err := x.get(ctx, at, "application/json", func(resp *http.Response) error {
 		return readJSON(resp, maxDocument, errLong, &offered)
 	})
 	switch code := statusOf(err); {
-	case code == nethttp.StatusNotFound:
+	case code == http.StatusNotFound:
 		return nil, fmt.Errorf("%s offers no services of Terraform (404 Not Found); check hostname", x.origin())
 	case code != 0:
 		return nil, fmt.Errorf("%s does not say where its services are: it answered %s", x.origin(), web.Status(code))

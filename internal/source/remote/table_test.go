@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -34,8 +34,8 @@ func TestEveryArgumentOfTheBackends(t *testing.T) {
 		"TF_CLOUD_HOSTNAME", "TF_CLOUD_ORGANIZATION", "TF_CLOUD_PROJECT", "TF_WORKSPACE", "TF_FORCE_LOCAL_BACKEND", "TFE_RUN_ID", "TFC_RUN_ID", "TFC_AGENT_VERSION",
 	}
 	ours := map[string]bool{}
-	var add func(prefix string, attrs []config.Attr)
-	add = func(prefix string, attrs []config.Attr) {
+	var add func(prefix string, attrs []attr.Attr)
+	add = func(prefix string, attrs []attr.Attr) {
 		for _, a := range attrs {
 			if a.Attrs != nil {
 				add(a.Name+".", a.Attrs)

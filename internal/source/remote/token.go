@@ -16,7 +16,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -24,7 +24,7 @@ import (
 // cliTokens are the tokens that the user has given to the Terraform and OpenTofu
 // CLIs. Each is for one host.
 type cliTokens struct {
-	lookup config.LookupEnv // nil when the environment is not to be used, and the files neither
+	lookup attr.LookupEnv // nil when the environment is not to be used, and the files neither
 
 	once  sync.Once
 	files map[string]string // :: host → token

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"regexp"
 
@@ -118,7 +118,7 @@ func (x *exchange) readState(ctx context.Context, service *url.URL, w *workspace
 		return nil, "", source.TooLarge(x.limit)
 	}
 	var data []byte
-	err = x.get(ctx, from, "application/json", func(resp *nethttp.Response) (err error) {
+	err = x.get(ctx, from, "application/json", func(resp *http.Response) (err error) {
 		data, err = web.ReadBody(resp, x.limit, io.Discard)
 		return err
 	})
@@ -148,7 +148,7 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 			case x.version != "":
 				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); "+
 					"check state_version, and that the token's team has \"Read\" for the workspace's state versions", x.version, x.origin(), web.Status(code))
-			case code == nethttp.StatusNotFound:
+			case code == http.StatusNotFound:
 				return x.missing(w, w.Attributes.Permissions.ReadStates, denied)
 			}
 			return denied

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
 )
@@ -22,7 +22,7 @@ const customerKeyLength = 32 // bytes: AES-256
 
 // access says who asks, and where.
 type access struct {
-	settings     awsaccess.Settings
+	settings     awsauth.Settings
 	endpoint     string // "" leaves it to the SDK
 	pathStyle    bool
 	skipChecksum bool
@@ -37,14 +37,14 @@ func choose(s source.Settings, name, region string) (access, error) {
 		return access{}, err
 	}
 	a, err := parse(v, s.LookupEnv, name, region)
-	if wrong, ok := errors.AsType[*config.Error](err); ok && !found {
+	if wrong, ok := errors.AsType[*attr.Error](err); ok && !found {
 		return access{}, fmt.Errorf("the environment variables AWS_*: %s: %w", wrong.Attr, wrong.Err)
 	}
 	return a, err
 }
 
-func parse(v config.Values, lookup config.LookupEnv, name, region string) (access, error) {
-	settings, err := awsaccess.Parse(v, region)
+func parse(v attr.Values, lookup attr.LookupEnv, name, region string) (access, error) {
+	settings, err := awsauth.Parse(v, region)
 	if err != nil {
 		return access{}, err
 	}
@@ -56,7 +56,7 @@ func parse(v config.Values, lookup config.LookupEnv, name, region string) (acces
 	}
 	a := access{settings: settings, pathStyle: v.Bool("use_path_style"), skipChecksum: v.Bool("skip_s3_checksum"), insecure: v.Bool("insecure")}
 	if b, ok := v.Block("endpoints"); ok {
-		a.endpoint = awsaccess.WithScheme(b.String("s3"))
+		a.endpoint = awsauth.WithScheme(b.String("s3"))
 	}
 	if name == "" {
 		a.fillEndpoints(lookup)
@@ -75,12 +75,12 @@ func parse(v config.Values, lookup config.LookupEnv, name, region string) (acces
 	return a, nil
 }
 
-func (a *access) fillEndpoints(lookup config.LookupEnv) {
+func (a *access) fillEndpoints(lookup attr.LookupEnv) {
 	if text, ok := lookup.Get(endpointVar, oldEndpointVar); ok && a.endpoint == "" {
-		a.endpoint = awsaccess.WithScheme(text)
+		a.endpoint = awsauth.WithScheme(text)
 	}
 	if text, ok := lookup.Get(stsVar, oldSTSVar); ok && a.settings.STSEndpoint == "" {
-		a.settings.STSEndpoint = awsaccess.WithScheme(text)
+		a.settings.STSEndpoint = awsauth.WithScheme(text)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object/s3test"
@@ -324,7 +324,7 @@ func TestCustomerKey(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		asks  attrs
-		env   config.LookupEnv
+		env   attr.LookupEnv
 		block attrs
 		err   string
 	}{
@@ -372,7 +372,7 @@ func TestShared(t *testing.T) {
 	start := kind.Start(s)
 	var wg sync.WaitGroup
 	for range 5 {
-		values, err := config.NewEntry("data", kind.Table, asks()).Decode(kind.Table, nil)
+		values, err := attr.NewEntry("data", kind.Table, asks()).Decode(kind.Table, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

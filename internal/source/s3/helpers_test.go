@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object/s3test"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -74,10 +74,10 @@ func block(endpoint string) attrs {
 		with("endpoints", attrs{}.with("s3", endpoint))
 }
 
-func settings(env config.LookupEnv, blocks ...attrs) source.Settings {
+func settings(env attr.LookupEnv, blocks ...attrs) source.Settings {
 	s := source.Settings{LookupEnv: env, Credentials: source.Credentials{Table: credentials(), Env: env}}
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, config.NewEntry("credentials.s3", credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials.s3", credentials(), b))
 	}
 	return s
 }
@@ -100,7 +100,7 @@ func place(a attrs, s source.Settings) sourcetest.Place {
 // open makes a source, or fails.
 func open(a attrs, s source.Settings, workspace string) (source.Source, error) {
 	kind := hasty()
-	values, err := config.NewEntry("data.statecrypt_remote_state.test.s3", kind.Table, a).Decode(kind.Table, s.LookupEnv)
+	values, err := attr.NewEntry("data.statecrypt_remote_state.test.s3", kind.Table, a).Decode(kind.Table, s.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -20,13 +20,13 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
 }
 
-func table() config.Table {
-	return config.Table{
+func table() attr.Table {
+	return attr.Table{
 		Name: "s3",
 		Doc: "Reads the state from a bucket of Amazon S3, or of a store that speaks its protocol, as Terraform's `s3` backend wrote it. " +
 			"One `GetObject` is sent, which takes `s3:GetObject` and nothing else. " +
 			"Who asks, and at which endpoint, is set in `credentials`, in the provider block, with the arguments of the backend.",
-		Attrs: []config.Attr{
+		Attrs: []attr.Attr{
 			{
 				Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket, or the ARN of an access point.",
@@ -65,15 +65,15 @@ const (
 	customerKeyAttr = "sse_customer_key"
 )
 
-func credentials() config.Table {
-	return config.Table{
+func credentials() attr.Table {
+	return attr.Table{
 		Name: "s3",
 		Doc: "Who reads from S3, and at which endpoint, with the arguments of Terraform's `s3` backend. " +
 			"Where a block says nothing of who asks, credentials come from where every AWS SDK looks: the environment (`AWS_ACCESS_KEY_ID` and its kin, or a web identity), the shared configuration files (`AWS_PROFILE`), a container's role, an EC2 instance's role. " +
 			"The other variables, those that name endpoints among them, fill only the block without a name. " +
 			"The `credential_process` of a profile gets the environment without the secrets of this provider and of Terraform. " +
 			"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, such a program gets no environment but what it needs to run, and profiles that sign in with a browser (SSO) or name the environment (`credential_source`) are refused.",
-		Attrs: slices.Concat([]config.Attr{
+		Attrs: slices.Concat([]attr.Attr{
 			{
 				Name: "name", Type: cty.String,
 				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
@@ -94,8 +94,8 @@ func credentials() config.Table {
 				Name: "skip_region_validation", Type: cty.Bool,
 				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says.",
 			},
-		}, awsaccess.CredentialAttrs("S3"), awsaccess.NetworkAttrs("state", config.Attr{
-			Name: "endpoints", Doc: "Endpoints in the place of AWS's own.", Attrs: []config.Attr{
+		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
+			Name: "endpoints", Doc: "Endpoints in the place of AWS's own.", Attrs: []attr.Attr{
 				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar}, Doc: "The URL of S3, or of a store that speaks its protocol. The variables count without an `endpoints` block as well."},
 				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The variables count without an `endpoints` block as well."},
 				{Name: "iam", Type: cty.String, Doc: "Accepted as in the backend. AWS IAM is never called."},

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -270,7 +270,7 @@ func TestAttributesOfTheBackends(t *testing.T) {
 	}
 }
 
-func names(under string, attrs []config.Attr) []string {
+func names(under string, attrs []attr.Attr) []string {
 	var out []string
 	for _, a := range attrs {
 		if a.Attrs != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/awsaccess"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
 const (
@@ -77,7 +77,7 @@ func NewClient(o Options) (*s3.Client, error) {
 		Credentials:      o.Credentials,
 		RetryMaxAttempts: o.Attempts,
 		Logger:           logging.Nop{},
-		APIOptions:       []func(*middleware.Stack) error{awsaccess.AnonymousClient},
+		APIOptions:       []func(*middleware.Stack) error{awsauth.AnonymousClient},
 
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -14,7 +14,7 @@ import (
 // ReadBody reads a body of at most limit bytes. Compression is undone here, not
 // by net/http, which would hide the length and the checksum of what was sent:
 // sum gets that as it was.
-func ReadBody(resp *nethttp.Response, limit int64, sum io.Writer) ([]byte, error) {
+func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, Final("%w", source.TooLarge(limit))
 	}
@@ -46,7 +46,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func decode(sent io.Reader, resp *nethttp.Response, limit int64) ([]byte, error) {
+func decode(sent io.Reader, resp *http.Response, limit int64) ([]byte, error) {
 	switch strings.ToLower(resp.Header.Get("Content-Encoding")) {
 	case "", "identity":
 		return source.Read(sent, resp.ContentLength, limit)

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -28,8 +28,8 @@ type Patience struct {
 // Client is how a source asks.
 type Client struct {
 	Patience
-	Transport     nethttp.RoundTripper
-	CheckRedirect func(to *nethttp.Request, via []*nethttp.Request) error
+	Transport     http.RoundTripper
+	CheckRedirect func(to *http.Request, via []*http.Request) error
 	Backoff       retryablehttp.Backoff // nil for [Backoff]
 
 	// Trust says how to trust an authority that the system does not know, such
@@ -44,14 +44,14 @@ type Client struct {
 // [source.MissingError]; after others, such as that of a body that breaks off,
 // Get asks again. The errors are in our own words, and wrap those of [Final] and
 // [Again].
-func (c Client) Get(ctx context.Context, from *url.URL, header nethttp.Header, read func(*nethttp.Response) error) error {
-	req, err := retryablehttp.NewRequestWithContext(ctx, nethttp.MethodGet, from.String(), nil)
+func (c Client) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
 	if err != nil { // it has the URL in it
 		return errors.New("the address is not one that can be asked")
 	}
 	maps.Copy(req.Header, header)
 	done := false
-	req.SetResponseHandler(func(resp *nethttp.Response) error {
+	req.SetResponseHandler(func(resp *http.Response) error {
 		defer resp.Body.Close() // not drained: a server may stop anywhere
 		err := read(resp)
 		done = err == nil
@@ -77,11 +77,11 @@ func (c Client) retrying(tries *int) *retryablehttp.Client {
 		backoff = Backoff
 	}
 	return &retryablehttp.Client{
-		HTTPClient:     &nethttp.Client{Transport: c.Transport, CheckRedirect: c.CheckRedirect, Timeout: c.Timeout},
+		HTTPClient:     &http.Client{Transport: c.Transport, CheckRedirect: c.CheckRedirect, Timeout: c.Timeout},
 		RetryMax:       c.Tries,
 		RetryWaitMin:   c.WaitMin,
 		RetryWaitMax:   c.WaitMax,
-		RequestLogHook: func(retryablehttp.Logger, *nethttp.Request, int) { *tries++ },
+		RequestLogHook: func(retryablehttp.Logger, *http.Request, int) { *tries++ },
 		CheckRetry:     worthAnotherTry,
 		Backoff:        backoff,
 		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
@@ -89,7 +89,7 @@ func (c Client) retrying(tries *int) *retryablehttp.Client {
 }
 
 // worthAnotherTry decides after each try.
-func worthAnotherTry(ctx context.Context, resp *nethttp.Response, err error) (bool, error) {
+func worthAnotherTry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -101,12 +101,12 @@ func worthAnotherTry(ctx context.Context, resp *nethttp.Response, err error) (bo
 }
 
 func isTransient(code int) bool {
-	return code == nethttp.StatusRequestTimeout || code == nethttp.StatusTooManyRequests || code >= 500 && code != nethttp.StatusNotImplemented
+	return code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented
 }
 
 // Backoff is exponential, or what the server asks for; but a server must not
 // hold a run for as long as it likes.
-func Backoff(shortest, longest time.Duration, try int, resp *nethttp.Response) time.Duration {
+func Backoff(shortest, longest time.Duration, try int, resp *http.Response) time.Duration {
 	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
@@ -51,7 +51,7 @@ func isTLS(err error) bool {
 // isPlain reports whether the server spoke something else than TLS.
 func isPlain(err error) bool {
 	_, ok := errors.AsType[tls.RecordHeaderError](err)
-	return ok || errors.Is(err, nethttp.ErrSchemeMismatch)
+	return ok || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // reason puts err into words.
@@ -105,7 +105,7 @@ func Printable(s string) string {
 
 // Status is in our words too: a server may put anything into its own.
 func Status(code int) string {
-	if text := nethttp.StatusText(code); text != "" {
+	if text := http.StatusText(code); text != "" {
 		return strconv.Itoa(code) + " " + text
 	}
 	return strconv.Itoa(code)

@@ -4,22 +4,22 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/hashicorp/go-cleanhttp"
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Transport makes connections of its own. What it gets is not unpacked: see
 // [ReadBody].
-func Transport(settings *tls.Config, proxies *httpproxy.Config) *nethttp.Transport {
+func Transport(settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
 	find := proxies.ProxyFunc()
 	t := cleanhttp.DefaultPooledTransport()
-	t.Proxy = func(req *nethttp.Request) (*url.URL, error) { return find(req.URL) }
+	t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
 	t.TLSClientConfig = settings
 	t.DisableCompression = true
 	t.MaxResponseHeaderBytes = 1 << 20
@@ -29,11 +29,11 @@ func Transport(settings *tls.Config, proxies *httpproxy.Config) *nethttp.Transpo
 
 // proxyAnswer replaces the error of net/http, which would be the proxy's own
 // words.
-func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethttp.Response) error {
+func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	switch code := resp.StatusCode; {
-	case code == nethttp.StatusOK:
+	case code == http.StatusOK:
 		return nil
-	case code == nethttp.StatusProxyAuthRequired:
+	case code == http.StatusProxyAuthRequired:
 		return Final("the proxy refused the connection (%s); check its user name and password", Status(code))
 	case isTransient(code):
 		return Again("the proxy refused the connection (%s)", Status(code))
@@ -44,7 +44,7 @@ func proxyAnswer(_ context.Context, _ *url.URL, _ *nethttp.Request, resp *nethtt
 
 // Proxies are the user's own, as every Go program understands them. They are
 // read through lookup, because the environment may be switched off.
-func Proxies(lookup config.LookupEnv) *httpproxy.Config {
+func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	either := func(upper, lower string) string {
 		value, _ := lookup.Get(upper, lower)
 		return value

@@ -13,7 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -48,7 +48,7 @@ func (a Attrs) With(name, value string) Attrs {
 func Settings(kind source.Kind, env map[string]string, blocks ...Attrs) source.Settings {
 	var s source.Settings
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, config.NewEntry("credentials."+kind.Name, kind.Credentials, b))
+		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials."+kind.Name, kind.Credentials, b))
 	}
 	if env != nil {
 		s.LookupEnv = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
@@ -59,7 +59,7 @@ func Settings(kind source.Kind, env map[string]string, blocks ...Attrs) source.S
 
 // Open makes a source as a data source would.
 func Open(kind source.Kind, s source.Settings, a Attrs, workspace string) (source.Source, error) {
-	values, err := config.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, a).Decode(kind.Table, s.LookupEnv)
+	values, err := attr.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, a).Decode(kind.Table, s.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,239 @@
+package attr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// Entry is one block as the user wrote it, not yet decoded: a key provider, a
+// method, a source or credentials. What is wrong with a single attribute stays
+// with that attribute, so that an entry that nobody uses harms nobody, and a
+// later layer can mend it.
+type Entry struct {
+	Address  string // "key_provider.pbkdf2.main"; where there is no name, the path of the block
+	Kind     string // "pbkdf2"
+	Settings map[string]Setting
+	Err      error // why the entry as a whole cannot be used, such as an unknown kind
+	Pos      Pos
+}
+
+// Setting is one attribute as written: a value, or the reason why there is none.
+type Setting struct {
+	Value cty.Value // may be null or unknown; an address for a reference
+	Err   error
+	Pos   Pos
+
+	FromEnvironment bool // see [Options.FromEnvironment]
+}
+
+// Pos is a place in configuration text. The zero value means that the setting
+// did not come from text.
+type Pos struct {
+	File         string
+	Line, Column int // from 1
+}
+
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d,%d", p.File, p.Line, p.Column)
+}
+
+// Error is a mistake in the configuration. Its text never holds a value that
+// the user wrote, because any value may be a secret.
+type Error struct {
+	Address string // of the entry or target; may be empty
+	Attr    string // may be empty
+	Unknown bool   // the value is not known yet, which is nobody's mistake
+	Pos     Pos
+	Err     error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Pos.Line > 0 {
+		fmt.Fprintf(&b, "%s: ", e.Pos)
+	}
+	if e.Address != "" {
+		b.WriteString(e.Address)
+		if e.Attr != "" {
+			fmt.Fprintf(&b, ".%s", e.Attr)
+		}
+		b.WriteString(": ")
+	} else if e.Attr != "" {
+		fmt.Fprintf(&b, "%s: ", e.Attr)
+	}
+	b.WriteString(e.Err.Error())
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// LookupEnv is the shape of [os.LookupEnv]. A nil LookupEnv finds nothing.
+type LookupEnv func(name string) (string, bool)
+
+// Get returns the value of the first of names that is set and not empty.
+func (f LookupEnv) Get(names ...string) (string, bool) {
+	if f == nil {
+		return "", false
+	}
+	for _, n := range names {
+		if v, ok := f(n); ok && v != "" {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// NewEntry makes an entry of the kind of table from the values of a Terraform
+// block. Values may be unknown or null. A nested block is an object value.
+func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
+	e := &Entry{Address: address, Kind: table.Name, Settings: map[string]Setting{}}
+	for name, v := range values {
+		if v.IsNull() {
+			continue
+		}
+		s := Setting{Value: v}
+		switch a, _ := table.Attr(name); {
+		case a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()):
+			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is required, such as key_provider.pbkdf2.main")}
+		case a.Method && v.IsKnown() && !IsMethodAddress(v.AsString()):
+			s.Err = &Error{Address: address, Attr: name, Err: ErrMethodRequired}
+		}
+		e.Settings[name] = s
+	}
+	return e
+}
+
+// References returns the addresses that the entry's reference attributes name,
+// in the order of the table, as far as they are known.
+func (e *Entry) References(t Table) []string {
+	var refs []string
+	for _, a := range t.Attrs {
+		s, ok := e.Settings[a.Name]
+		if a.Reference && ok && s.Err == nil && s.Value.Type() == cty.String && s.Value.IsKnown() && !s.Value.IsNull() {
+			refs = append(refs, s.Value.AsString())
+		}
+	}
+	return refs
+}
+
+// Decode converts the settings to the types of the table and fills what is
+// absent from the environment, then from the defaults. All mistakes are
+// returned at once, each as an [*Error].
+func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
+	if e.Err != nil {
+		return Values{}, e.Err
+	}
+	return decode(e.Address, t.Attrs, e.Settings, e.Pos, env)
+}
+
+func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, env LookupEnv) (Values, error) {
+	v := Values{Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos}, lookup: env}
+	var errs Errors
+	for _, a := range attrs {
+		s, set := settings[a.Name]
+		v.pos[a.Name] = s.Pos
+		fail := func(format string, args ...any) {
+			errs = append(errs, &Error{Address: address, Attr: a.Name, Pos: s.Pos, Err: fmt.Errorf(format, args...)})
+		}
+		if s.Err != nil {
+			errs = append(errs, s.Err)
+			continue
+		}
+		if set && !s.Value.IsWhollyKnown() {
+			errs = append(errs, unknownValue(address, a.Name, s.Pos))
+			continue
+		}
+		set = set && !s.Value.IsNull()
+		if a.Attrs != nil {
+			if !set {
+				if a.Required {
+					fail("this block is required")
+				}
+				continue
+			}
+			sub, err := decodeNested(address+"."+a.Name, a, s, env)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			v.blocks[a.Name] = sub
+			continue
+		}
+		if !set {
+			if text, ok := env.Get(a.Env...); ok {
+				s.Value, set = fromEnvironment(text, a.Type), true
+			} else if a.Default != cty.NilVal {
+				s.Value, set = a.Default, true
+			}
+		}
+		if !set {
+			if a.Required {
+				fail("this argument is required%s", orEnv(a.Env))
+			}
+			v.attrs[a.Name] = cty.NullVal(a.Type)
+			continue
+		}
+		value, err := convert.Convert(s.Value, a.Type)
+		if err != nil {
+			fail("a %s is required", friendly(a.Type))
+			continue
+		}
+		v.attrs[a.Name] = value
+	}
+	if len(errs) > 0 {
+		return Values{}, errs.Err()
+	}
+	return v, nil
+}
+
+// fromEnvironment is the value of a variable: a list has it as its only
+// element.
+func fromEnvironment(text string, t cty.Type) cty.Value {
+	if t.IsListType() {
+		return cty.ListVal([]cty.Value{cty.StringVal(text)})
+	}
+	return cty.StringVal(text)
+}
+
+func decodeNested(address string, a Attr, s Setting, env LookupEnv) (Values, error) {
+	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
+		return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("a block is required")}
+	}
+	settings := map[string]Setting{}
+	for name, val := range s.Value.AsValueMap() {
+		if _, ok := Find(a.Attrs, name); !ok {
+			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))}
+		}
+		settings[name] = Setting{Value: val, Pos: s.Pos}
+	}
+	return decode(address, a.Attrs, settings, s.Pos, env)
+}
+
+func unknownValue(address, attr string, pos Pos) error {
+	return &Error{Address: address, Attr: attr, Pos: pos, Unknown: true, Err: fmt.Errorf("the value is not known yet")}
+}
+
+func orEnv(env []string) string {
+	if len(env) == 0 {
+		return ""
+	}
+	return " (or the environment variable " + strings.Join(env, ", ") + ")"
+}
+
+func friendly(t cty.Type) string {
+	switch {
+	case t.IsListType():
+		return "list of " + friendly(t.ElementType()) + "s"
+	case t.IsMapType():
+		return "map of " + friendly(t.ElementType()) + "s"
+	default:
+		return t.FriendlyName()
+	}
+}

@@ -1,0 +1,71 @@
+package attr
+
+import "github.com/zclconf/go-cty/cty"
+
+// Table declares one kind of key provider, method, source or credentials: its
+// name and the attributes that it takes. It is the only declaration there is.
+// Terraform block schemas, the decoding of OpenTofu's text, documentation and
+// environment variable names all come from it.
+type Table struct {
+	Name  string // the kind, such as "pbkdf2"
+	Doc   string // Markdown, one paragraph
+	Attrs []Attr
+}
+
+// Attr is one attribute of a [Table].
+type Attr struct {
+	Name string
+	Doc  string // Markdown, a sentence or two
+
+	// Type is what the value is converted to. It is unset when Attrs is set.
+	// Lists, maps and the primitive types are supported.
+	Type cty.Type
+
+	Required  bool
+	Sensitive bool      // values never appear in errors; errors point at the block
+	Default   cty.Value // cty.NilVal when an absent attribute stays null
+
+	// Env names environment variables; the first that is set and not empty
+	// fills an absent attribute.
+	Env []string
+
+	// Reference says that the value is the address of a key provider: a string
+	// in a Terraform block; a bare reference, a string or a literal key object
+	// in text. Type is cty.String.
+	Reference bool
+
+	// Method says that the value is the address of a method, written in the
+	// same ways, but never as a literal. Type is cty.String. See [ThenAttr].
+	Method bool
+
+	// Command says that the value is a program, with its arguments, that will
+	// be run. See [Config.AllowExternal].
+	Command bool
+
+	// Attrs makes this a nested block (at most one): a list block in
+	// Terraform, a block or an object attribute in text.
+	Attrs []Attr
+}
+
+// ThenAttr is the attribute of a method for whole files that says what opens
+// the file inside the file, where one is encrypted twice. Every such method has
+// it in its table; what it means is the business of package encryption.
+func ThenAttr() Attr {
+	return Attr{
+		Name: "then", Type: cty.String, Method: true,
+		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
+			"encrypted twice. Defaults to none: inside is the plaintext.",
+	}
+}
+
+// Attr returns the attribute called name, or false.
+func (t Table) Attr(name string) (Attr, bool) { return Find(t.Attrs, name) }
+
+func Find(attrs []Attr, name string) (Attr, bool) {
+	for _, a := range attrs {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Attr{}, false
+}

@@ -1,0 +1,157 @@
+package attr
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Values are the attributes of one entry, decoded against its [Table]:
+// converted, known, with defaults and environment filled in. Asking for an
+// attribute that the table does not declare is a programming error and panics.
+type Values struct {
+	Address string
+
+	attrs  map[string]cty.Value // :: attribute name → value, null when absent
+	blocks map[string]Values    // :: nested block name → its values
+	pos    map[string]Pos       // :: attribute name → place in text; "" is the entry's
+
+	lookup LookupEnv // see Environment
+}
+
+// Environment returns what absent attributes were filled from, for kinds that
+// need more of it than attributes: nil, which finds nothing, where the
+// environment must not be read. What is built may keep it; building reads
+// nothing.
+func (v Values) Environment() LookupEnv { return v.lookup }
+
+// ReadsEnvironment reports whether the environment may be read: there was a
+// [LookupEnv] to decode with. Without one, a client library that looks into
+// the environment by itself must be kept from it.
+func (v Values) ReadsEnvironment() bool { return v.lookup != nil }
+
+func (v Values) get(name string) cty.Value {
+	val, ok := v.attrs[name]
+	if !ok {
+		panic(fmt.Sprintf("%s has no attribute %q in its table", v.Address, name))
+	}
+	return val
+}
+
+// Has reports whether the attribute has a value.
+func (v Values) Has(name string) bool { return !v.get(name).IsNull() }
+
+// String returns a string attribute, "" when it is absent.
+func (v Values) String(name string) string {
+	if !v.Has(name) {
+		return ""
+	}
+	return v.get(name).AsString()
+}
+
+// Bool returns a bool attribute, false when it is absent.
+func (v Values) Bool(name string) bool { return v.Has(name) && v.get(name).True() }
+
+// Int returns a number attribute, 0 when it is absent. A fraction, or a number
+// outside min and max, is an error.
+func (v Values) Int(name string, min, max int64) (int64, error) {
+	if !v.Has(name) {
+		return 0, nil
+	}
+	f := v.get(name).AsBigFloat()
+	n, acc := f.Int64()
+	switch {
+	case !f.IsInt():
+		return 0, v.Errorf(name, "a whole number is required")
+	case acc != big.Exact || n < min || n > max:
+		return 0, v.Errorf(name, "a number from %d to %d is required", min, max)
+	}
+	return n, nil
+}
+
+// Strings returns a list of strings, nil when it is absent.
+func (v Values) Strings(name string) []string {
+	var out []string
+	if v.Has(name) {
+		for _, e := range v.get(name).AsValueSlice() {
+			if !e.IsNull() {
+				out = append(out, e.AsString())
+			}
+		}
+	}
+	return out
+}
+
+// StringMap returns a map of strings, nil when it is absent.
+func (v Values) StringMap(name string) map[string]string {
+	if !v.Has(name) {
+		return nil
+	}
+	out := map[string]string{}
+	for k, e := range v.get(name).AsValueMap() {
+		if !e.IsNull() {
+			out[k] = e.AsString()
+		}
+	}
+	return out
+}
+
+// Bytes returns a list of numbers from 0 to 255 as bytes, nil when it is
+// absent. This is how OpenTofu writes bytes.
+func (v Values) Bytes(name string) ([]byte, error) {
+	if !v.Has(name) {
+		return nil, nil
+	}
+	b, ok := Bytes(v.get(name))
+	if !ok {
+		return nil, v.Errorf(name, "a list of numbers from 0 to 255 is required")
+	}
+	return b, nil
+}
+
+func Bytes(list cty.Value) ([]byte, bool) {
+	if !list.CanIterateElements() || !list.Type().IsListType() && !list.Type().IsTupleType() && !list.Type().IsSetType() {
+		return nil, false
+	}
+	b := make([]byte, 0, list.LengthInt())
+	for _, e := range list.AsValueSlice() {
+		if e.IsNull() || e.Type() != cty.Number {
+			return nil, false
+		}
+		n, acc := e.AsBigFloat().Int64()
+		if acc != big.Exact || n < 0 || n > 255 {
+			return nil, false
+		}
+		b = append(b, byte(n))
+	}
+	return b, true
+}
+
+// Identity is equal for equal values of the same kind of entry. It holds what
+// the values hold, secrets included: compare it, and keep it from people.
+func (v Values) Identity() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(v.attrs)) {
+		fmt.Fprintf(&b, "%s=%#v\n", name, v.attrs[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.blocks)) {
+		fmt.Fprintf(&b, "%s{\n%s}\n", name, v.blocks[name].Identity())
+	}
+	return b.String()
+}
+
+// Block returns a nested block, and whether the user wrote it.
+func (v Values) Block(name string) (Values, bool) {
+	b, ok := v.blocks[name]
+	return b, ok
+}
+
+// Errorf makes an error about one attribute, or about the whole entry when
+// attr is empty. Never put a value into it.
+func (v Values) Errorf(attr, format string, args ...any) error {
+	return &Error{Address: v.Address, Attr: attr, Pos: v.pos[attr], Err: fmt.Errorf(format, args...)}
+}

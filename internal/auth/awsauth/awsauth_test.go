@@ -1,0 +1,95 @@
+package awsauth
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+func parse(t *testing.T, values map[string]cty.Value) (Settings, attr.Values) {
+	t.Helper()
+	table := attr.Table{Name: "x", Attrs: slices.Concat(CredentialAttrs("X"), NetworkAttrs("x", attr.Attr{
+		Name: "endpoints", Attrs: []attr.Attr{{Name: "sts", Type: cty.String}},
+	}))}
+	v, err := attr.NewEntry("x", table, values).Decode(table, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse(v, "eu-west-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, v
+}
+
+// Proxies of the environment serve blocks that it does not fill otherwise, and
+// the block's own go before them.
+func TestFillProxies(t *testing.T) {
+	const own, other = "http://own.example:1", "http://other.example:2"
+	env := func(pairs ...string) attr.LookupEnv {
+		return func(name string) (string, bool) {
+			for i := 0; i < len(pairs); i += 2 {
+				if pairs[i] == name {
+					return pairs[i+1], true
+				}
+			}
+			return "", false
+		}
+	}
+	both := env("HTTP_PROXY", other, "https_proxy", other, "NO_PROXY", "inside.example")
+	for name, c := range map[string]struct {
+		values              map[string]cty.Value
+		env                 attr.LookupEnv
+		plain, tls, without string // for http, https and a host of no_proxy
+	}{
+		"none":          {nil, nil, "", "", ""},
+		"environment":   {nil, both, other, other, ""},
+		"http only":     {nil, env("http_proxy", other), other, "", ""},
+		"http_proxy":    {map[string]cty.Value{"http_proxy": cty.StringVal(own)}, both, own, own, ""},
+		"https_proxy":   {map[string]cty.Value{"https_proxy": cty.StringVal(own)}, both, other, own, ""},
+		"no https":      {map[string]cty.Value{"https_proxy": cty.StringVal("")}, both, other, "", ""},
+		"no_proxy":      {map[string]cty.Value{"no_proxy": cty.StringVal("elsewhere.example")}, both, other, other, other},
+		"without a URL": {nil, env("HTTPS_PROXY", "other.example:2"), "", "http://other.example:2", "http://other.example:2"},
+	} {
+		s, v := parse(t, c.values)
+		if err := s.FillProxies(v, c.env); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		transport, err := s.Transport()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for address, want := range map[string]string{"http://s3.example": c.plain, "https://s3.example": c.tls, "https://inside.example": c.without} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if u, err := transport.Proxy(request); err != nil {
+				t.Error(err)
+			} else if u != nil {
+				got = u.String()
+			}
+			if got != want {
+				t.Errorf("%s: %s goes by %q, not %q", name, address, got, want)
+			}
+		}
+	}
+	s, v := parse(t, nil)
+	if err := s.FillProxies(v, env("HTTP_PROXY", "canary%zz")); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("not a URL: %v", err)
+	}
+}
+
+// Text of services is cut and cleaned.
+func TestPrintable(t *testing.T) {
+	if got := Printable("a\x1b[2J\u202eb" + strings.Repeat("x", 100)); len(got) != 64 || strings.ContainsAny(got, "\x1b\u202e") || !strings.HasPrefix(got, "a?[2J???b") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,115 @@
+package awsauth
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// maxToken bounds a token file. STS takes 20000 characters:
+// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
+const maxToken = 64 << 10 // bytes
+
+// ownCredentials are those that keep the SDK from looking for any: the access
+// key, or nobody's, where a web identity will give them. Nil otherwise.
+func (s Settings) ownCredentials() aws.CredentialsProvider {
+	switch {
+	case s.accessKey != "":
+		return credentials.NewStaticCredentialsProvider(s.accessKey, s.secretKey, s.token)
+	case s.web != nil:
+		return aws.AnonymousCredentials{}
+	}
+	return nil
+}
+
+// assume puts the roles in the place of the credentials that were found, in
+// the order of hashicorp/aws-sdk-go-base: an access key goes before a web
+// identity, and a role is assumed with either. Nothing is sent yet, and each
+// cache asks once and again before its credentials expire.
+func (s Settings) assume(cfg aws.Config) aws.Config {
+	if s.web != nil && s.accessKey == "" {
+		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg))
+	}
+	if s.role != nil {
+		cfg.Credentials = aws.NewCredentialsCache(s.roleProvider(cfg))
+	}
+	return cfg
+}
+
+func (s Settings) webProvider(cfg aws.Config) aws.CredentialsProvider {
+	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), s.web.arn, s.web, func(o *stscreds.WebIdentityRoleOptions) {
+		o.RoleSessionName = s.web.sessionName
+		o.Duration = s.web.duration
+		o.Policy = optional(s.web.policy)
+		o.PolicyARNs = s.web.policies()
+	})
+}
+
+func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
+	return stscreds.NewAssumeRoleProvider(s.sts(cfg), s.role.arn, func(o *stscreds.AssumeRoleOptions) {
+		o.RoleSessionName = s.role.sessionName
+		o.Duration = s.role.duration
+		o.Policy = optional(s.role.policy)
+		o.PolicyARNs = s.role.policies()
+		o.ExternalID = optional(s.role.externalID)
+		o.TransitiveTagKeys = s.role.transitiveTags
+		for k, v := range s.role.tags {
+			o.Tags = append(o.Tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
+		}
+	})
+}
+
+// sts makes a client with the credentials of cfg. Without an endpoint of the
+// settings, the SDK heeds AWS_ENDPOINT_URL_STS.
+func (s Settings) sts(cfg aws.Config) *sts.Client {
+	return sts.NewFromConfig(cfg, func(o *sts.Options) {
+		if s.stsRegion != "" {
+			o.Region = s.stsRegion
+		}
+		s.SetEndpoint(context.Background(), cfg, sts.ServiceID, &o.BaseEndpoint)
+		if s.STSEndpoint != "" {
+			o.BaseEndpoint = aws.String(s.STSEndpoint)
+		}
+	})
+}
+
+func (r role) policies() []types.PolicyDescriptorType {
+	var out []types.PolicyDescriptorType
+	for _, a := range r.policyARNs {
+		out = append(out, types.PolicyDescriptorType{Arn: aws.String(a)})
+	}
+	return out
+}
+
+// GetIdentityToken returns the token. The file is read each time, because what
+// puts it there renews it.
+func (w *webIdentity) GetIdentityToken() ([]byte, error) {
+	if w.token != "" {
+		return []byte(w.token), nil
+	}
+	path, err := config.ExpandHome(w.tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxToken))
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

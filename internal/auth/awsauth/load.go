@@ -1,0 +1,257 @@
+package awsauth
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// requestTimeout is what one attempt may take. Services answer in milliseconds,
+// and the SDK would wait for ever.
+const requestTimeout = 30 * time.Second
+
+// Load makes the configuration of the clients, with credentials that are at
+// hand: their errors are told apart from those of the service that is asked.
+func (s Settings) Load(ctx context.Context) (aws.Config, error) {
+	cfg, err := s.load(ctx)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	if err := s.Retrieve(ctx, cfg.Credentials); err != nil {
+		return aws.Config{}, err
+	}
+	return cfg, s.checkAccount(ctx, cfg)
+}
+
+// Retrieve sees to it that credentials are at hand, and have not expired.
+func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) error {
+	if _, err := credentials.Retrieve(ctx); err != nil {
+		return s.explainCredentials(err)
+	}
+	return nil
+}
+
+// load makes the configuration of the clients. This is done here and not with
+// hashicorp/aws-sdk-go-base, which assumes each role twice, may write to the
+// process's environment, and reads the environment's proxies in any case.
+func (s Settings) load(ctx context.Context) (aws.Config, error) {
+	if !s.Environment {
+		cfg, err := s.loadWithoutEnvironment(ctx)
+		if err != nil {
+			return aws.Config{}, err
+		}
+		return s.assume(cfg), nil
+	}
+	client, err := s.httpClient()
+	if err != nil {
+		return aws.Config{}, err
+	}
+	options, err := s.options(client)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return aws.Config{}, s.explainSettings(err)
+	}
+	// The SDK has made a client of its own that also trusts AWS_CA_BUNDLE. That
+	// has come here as custom_ca_bundle, where there is no other.
+	cfg.HTTPClient = bounded{client}
+	// The resolver was for the STS clients within the chain. With one in
+	// place, further clients would not heed AWS_ENDPOINT_URL_* of their service.
+	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
+	if s.ownCredentials() == nil {
+		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
+			return aws.Config{}, err
+		}
+	}
+	return s.assume(cfg), nil
+}
+
+func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.LoadOptions) error, error) {
+	options := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithRegion(s.Region),
+		awsconfig.WithHTTPClient(client),
+		awsconfig.WithRetryMaxAttempts(s.attempts),
+		awsconfig.WithLogger(logging.Nop{}),
+		awsconfig.WithEC2IMDSClientEnableState(s.imds),
+		awsconfig.WithEC2IMDSEndpointMode(s.imdsMode),
+	}
+	add := func(wanted bool, option awsconfig.LoadOptionsFunc) {
+		if wanted {
+			options = append(options, option)
+		}
+	}
+	configFiles, err := expand(s.configFiles)
+	if err != nil {
+		return nil, err
+	}
+	credentialsFiles, err := expand(s.credentialsFiles)
+	if err != nil {
+		return nil, err
+	}
+	add(s.retryMode != "", awsconfig.WithRetryMode(s.retryMode))
+	add(s.imdsEndpoint != "", awsconfig.WithEC2IMDSEndpoint(s.imdsEndpoint))
+	add(s.fips, awsconfig.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
+	add(s.dualStack, awsconfig.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
+	add(s.profile != "", awsconfig.WithSharedConfigProfile(s.profile))
+	add(len(configFiles) > 0, awsconfig.WithSharedConfigFiles(configFiles))
+	add(len(credentialsFiles) > 0, awsconfig.WithSharedCredentialsFiles(credentialsFiles))
+	if p := s.ownCredentials(); p != nil {
+		options = append(options, awsconfig.WithCredentialsProvider(p))
+	}
+	if s.STSEndpoint != "" || s.OwnEndpoints {
+		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // nothing else reaches the STS clients that profiles with roles use
+	}
+	return options, nil
+}
+
+func expand(paths []string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		path, err := config.ExpandHome(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}
+
+// chainResolver sends the STS clients that the SDK makes for profiles with
+// roles to the configured endpoint, or to AWS's own and not to where the
+// environment says.
+func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint:staticcheck // see options
+	return func(service, region string, _ ...any) (aws.Endpoint, error) { //nolint:staticcheck // see options
+		if service != sts.ServiceID {
+			return aws.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
+		}
+		if s.stsRegion != "" {
+			region = s.stsRegion
+		}
+		url := s.STSEndpoint
+		if url == "" {
+			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack})
+			if err != nil {
+				return aws.Endpoint{}, err //nolint:staticcheck // see options
+			}
+			url = own.URI.String()
+		}
+		return aws.Endpoint{URL: url, SigningRegion: region, Source: aws.EndpointSourceCustom}, nil //nolint:staticcheck // see options
+	}
+}
+
+// Transport is one of the settings' own: with their proxies, and their trust.
+func (s Settings) Transport() (*http.Transport, error) {
+	client, err := s.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	return client.GetTransport(), nil
+}
+
+// httpClient makes a client of its own, so that proxies and trust are those of
+// the settings.
+func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
+	tlsConfig := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: s.insecure, //nolint:gosec // the user's choice
+	}
+	if s.caBundle != "" {
+		path, err := config.ExpandHome(s.caBundle)
+		if err != nil {
+			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
+		}
+		pem, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
+		}
+		tlsConfig.RootCAs = x509.NewCertPool()
+		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", path)
+		}
+	}
+	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
+	find := proxies.ProxyFunc()
+	return awshttp.NewBuildableClient().WithTimeout(s.Timeout).WithTransportOptions(func(t *http.Transport) {
+		t.TLSClientConfig = tlsConfig
+		t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
+	}), nil
+}
+
+// maxAnswer is in bytes. Answers of KMS and STS have a few kilobytes.
+const maxAnswer = 1 << 20
+
+// bounded reads answers to their end, and no further than an answer may go. The
+// SDK would take what is in front of a long one. And it closes the body of a
+// request as soon as the answer begins: net/http may give up a connection for
+// that, with the rest of the answer.
+type bounded struct{ aws.HTTPClient }
+
+var errLong = errors.New("the answer is longer than any of AWS")
+
+func (b bounded) Do(r *http.Request) (*http.Response, error) {
+	response, err := b.HTTPClient.Do(r)
+	if err != nil || response.Body == nil {
+		return response, err
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+	case r.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
+		err = r.Context().Err()
+	case len(text) > maxAnswer:
+		err = errLong
+	}
+	answer := io.Reader(bytes.NewReader(text))
+	if err != nil {
+		answer = failing{err}
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{answer, response.Body}
+	return response, nil
+}
+
+// failing is an answer that did not come.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// checkAccount asks whose credentials these are, but only where that matters.
+func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
+	if len(s.allowed) == 0 && len(s.forbidden) == 0 {
+		return nil
+	}
+	answer, err := s.sts(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return s.explainAccount(err)
+	}
+	account := aws.ToString(answer.Account)
+	switch {
+	case len(s.allowed) > 0 && !slices.Contains(s.allowed, account):
+		return fmt.Errorf("the AWS credentials are for the account %q, which allowed_account_ids does not list", account)
+	case slices.Contains(s.forbidden, account):
+		return fmt.Errorf("the AWS credentials are for the account %q, which forbidden_account_ids lists", account)
+	}
+	return nil
+}

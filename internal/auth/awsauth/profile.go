@@ -1,0 +1,256 @@
+package awsauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+)
+
+// defaultProfile is the one that is used when none is named.
+const defaultProfile = "default"
+
+// loadWithoutEnvironment makes the configuration of the clients from the
+// settings and the shared files alone. The SDK's own loader reads the
+// environment whatever it is told.
+//
+// Three switches of the SDK remain, which have no other way in:
+// AWS_NEW_RETRIES_2026 and its kin change how long it waits between attempts,
+// and nothing of what is sent or where.
+func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error) {
+	client, err := s.httpClient()
+	if err != nil {
+		return aws.Config{}, err
+	}
+	profile, err := s.loadProfile(ctx)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	dualStack, fips := profile.UseDualStackEndpoint, profile.UseFIPSEndpoint
+	if s.dualStack {
+		dualStack = aws.DualStackEndpointStateEnabled
+	}
+	if s.fips {
+		fips = aws.FIPSEndpointStateEnabled
+	}
+	cfg := aws.Config{
+		Region:           s.Region,
+		HTTPClient:       bounded{client},
+		RetryMaxAttempts: s.attempts,
+		RetryMode:        s.retryMode,
+		Logger:           logging.Nop{},
+		APIOptions:       []func(*middleware.Stack) error{AnonymousClient},
+		// Where the clients look for the variants of endpoints, and for
+		// endpoints: first here, then in the profile.
+		ConfigSources: []any{awsconfig.LoadOptions{UseDualStackEndpoint: dualStack, UseFIPSEndpoint: fips}, profile},
+	}
+	if cfg.RetryMode == "" {
+		cfg.RetryMode = profile.RetryMode
+	}
+	if cfg.Credentials = s.ownCredentials(); cfg.Credentials == nil {
+		if cfg.Credentials, err = s.profileCredentials(cfg, profile); err != nil {
+			return aws.Config{}, err
+		}
+	}
+	return cfg, nil
+}
+
+// AnonymousClient takes out what the SDK tells of where it runs, as it finds
+// it in the environment: AWS_EXECUTION_ENV, and the trace of a Lambda function.
+func AnonymousClient(stack *middleware.Stack) error {
+	for _, id := range []string{"UserAgent", "RecursionDetection"} {
+		if _, ok := stack.Build.Get(id); ok {
+			if _, err := stack.Build.Remove(id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// loadProfile reads the profile from the shared files. A default profile that
+// is not there is an empty one.
+func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
+	configFiles, err := expand(s.configFiles)
+	if err != nil {
+		return awsconfig.SharedConfig{}, err
+	}
+	credentialsFiles, err := expand(s.credentialsFiles)
+	if err != nil {
+		return awsconfig.SharedConfig{}, err
+	}
+	name := s.profile
+	if name == "" {
+		name = defaultProfile
+	}
+	profile, err := awsconfig.LoadSharedConfigProfile(ctx, name, func(o *awsconfig.LoadSharedConfigOptions) {
+		o.ConfigFiles, o.CredentialsFiles, o.Logger = configFiles, credentialsFiles, logging.Nop{}
+	})
+	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok && s.profile == "" && missing.Profile == name {
+		return awsconfig.SharedConfig{}, nil
+	}
+	if err != nil {
+		return awsconfig.SharedConfig{}, s.explainSettings(err)
+	}
+	return profile, nil
+}
+
+// profileCredentials are those of a profile, as the SDK's own chain finds them:
+// of its source profile, its keys, a token file, a program or the instance,
+// with its role assumed. Kinds that the SDK can only set up from the
+// environment are refused.
+func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
+	var err error
+	switch {
+	case p.Source != nil:
+		cfg.Credentials, err = s.profileCredentials(cfg, *p.Source)
+	case p.Credentials.HasKeys():
+		cfg.Credentials = credentials.StaticCredentialsProvider{Value: p.Credentials}
+	case p.CredentialSource == "Ec2InstanceMetadata":
+		cfg.Credentials = s.instance(cfg)
+	case p.CredentialSource != "":
+		return nil, fmt.Errorf("the profile %q takes its credentials from the environment (credential_source), which is switched off", p.Profile)
+	case p.WebIdentityTokenFile != "":
+		if p.RoleARN == "" {
+			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn", p.Profile)
+		}
+		return aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(s.sts(cfg), p.RoleARN, stscreds.IdentityTokenFile(p.WebIdentityTokenFile), func(o *stscreds.WebIdentityRoleOptions) {
+			o.RoleSessionName = p.RoleSessionName
+		})), nil
+	case p.SSOSession != nil || p.SSOStartURL != "" || p.LoginSession != "":
+		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the environment is switched off; use access keys, a role or a credential_process", p.Profile)
+	case p.CredentialProcess != "":
+		cfg.Credentials = processcreds.NewProviderCommand(s.program(p.CredentialProcess))
+	default:
+		cfg.Credentials = s.instance(cfg)
+	}
+	if err == nil && p.RoleARN != "" {
+		cfg.Credentials, err = s.profileRole(cfg, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return aws.NewCredentialsCache(cfg.Credentials), nil
+}
+
+func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
+	if p.MFASerial != "" {
+		return nil, fmt.Errorf("the role of the profile %q asks for a code of a device (mfa_serial), which nobody can type in here", p.Profile)
+	}
+	cfg.Credentials = aws.NewCredentialsCache(cfg.Credentials)
+	return stscreds.NewAssumeRoleProvider(s.sts(cfg), p.RoleARN, func(o *stscreds.AssumeRoleOptions) {
+		o.RoleSessionName = p.RoleSessionName
+		o.ExternalID = optional(p.ExternalID)
+		if p.RoleDurationSeconds != nil && *p.RoleDurationSeconds >= minSession {
+			o.Duration = *p.RoleDurationSeconds
+		}
+	}), nil
+}
+
+// instance are the credentials of an EC2 instance's role. All that the client
+// would otherwise look up is set.
+func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
+	o := imds.Options{
+		ClientEnableState: imds.ClientEnabled, Endpoint: s.imdsEndpoint, EndpointMode: s.imdsMode,
+		HTTPClient: cfg.HTTPClient, Logger: cfg.Logger, APIOptions: cfg.APIOptions,
+	}
+	if s.imds != imds.ClientDefaultEnableState {
+		o.ClientEnableState = s.imds
+	}
+	if o.Endpoint == "" {
+		// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
+		o.Endpoint = "http://169.254.169.254"
+		if o.EndpointMode == imds.EndpointModeStateIPv6 {
+			o.Endpoint = "http://[fd00:ec2::254]"
+		}
+	}
+	return ec2rolecreds.New(func(r *ec2rolecreds.Options) { r.Client = imds.New(o) })
+}
+
+// program runs the credential_process of a profile as the SDK does, but without
+// our secrets in its environment, and without a terminal: nobody could answer.
+func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
+	return func(ctx context.Context) (*exec.Cmd, error) {
+		shell, flag := "sh", "-c"
+		if runtime.GOOS == "windows" {
+			shell, flag = "cmd.exe", "/C"
+		}
+		cmd := exec.CommandContext(ctx, shell, flag, command) //nolint:gosec // the user's own files name it
+		cmd.Env = child.Environ(os.Environ())
+		if !s.Environment {
+			cmd.Env = child.Bare(os.Environ())
+		}
+		child.OwnGroup(cmd)
+		return cmd, nil
+	}
+}
+
+// withoutOurSecrets has the program of a profile run by program, in place of
+// the SDK's own way, which hands it the whole environment.
+func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
+	var env awsconfig.EnvConfig
+	var profile awsconfig.SharedConfig
+	for _, source := range cfg.ConfigSources {
+		switch found := source.(type) {
+		case awsconfig.EnvConfig:
+			env = found
+		case awsconfig.SharedConfig:
+			profile = found
+		}
+	}
+	// The order of the SDK's chain: a profile of the settings, the environment,
+	// then any profile.
+	if s.profile == "" && (env.Credentials.HasKeys() || env.WebIdentityTokenFilePath != "") || !runsProgram(profile) {
+		return cfg, nil
+	}
+	var err error
+	cfg.Credentials, err = s.profileCredentials(cfg, profile)
+	return cfg, err
+}
+
+// runsProgram reports whether the credentials of a profile come from a program.
+func runsProgram(p awsconfig.SharedConfig) bool {
+	for p.Source != nil {
+		p = *p.Source
+	}
+	return p.CredentialProcess != ""
+}
+
+// SetEndpoint sets the endpoint of a client in its options where the SDK, left
+// alone, would heed the environment's though it may not. Nil is the vendor's
+// own.
+func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service string, to **string) {
+	if s.Environment && !s.OwnEndpoints {
+		return
+	}
+	*to = nil
+	for _, source := range cfg.ConfigSources {
+		profile, ok := source.(awsconfig.SharedConfig)
+		if !ok || ignoresEndpoints(profile) {
+			continue
+		}
+		if endpoint, found, err := profile.GetServiceBaseEndpoint(ctx, service); err == nil && found {
+			*to = &endpoint
+		} else if profile.BaseEndpoint != "" {
+			*to = &profile.BaseEndpoint
+		}
+	}
+}
+
+func ignoresEndpoints(p awsconfig.SharedConfig) bool {
+	return p.IgnoreConfiguredEndpoints != nil && *p.IgnoreConfiguredEndpoints
+}

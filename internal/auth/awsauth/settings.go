@@ -1,0 +1,260 @@
+package awsauth
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+const (
+	defaultAttempts = 5
+	maxAttempts     = 1000
+
+	// The limits of OpenTofu and of STS:
+	// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+	minSession = 15 * time.Minute
+	maxSession = 12 * time.Hour
+)
+
+// Settings say how to reach AWS, and as whom. A zero value leaves a setting to
+// the SDK, which looks into the shared files, and into the environment where
+// that may be read.
+type Settings struct {
+	Region  string
+	Timeout time.Duration // of one attempt; not that of reading a long answer
+	MaxWait time.Duration // between attempts; 0 leaves it to the SDK
+
+	// Environment says that the SDK may look into the environment, and
+	// OwnEndpoints that it may not take endpoints from there.
+	Environment, OwnEndpoints bool
+
+	STSEndpoint string // "" leaves it to the SDK
+
+	stsRegion       string
+	attempts        int
+	retryMode       aws.RetryMode
+	fips, dualStack bool
+
+	httpProxy, httpsProxy, noProxy string
+	insecure                       bool
+	caBundle                       string // a path
+
+	accessKey, secretKey, token string
+	profile                     string
+	configFiles                 []string
+	credentialsFiles            []string
+	role                        *role
+	web                         *webIdentity
+	allowed, forbidden          []string // accounts
+
+	imds         imds.ClientEnableState
+	imdsEndpoint string
+	imdsMode     imds.EndpointModeState
+}
+
+// role is a role to assume.
+type role struct {
+	arn, sessionName, policy string
+	duration                 time.Duration
+	policyARNs               []string
+
+	externalID     string
+	tags           map[string]string
+	transitiveTags []string
+}
+
+// webIdentity is a role to assume with a token from elsewhere.
+type webIdentity struct {
+	role
+	token, tokenFile string
+}
+
+// Parse reads what a block with [CredentialAttrs] and [NetworkAttrs] says, for
+// a region.
+func Parse(v attr.Values, region string) (Settings, error) {
+	s := Settings{
+		Region:           region,
+		Timeout:          requestTimeout,
+		Environment:      v.ReadsEnvironment(),
+		stsRegion:        v.String("sts_region"),
+		fips:             v.Bool("use_fips_endpoint"),
+		dualStack:        v.Bool("use_dualstack_endpoint"),
+		httpProxy:        v.String("http_proxy"),
+		httpsProxy:       v.String("https_proxy"),
+		noProxy:          v.String("no_proxy"),
+		insecure:         v.Bool("insecure"),
+		caBundle:         v.String("custom_ca_bundle"),
+		accessKey:        v.String("access_key"),
+		secretKey:        v.String("secret_key"),
+		token:            v.String("token"),
+		profile:          v.String("profile"),
+		configFiles:      v.Strings("shared_config_files"),
+		credentialsFiles: v.Strings("shared_credentials_files"),
+		allowed:          v.Strings("allowed_account_ids"),
+		forbidden:        v.Strings("forbidden_account_ids"),
+		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
+	}
+	if endpoints, ok := v.Block("endpoints"); ok {
+		s.STSEndpoint = WithScheme(endpoints.String("sts"))
+	}
+	for _, parse := range []func(attr.Values) error{s.parseCredentials, s.parseRetries, s.parseProxies, s.parseIMDS} {
+		if err := parse(v); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Settings) parseCredentials(v attr.Values) error {
+	switch {
+	case (s.accessKey == "") != (s.secretKey == "") || s.token != "" && s.accessKey == "":
+		return v.Errorf("", "access_key and secret_key are needed together, and token only beside them")
+	case len(s.allowed) > 0 && len(s.forbidden) > 0:
+		return v.Errorf("", "allowed_account_ids and forbidden_account_ids exclude one another")
+	}
+	if block, ok := v.Block("assume_role"); ok {
+		r, err := parseRole(block)
+		if err != nil {
+			return err
+		}
+		r.externalID = block.String("external_id")
+		r.tags = block.StringMap("tags")
+		r.transitiveTags = block.Strings("transitive_tag_keys")
+		s.role = &r
+	}
+	if block, ok := v.Block("assume_role_with_web_identity"); ok {
+		r, err := parseRole(block)
+		if err != nil {
+			return err
+		}
+		s.web = &webIdentity{r, block.String("web_identity_token"), block.String("web_identity_token_file")}
+		if s.web.token == "" && s.web.tokenFile == "" {
+			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
+		}
+	}
+	return nil
+}
+
+func parseRole(v attr.Values) (role, error) {
+	r := role{
+		arn:         v.String("role_arn"),
+		sessionName: v.String("session_name"),
+		policy:      v.String("policy"),
+		policyARNs:  v.Strings("policy_arns"),
+	}
+	if r.arn == "" {
+		return r, v.Errorf("role_arn", "the ARN of a role is required")
+	}
+	if text := v.String("duration"); text != "" {
+		var err error
+		if r.duration, err = time.ParseDuration(text); err != nil || r.duration < minSession || r.duration > maxSession {
+			return r, v.Errorf("duration", "a duration from 15m to 12h is required")
+		}
+	}
+	for _, text := range r.policyARNs {
+		if a, err := arn.Parse(text); err != nil || !strings.HasPrefix(a.Resource, "policy/") {
+			return r, v.Errorf("policy_arns", "ARNs of IAM policies are required, such as arn:aws:iam::aws:policy/ReadOnlyAccess")
+		}
+	}
+	return r, nil
+}
+
+func (s *Settings) parseRetries(v attr.Values) error {
+	n, err := v.Int("max_retries", 0, maxAttempts)
+	if err != nil {
+		return err
+	}
+	// OpenTofu takes 0 for "not set", and this is an SDK's count of attempts.
+	if s.attempts = int(n); n == 0 {
+		s.attempts = defaultAttempts
+	}
+	if text := v.String("retry_mode"); text != "" {
+		if s.retryMode, err = aws.ParseRetryMode(text); err != nil {
+			return v.Errorf("retry_mode", "standard or adaptive is required")
+		}
+	}
+	return nil
+}
+
+// parseProxies checks the URLs, because the library that uses them repeats a
+// wrong one in its error, password included.
+func (s *Settings) parseProxies(v attr.Values) error {
+	for name, text := range map[string]string{"http_proxy": s.httpProxy, "https_proxy": s.httpsProxy} {
+		if text != "" && checkProxy(text) != nil {
+			return v.Errorf(name, "this must be a URL such as http://proxy.example.com:3128")
+		}
+	}
+	// Without an HTTPS proxy of its own, http_proxy serves HTTPS as well, as
+	// in OpenTofu. An empty https_proxy is one: none.
+	if s.httpProxy != "" && !v.Has("https_proxy") {
+		s.httpsProxy = s.httpProxy
+	}
+	return nil
+}
+
+// FillProxies completes what v says of proxies from the environment, for blocks
+// that it does not fill otherwise: proxies are those of the machine.
+func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
+	fill := func(to *string, names ...string) error {
+		*to, _ = lookup.Get(names...)
+		if *to != "" && checkProxy(*to) != nil {
+			return fmt.Errorf("the environment variable %s must be a URL such as http://proxy.example.com:3128", names[0])
+		}
+		return nil
+	}
+	if !v.Has("no_proxy") {
+		s.noProxy, _ = lookup.Get("NO_PROXY", "no_proxy")
+	}
+	if v.Has("http_proxy") {
+		return nil
+	}
+	if !v.Has("https_proxy") {
+		if err := fill(&s.httpsProxy, "HTTPS_PROXY", "https_proxy"); err != nil {
+			return err
+		}
+	}
+	return fill(&s.httpProxy, "HTTP_PROXY", "http_proxy")
+}
+
+func checkProxy(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		u, err = url.Parse("http://" + text)
+	}
+	if err != nil || u.Hostname() == "" {
+		return errors.New("not the URL of a proxy")
+	}
+	return nil
+}
+
+// parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
+// skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike its
+// own S3 backend; here it means what it says.
+func (s *Settings) parseIMDS(v attr.Values) error {
+	if v.Has("skip_metadata_api_check") {
+		s.imds = imds.ClientEnabled
+		if v.Bool("skip_metadata_api_check") {
+			s.imds = imds.ClientDisabled
+		}
+	}
+	if text := v.String("ec2_metadata_service_endpoint_mode"); text != "" && s.imdsMode.SetFromString(text) != nil {
+		return v.Errorf("ec2_metadata_service_endpoint_mode", "IPv4 or IPv6 is required")
+	}
+	return nil
+}
+
+// WithScheme makes a URL of a host, as OpenTofu does.
+func WithScheme(endpoint string) string {
+	if endpoint == "" || strings.Contains(endpoint, "://") {
+		return endpoint
+	}
+	return "https://" + endpoint
+}

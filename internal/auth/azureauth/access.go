@@ -1,0 +1,374 @@
+// Package azureauth signs in to Azure: with the settings that Terraform's
+// azurerm backend and OpenTofu's azure_vault key provider share, in their order,
+// and kept from the environment where that is not to be read.
+package azureauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// Access is how to authenticate, as configured. [New] makes one.
+type Access struct {
+	Transport  policy.Transporter // carries every request; nil for one of our own
+	RetryDelay time.Duration      // before the second try; 0 leaves it to the SDK
+
+	cloud Cloud
+
+	tenant, subscription                              string
+	clientID, clientIDFile                            string
+	secret, secretFile                                string
+	certificate, certificateFile, certificatePassword string
+	useOIDC                                           bool
+	pipeline                                          string
+	token, tokenFile, requestURL, requestToken        string
+	useMSI                                            bool
+	msiEndpoint                                       string
+	useAKS, useCLI                                    bool
+	metadataHost                                      string
+
+	environment bool // may be read
+}
+
+// Open makes the credential of the first way that is completely set up, in
+// OpenTofu's order.
+func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
+	var err error
+	if a.cloud, err = a.Cloud(ctx); err != nil {
+		return nil, err
+	}
+	for _, way := range a.ways() {
+		if way.set {
+			if err := a.steered(libraryVariables()...); err != nil {
+				return nil, err
+			}
+			return way.make()
+		}
+	}
+	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+}
+
+type way struct {
+	set  bool
+	make func() (azcore.TokenCredential, error)
+}
+
+// ways are in the order in which they are tried; the Azure CLI is the last.
+func (a Access) ways() []way {
+	return []way{
+		{a.principal() && (a.certificate != "" || a.certificateFile != ""), a.withCertificate},
+		{a.principal() && (a.secret != "" || a.secretFile != ""), a.withSecret},
+		{a.useOIDC && a.pipeline != "", a.withPipeline},
+		{a.useOIDC, a.withOIDC},
+		{a.useMSI, a.withManagedIdentity},
+		{a.useAKS, a.withWorkloadIdentity},
+		{a.useCLI, a.withCLI},
+	}
+}
+
+// UsesCLI reports whether the Azure CLI signs in.
+func (a Access) UsesCLI() bool {
+	ways := a.ways()
+	return a.useCLI && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
+}
+
+// steered is an error where the environment is switched off and one of the
+// variables is set, which the SDK reads by itself and offers no way to do
+// without. It is better not to sign in than to sign in where they say.
+func (a Access) steered(variables ...string) error {
+	for _, name := range variables {
+		if os.Getenv(name) != "" && !a.environment {
+			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate", name)
+		}
+	}
+	return nil
+}
+
+// libraryVariables say where the client library signs in, whatever the way.
+func libraryVariables() []string {
+	return []string{"AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"}
+}
+
+// identityVariables say which managed identities there are, and where. On a
+// virtual machine none of them is set.
+// https://learn.microsoft.com/azure/app-service/overview-managed-identity
+func identityVariables() []string {
+	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT", "MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
+}
+
+// principal reports whether it is said who signs in.
+func (a Access) principal() bool {
+	return a.tenant != "" && (a.clientID != "" || a.clientIDFile != "")
+}
+
+func (a Access) withCertificate() (azcore.TokenCredential, error) {
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	direct, err := base64.StdEncoding.DecodeString(a.certificate)
+	if err != nil {
+		return nil, errors.New("client_certificate: this is not standard base64")
+	}
+	bundle, err := either("client_certificate", string(direct), a.certificateFile)
+	if err != nil {
+		return nil, err
+	}
+	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.certificatePassword))
+	if err != nil {
+		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its private key, or client_certificate_password is not its password")
+	}
+	return credential(azidentity.NewClientCertificateCredential(a.tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+func (a Access) withSecret() (azcore.TokenCredential, error) {
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := either("client_secret", a.secret, a.secretFile)
+	if err != nil {
+		return nil, err
+	}
+	return credential(azidentity.NewClientSecretCredential(a.tenant, id, secret, &azidentity.ClientSecretCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+func (a Access) withOIDC() (azcore.TokenCredential, error) {
+	if !a.principal() {
+		return nil, errors.New("use_oidc needs tenant_id and client_id")
+	}
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	direct := a.token != "" || a.tokenFile != ""
+	if !direct && (a.requestURL == "" || a.requestToken == "") {
+		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token")
+	}
+	assertion := func(ctx context.Context) (string, error) {
+		if direct {
+			return either("oidc_token", a.token, a.tokenFile)
+		}
+		return a.requestOIDC(ctx)
+	}
+	return credential(azidentity.NewClientAssertionCredential(a.tenant, id, assertion, &azidentity.ClientAssertionCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+// WithPipeline returns a, which then signs in by a service connection of Azure
+// Pipelines where OpenID Connect is wanted. "" is none.
+func (a Access) WithPipeline(serviceConnection string) Access {
+	a.pipeline = serviceConnection
+	return a
+}
+
+func (a Access) withPipeline() (azcore.TokenCredential, error) {
+	if !a.environment {
+		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, and the environment is switched off")
+	}
+	if !a.principal() || a.requestToken == "" || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
+		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token (SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
+	}
+	id, err := either("client_id", a.clientID, a.clientIDFile)
+	if err != nil {
+		return nil, err
+	}
+	return credential(azidentity.NewAzurePipelinesCredential(a.tenant, id, a.pipeline, a.requestToken, &azidentity.AzurePipelinesCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	}))
+}
+
+// withManagedIdentity lets the SDK find out where it runs. On a virtual
+// machine, msi_endpoint takes the place of the fixed address.
+func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
+	if err := a.steered(identityVariables()...); err != nil {
+		return nil, err
+	}
+	transport := a.Transport
+	if a.msiEndpoint != "" {
+		if transport == nil {
+			transport = a.httpClient()
+		}
+		transport = elsewhere{transport, a.msiEndpoint}
+	}
+	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.clientOptions(transport)}
+	if a.clientID != "" {
+		options.ID = azidentity.ClientID(a.clientID)
+	}
+	return credential(azidentity.NewManagedIdentityCredential(options))
+}
+
+func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
+	if !a.environment {
+		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
+	}
+	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	})
+	if err != nil {
+		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
+	}
+	return c, nil
+}
+
+// credential drops the SDK's reason, which may quote a setting.
+func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredential, error) {
+	if err != nil {
+		return nil, errors.New("the settings to authenticate with Azure are not usable; check tenant_id, client_id and the cloud")
+	}
+	return c, nil
+}
+
+// either returns a setting that may be given directly, in a file, or both if
+// they are equal.
+func either(name, direct, path string) (string, error) {
+	if path == "" {
+		return direct, nil
+	}
+	content, err := readFile(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the file for %s: %w", name, err)
+	case content == "":
+		return "", fmt.Errorf("the file for %s is empty", name)
+	case direct != "" && direct != content:
+		return "", fmt.Errorf("%s and its file differ; set one of them", name)
+	}
+	return content, nil
+}
+
+func readFile(path string) (string, error) {
+	path, err := config.ExpandHome(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxAnswer))
+	return string(content), err
+}
+
+// elsewhere sends the requests for the fixed address of a virtual machine's
+// managed identity to another one.
+type elsewhere struct {
+	policy.Transporter
+	endpoint string
+}
+
+const identityHost = "169.254.169.254"
+
+func (e elsewhere) Do(request *http.Request) (*http.Response, error) {
+	if request.URL.Host != identityHost {
+		return e.Transporter.Do(request)
+	}
+	moved, err := http.NewRequestWithContext(request.Context(), request.Method, e.endpoint, request.Body)
+	if err != nil {
+		return nil, err
+	}
+	query := moved.URL.Query()
+	for name, values := range request.URL.Query() {
+		query[name] = values
+	}
+	moved.URL.RawQuery = query.Encode()
+	moved.Header = request.Header.Clone()
+	return e.Transporter.Do(moved)
+}
+
+// requestOIDC gets a token from the CI service, for Azure.
+// https://docs.github.com/actions/reference/security/oidc
+func (a Access) requestOIDC(ctx context.Context) (string, error) {
+	address := a.requestURL
+	if request, err := http.NewRequest(http.MethodGet, address, nil); err == nil && !request.URL.Query().Has("audience") { //nolint:noctx // only to read the address
+		query := request.URL.Query()
+		query.Set("audience", audience(a.cloud.Configuration))
+		request.URL.RawQuery = query.Encode()
+		address = request.URL.String()
+	}
+	var answer struct {
+		Value string `json:"value"`
+	}
+	header := http.Header{
+		"Authorization": {"Bearer " + a.requestToken},
+		"Accept":        {"application/json; api-version=2.0"},
+		"Content-Type":  {"application/json"},
+	}
+	if err := a.get(ctx, address, header, &answer); err != nil {
+		return "", fmt.Errorf("oidc_request_url: %w", err)
+	}
+	if answer.Value == "" {
+		return "", errors.New("oidc_request_url: the answer holds no token")
+	}
+	return answer.Value, nil
+}
+
+// audience is whom a token is for. The national clouds have their own.
+// https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
+func audience(c cloud.Configuration) string {
+	switch c.ActiveDirectoryAuthorityHost {
+	case cloud.AzureChina.ActiveDirectoryAuthorityHost:
+		return "api://AzureADTokenExchangeChina"
+	case cloud.AzureGovernment.ActiveDirectoryAuthorityHost:
+		return "api://AzureADTokenExchangeUSGov"
+	}
+	return "api://AzureADTokenExchange"
+}
+
+// get reads a JSON document.
+func (a Access) get(ctx context.Context, address string, header http.Header, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return errors.New("this is not a usable address")
+	}
+	if header != nil {
+		request.Header = header
+	}
+	response, err := a.ClientOptions().Transport.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errors.New("no answer" + NetworkReason(err))
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return errors.New("the answer broke off")
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("the answer is HTTP status %d", response.StatusCode)
+	case json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), answer) != nil:
+		return errors.New("the answer is not the JSON that was expected")
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package azureauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+)
+
+// cli gets tokens from the Azure CLI. The SDK's own credential would start it
+// through a shell, and with secrets of ours in its environment.
+type cli struct {
+	tenant, subscription string
+	environ              func() []string // what az gets
+
+	tokens     memo.Memo[cliRequest, azcore.AccessToken] // az is slow; several clients share them
+	generation atomic.Int64                              // of tokens; they expire
+}
+
+// cliRequest is what az is asked for.
+type cliRequest struct {
+	arguments  string // all of them, with line breaks between
+	generation int64
+}
+
+const (
+	cliPatience = 30 * time.Second // how long az may take
+	cliMargin   = 2 * time.Minute  // a token that lives no longer is not used again
+)
+
+// cliArgument is what may become an argument: on Windows, az is a batch file,
+// whose arguments a shell reads.
+var cliArgument = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
+
+func (a Access) withCLI() (azcore.TokenCredential, error) {
+	if _, err := exec.LookPath("az"); err != nil {
+		return nil, unset("no way to authenticate is set up (tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there")
+	}
+	for _, s := range []string{a.tenant, a.subscription} {
+		if s != "" && !cliArgument.MatchString(s) {
+			return nil, errors.New("tenant_id and subscription_id must be IDs or plain names")
+		}
+	}
+	return &cli{tenant: a.tenant, subscription: a.subscription, environ: a.environ}, nil
+}
+
+// environ is what az gets.
+func (a Access) environ() []string {
+	if !a.environment {
+		return child.Bare(os.Environ())
+	}
+	return child.Environ(os.Environ())
+}
+
+// Subscription asks the Azure CLI for the ID of its current subscription.
+// https://learn.microsoft.com/cli/azure/account#az-account-show
+func (a Access) Subscription(ctx context.Context) (string, error) {
+	out, err := az(ctx, a.environ(), "account", "show", "-o", "json")
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(out, &answer) != nil || answer.ID == "" || !cliArgument.MatchString(answer.ID) {
+		return "", &Error{"the Azure CLI does not say which subscription is current; set subscription_id"}
+	}
+	return answer.ID, nil
+}
+
+// GetToken asks for an access token of a resource.
+// https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
+func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	if len(options.Scopes) != 1 {
+		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
+	}
+	tenant := c.tenant
+	if tenant == "" {
+		tenant = options.TenantID // of the service's challenge
+	}
+	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
+	if tenant != "" {
+		arguments = append(arguments, "--tenant", tenant)
+	}
+	if c.subscription != "" {
+		arguments = append(arguments, "--subscription", c.subscription)
+	}
+	for _, argument := range arguments[5:] {
+		if !cliArgument.MatchString(argument) && !strings.HasPrefix(argument, "--") {
+			return azcore.AccessToken{}, &Error{"the service asks for a token of an impossible resource or tenant"}
+		}
+	}
+	generation := c.generation.Load()
+	token, err := c.run(ctx, arguments, generation)
+	if err == nil && time.Until(token.ExpiresOn) < cliMargin {
+		c.generation.CompareAndSwap(generation, generation+1)
+		token, err = c.run(ctx, arguments, c.generation.Load())
+	}
+	return token, err
+}
+
+func (c *cli) run(ctx context.Context, arguments []string, generation int64) (azcore.AccessToken, error) {
+	return c.tokens.Do(ctx, cliRequest{strings.Join(arguments, "\n"), generation}, func(ctx context.Context) (azcore.AccessToken, error) {
+		return c.ask(ctx, arguments)
+	})
+}
+
+func (c *cli) ask(ctx context.Context, arguments []string) (azcore.AccessToken, error) {
+	out, err := az(ctx, c.environ(), arguments...)
+	if err != nil {
+		return azcore.AccessToken{}, err
+	}
+	return parseCLI(out)
+}
+
+// az runs the Azure CLI. The arguments must have been checked.
+func az(ctx context.Context, environ []string, arguments ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, cliPatience)
+	defer cancel()
+	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
+	command.Env = environ
+	child.OwnGroup(command)
+	defer child.KillGroup(command)
+	var out bytes.Buffer
+	command.Stdout = &out
+	if err := command.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &Error{"the Azure CLI gives no access token; run az login"}
+	}
+	return out.Bytes(), nil
+}
+
+func parseCLI(out []byte) (azcore.AccessToken, error) {
+	var answer struct {
+		Token     string `json:"accessToken"`
+		ExpiresOn int64  `json:"expires_on"` // missing before az 2.54
+	}
+	if json.Unmarshal(out, &answer) != nil || answer.Token == "" {
+		return azcore.AccessToken{}, &Error{"the answer of the Azure CLI is not the JSON that was expected"}
+	}
+	expires := time.Now().Add(5 * time.Minute)
+	if answer.ExpiresOn > 0 {
+		expires = time.Unix(answer.ExpiresOn, 0)
+	}
+	return azcore.AccessToken{Token: answer.Token, ExpiresOn: expires}, nil
+}
+
+// Error says why there is no token, in words that may be shown.
+type Error struct{ reason string }
+
+func (e *Error) Error() string { return fmt.Sprintf("no access token: %s", e.reason) }
+
+// NonRetriable tells the SDK not to try again.
+func (*Error) NonRetriable() {}

@@ -1,0 +1,52 @@
+package azureauth
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// A token is used again for as long as it lives.
+func TestTokensOfTheCLI(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for az is a shell script")
+	}
+	dir := t.TempDir()
+	expires := func(at time.Time) {
+		script := fmt.Sprintf("#!/bin/sh\necho x >>%s/asked\necho '{\"accessToken\":\"a\",\"expires_on\":%d}'\n", dir, at.Unix())
+		if err := os.WriteFile(filepath.Join(dir, "az.new"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "az.new"), filepath.Join(dir, "az")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	expires(time.Now().Add(time.Hour))
+	identity, err := Access{useCLI: true}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(scope string, want int) {
+		t.Helper()
+		token, err := identity.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{scope + "/.default"}})
+		if err != nil || token.Token != "a" {
+			t.Fatalf("got %+v, %v", token, err)
+		}
+		asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+		if got := strings.Count(string(asked), "x"); err != nil || got != want {
+			t.Errorf("az was asked %d times, want %d", got, want)
+		}
+	}
+	ask("https://storage.azure.com", 1)
+	ask("https://storage.azure.com", 1)
+	expires(time.Now().Add(time.Minute))
+	ask("https://management.azure.com", 3) // another token; it ends soon, so that az is asked for a newer one
+	ask("https://management.azure.com", 4)
+}

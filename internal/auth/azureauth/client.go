@@ -1,0 +1,85 @@
+package azureauth
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+const maxAnswer = 1 << 20 // bytes
+
+// ClientOptions are for the clients of services. What they answer is cut after
+// a megabyte.
+func (a Access) ClientOptions() policy.ClientOptions { return a.clientOptions(a.Transport) }
+
+func (a Access) clientOptions(transport policy.Transporter) policy.ClientOptions {
+	if transport == nil {
+		transport = a.httpClient()
+	}
+	return policy.ClientOptions{
+		Cloud:     a.cloud.Configuration,
+		Transport: careful{transport},
+		Retry:     policy.RetryOptions{RetryDelay: a.RetryDelay},
+		Telemetry: policy.TelemetryOptions{Disabled: true},
+	}
+}
+
+// HTTPClient returns what carries requests: Transport, or a client of our own.
+func (a Access) HTTPClient() policy.Transporter {
+	if a.Transport != nil {
+		return a.Transport
+	}
+	return a.httpClient()
+}
+
+// httpClient makes a client that goes through the proxies of the environment
+// only if that may be read.
+func (a Access) httpClient() *http.Client {
+	client := &http.Client{CheckRedirect: noRedirect}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !a.environment {
+		direct := standard.Clone()
+		direct.Proxy = nil
+		client.Transport = direct
+	}
+	return client
+}
+
+// noRedirect hands back a redirect as the answer. None of the services
+// redirects, and what is sent is for one address only.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// careful keeps from the SDK what it does not expect of an answer: more than a
+// megabyte, and a challenge on which azkeys would panic.
+type careful struct{ policy.Transporter }
+
+func (c careful) Do(request *http.Request) (*http.Response, error) {
+	response, err := c.Transporter.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	if challenge := response.Header.Get("WWW-Authenticate"); challenge != "" && strings.HasPrefix(challenge, "Bearer") && !wellFormed(challenge) {
+		response.Header.Del("WWW-Authenticate")
+	}
+	return response, nil
+}
+
+// wellFormed reports whether the authorization of a challenge is an address
+// with a path: azkeys takes what stands after the third slash for the tenant.
+func wellFormed(challenge string) bool {
+	for part := range strings.FieldsSeq(challenge) {
+		if address, ok := strings.CutPrefix(part, "authorization="); ok && address != `""` {
+			u, err := url.Parse(strings.Trim(address, `",`))
+			if err != nil || u.Scheme != "https" || u.Host == "" || strings.Count(address, "/") < 3 {
+				return false
+			}
+		}
+	}
+	return true
+}

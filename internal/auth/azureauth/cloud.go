@@ -1,0 +1,81 @@
+package azureauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+)
+
+// Cloud is one of Azure's clouds: where to sign in, and where its services are.
+type Cloud struct {
+	cloud.Configuration // without services
+
+	// What manages resources, as https://host, and whom tokens for it are for.
+	// "" where a metadata host does not tell.
+	ResourceManager, ResourceManagerAudience string
+
+	// StorageSuffix ends the hosts of storage services, as in
+	// account.blob.core.windows.net. "" where a metadata host does not tell.
+	StorageSuffix string
+}
+
+// clouds knows the names that OpenTofu does.
+func clouds(environment string) (Cloud, bool) {
+	switch environment {
+	case "", "public", "global", "canary":
+		return known(cloud.AzurePublic, "https://management.azure.com", "core.windows.net"), true
+	case "usgovernment", "usgovernmentl4", "usgovernmentl5", "dod":
+		return known(cloud.AzureGovernment, "https://management.usgovcloudapi.net", "core.usgovcloudapi.net"), true
+	case "china":
+		return known(cloud.AzureChina, "https://management.chinacloudapi.cn", "core.chinacloudapi.cn"), true
+	}
+	return Cloud{}, false
+}
+
+func known(c cloud.Configuration, manager, suffix string) Cloud {
+	return Cloud{Configuration: c, ResourceManager: manager, ResourceManagerAudience: manager, StorageSuffix: suffix}
+}
+
+// Cloud returns the cloud that is configured. A metadata host is asked.
+func (a Access) Cloud(ctx context.Context) (Cloud, error) {
+	if a.metadataHost == "" || a.cloud.ActiveDirectoryAuthorityHost != "" {
+		return a.cloud, nil
+	}
+	var answer struct {
+		Authentication struct {
+			LoginEndpoint string   `json:"loginEndpoint"`
+			Audiences     []string `json:"audiences"`
+		} `json:"authentication"`
+		ResourceManager string            `json:"resourceManager"`
+		Suffixes        map[string]string `json:"suffixes"`
+	}
+	err := a.get(ctx, "https://"+a.metadataHost+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
+	if err != nil {
+		return Cloud{}, fmt.Errorf("metadata_host: %w", err)
+	}
+	if !strings.HasPrefix(answer.Authentication.LoginEndpoint, "https://") {
+		return Cloud{}, errors.New("metadata_host: the answer names no https address to sign in at")
+	}
+	c := Cloud{Configuration: cloud.Configuration{ActiveDirectoryAuthorityHost: answer.Authentication.LoginEndpoint}}
+	if u, err := url.Parse(answer.ResourceManager); err == nil && u.Scheme == "https" && hostName.MatchString(u.Host) && len(answer.Authentication.Audiences) > 0 {
+		c.ResourceManager, c.ResourceManagerAudience = "https://"+u.Host, strings.TrimSuffix(answer.Authentication.Audiences[0], "/")
+	}
+	if suffix := answer.Suffixes["storage"]; hostName.MatchString(suffix) {
+		c.StorageSuffix = suffix
+	}
+	return c, nil
+}
+
+// hostName is a name of several parts.
+var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)
+
+// WithCloud returns a, which then asks no metadata host about the cloud.
+func (a Access) WithCloud(c Cloud) Access {
+	a.cloud = c
+	return a
+}

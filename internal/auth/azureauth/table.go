@@ -1,0 +1,90 @@
+package azureauth
+
+import (
+	"net/url"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// Attrs are the attributes that say how to authenticate. Those in env have the
+// variables that are given there in place of the common ones.
+func Attrs(env map[string][]string) []attr.Attr {
+	attrs := []attr.Attr{
+		text("tenant_id", "The tenant to sign in to.", "ARM_TENANT_ID"),
+		text("subscription_id", "The subscription whose account the Azure CLI is to use.", "ARM_SUBSCRIPTION_ID"),
+		text("client_id", "The client ID of a service principal, or of a managed identity.", "ARM_CLIENT_ID"),
+		text("client_id_file_path", "The path of a file that holds the client ID.", "ARM_CLIENT_ID_FILE_PATH"),
+		secret("client_secret", "The client secret of a service principal.", "ARM_CLIENT_SECRET"),
+		text("client_secret_file_path", "The path of a file that holds the client secret.", "ARM_CLIENT_SECRET_FILE_PATH"),
+		secret("client_certificate", "The client certificate of a service principal with its private key, as PKCS#12 in base64.", "ARM_CLIENT_CERTIFICATE"),
+		secret("client_certificate_password", "The password of the client certificate.", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
+		text("client_certificate_path", "The path of a PKCS#12 file with the client certificate and its private key.", "ARM_CLIENT_CERTIFICATE_PATH"),
+		flag("use_oidc", "Sign in with an OpenID Connect token: `oidc_token`, `oidc_token_file_path`, or one that `oidc_request_url` gives."),
+		secret("oidc_token", "The OpenID Connect token.", "ARM_OIDC_TOKEN"),
+		text("oidc_token_file_path", "The path of a file that holds the OpenID Connect token.", "ARM_OIDC_TOKEN_FILE_PATH"),
+		text("oidc_request_url", "The https address that gives OpenID Connect tokens, as GitHub Actions has one.", "ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"),
+		secret("oidc_request_token", "The token for `oidc_request_url`.", "ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
+		flag("use_msi", "Sign in as the managed identity of this machine."),
+		text("msi_endpoint", "The address that gives tokens of the managed identity, where it is not that of a virtual machine."),
+		flag("use_aks_workload_identity", "Sign in with AKS workload identity, which is set up by `AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_FEDERATED_TOKEN_FILE`."),
+		{Name: "use_cli", Type: cty.Bool, Default: cty.True, Doc: "Sign in with the Azure CLI when nothing else is set up. Defaults to `true`."},
+		{Name: "environment", Type: cty.String, Default: cty.StringVal("public"), Env: []string{"ARM_ENVIRONMENT"}, Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
+		text("metadata_host", "The host that describes a cloud of its own, asked at `/metadata/endpoints`. It goes before `environment`.", "ARM_METADATA_HOST"),
+	}
+	for i, attr := range attrs {
+		if own, ok := env[attr.Name]; ok {
+			attrs[i].Env = own
+		}
+	}
+	return attrs
+}
+
+func text(name, doc string, env ...string) attr.Attr {
+	return attr.Attr{Name: name, Type: cty.String, Env: env, Doc: doc}
+}
+
+func secret(name, doc string, env ...string) attr.Attr {
+	return attr.Attr{Name: name, Type: cty.String, Sensitive: true, Env: env, Doc: doc}
+}
+
+func flag(name, doc string) attr.Attr {
+	return attr.Attr{Name: name, Type: cty.Bool, Default: cty.False, Doc: doc + " Defaults to `false`."}
+}
+
+// New reads [Attrs]. It looks at what can be wrong without any I/O. Without
+// environment, nothing of that is read.
+func New(v attr.Values, environment bool) (Access, error) {
+	a := Access{
+		tenant: v.String("tenant_id"), subscription: v.String("subscription_id"),
+		clientID: v.String("client_id"), clientIDFile: v.String("client_id_file_path"),
+		secret: v.String("client_secret"), secretFile: v.String("client_secret_file_path"),
+		certificate: v.String("client_certificate"), certificateFile: v.String("client_certificate_path"),
+		certificatePassword: v.String("client_certificate_password"),
+		useOIDC:             v.Bool("use_oidc"),
+		token:               v.String("oidc_token"), tokenFile: v.String("oidc_token_file_path"),
+		requestURL: v.String("oidc_request_url"), requestToken: v.String("oidc_request_token"),
+		useMSI: v.Bool("use_msi"), msiEndpoint: v.String("msi_endpoint"),
+		useAKS: v.Bool("use_aks_workload_identity"), useCLI: v.Bool("use_cli"),
+		metadataHost: v.String("metadata_host"),
+		environment:  environment,
+	}
+	named, ok := clouds(v.String("environment"))
+	if !ok && a.metadataHost == "" {
+		return a, v.Errorf("environment", "one of public, usgovernment and china is required; for another cloud, set metadata_host")
+	}
+	if a.metadataHost == "" {
+		a.cloud = named
+	}
+	if u, err := url.Parse("https://" + a.metadataHost + "/"); err != nil || u.Host != a.metadataHost {
+		return a, v.Errorf("metadata_host", "a host name is required, without a scheme and a path")
+	}
+	if u, err := url.Parse(a.requestURL); a.useOIDC && a.requestURL != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
+		return a, v.Errorf("oidc_request_url", "an https address is required")
+	}
+	if u, err := url.Parse(a.msiEndpoint); a.msiEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return a, v.Errorf("msi_endpoint", "an http or https address is required")
+	}
+	return a, nil
+}

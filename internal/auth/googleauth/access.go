@@ -1,0 +1,193 @@
+// Package googleauth is about who somebody is to Google: credentials and the
+// tokens that they give, for those who read keys or states there.
+package googleauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials"
+	"cloud.google.com/go/auth/credentials/impersonate"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+const maxFile = 1 << 20 // bytes
+
+// Access is how to authenticate.
+type Access struct {
+	Credentials string // JSON, or the path of a file with it; may be empty
+	Token       string // goes before Credentials
+	Impersonate string // the service account to act as; may be empty
+	Delegates   []string
+
+	Scopes            []string // of the tokens
+	ImpersonateScopes []string // of the tokens of Impersonate
+
+	Universe string // of Google's clouds; googleapis.com when empty
+
+	Environment bool // may be read
+}
+
+// Open finds the credentials and gets a first token with them, so that what is
+// wrong with them is not taken for what is wrong with what is read.
+func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
+	creds, err := a.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.Impersonate != "" {
+		options := &impersonate.CredentialsOptions{
+			TargetPrincipal: a.Impersonate,
+			Delegates:       a.Delegates,
+			Scopes:          a.ImpersonateScopes,
+			Credentials:     creds,
+			Logger:          Silence(),
+			UniverseDomain:  a.Universe,
+		}
+		if !a.Environment {
+			options.Client = &http.Client{Transport: Bearer{creds, DirectTransport()}}
+		}
+		creds, err = impersonate.NewCredentials(options)
+		if err != nil {
+			return nil, errors.New("impersonate_service_account: the credentials cannot be used for that")
+		}
+	}
+	if _, err := creds.Token(ctx); err != nil {
+		return nil, a.Explain(ctx, err)
+	}
+	return creds, nil
+}
+
+// base returns the credentials before any impersonation.
+func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
+	if a.Token != "" {
+		return auth.NewCredentials(&auth.CredentialsOptions{TokenProvider: staticToken(a.Token)}), nil
+	}
+	options := &credentials.DetectOptions{
+		Scopes:           a.Scopes,
+		UseSelfSignedJWT: a.Impersonate == "", // spares the token service, as the SDK's own detection does
+		Logger:           Silence(),
+		UniverseDomain:   a.Universe,
+	}
+	if !a.Environment {
+		options.Client = &http.Client{Transport: DirectTransport()}
+	}
+	text := a.Credentials
+	if text == "" {
+		text = wellKnownFile()
+	}
+	if text == "" {
+		if err := a.Steered("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
+			return nil, err
+		}
+		return detect(ctx, options)
+	}
+	document, kind, err := readCredentials(text)
+	if err != nil {
+		return nil, err
+	}
+	program, err := a.check(document)
+	if err != nil {
+		return nil, err
+	}
+	var creds *auth.Credentials
+	if program != nil {
+		creds, err = withProgram(*program, document, options)
+	} else {
+		creds, err = credentials.NewCredentialsFromJSON(kind, document, options)
+	}
+	if err != nil {
+		return nil, errors.New("credentials: these are not usable Google credentials; create them anew")
+	}
+	return creds, nil
+}
+
+// staticToken is an access token that somebody else renews.
+type staticToken string
+
+func (t staticToken) Token(context.Context) (*auth.Token, error) {
+	return &auth.Token{Value: string(t), Type: "Bearer"}, nil
+}
+
+// detect asks the metadata server for credentials. Outside of Google's cloud
+// that can wait for one that is not there, and cannot be cancelled.
+func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Credentials, error) {
+	found := make(chan *auth.Credentials, 1)
+	go func() {
+		creds, err := credentials.DetectDefault(options)
+		if err != nil {
+			creds = nil
+		}
+		found <- creds
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("looking for Google credentials: %w", ctx.Err())
+	case creds := <-found:
+		if creds == nil {
+			return nil, errors.New("no usable Google credentials were found; set credentials or access_token, GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login")
+		}
+		return creds, nil
+	}
+}
+
+// readCredentials takes JSON, or the path of a file with it, as OpenTofu does.
+// It returns their kind too, which the SDK wants to be told.
+func readCredentials(text string) ([]byte, credentials.CredType, error) {
+	document, err := ReadPathOrContents(text)
+	if err != nil {
+		return nil, "", fmt.Errorf("credentials: %w", err)
+	}
+	var content struct {
+		Type credentials.CredType `json:"type"`
+	}
+	if json.Unmarshal(document, &content) != nil {
+		return nil, "", errors.New("credentials: this is neither JSON nor the path of a file that holds JSON")
+	}
+	switch content.Type {
+	case credentials.ServiceAccount, credentials.AuthorizedUser, credentials.ExternalAccount,
+		credentials.ImpersonatedServiceAccount, credentials.GDCHServiceAccount, credentials.ExternalAccountAuthorizedUser:
+		return document, content.Type, nil
+	}
+	return nil, "", errors.New("credentials: this JSON is not of a known type of Google credentials, such as service_account")
+}
+
+// ReadPathOrContents returns the contents of the file whose path text is, or
+// else text itself.
+func ReadPathOrContents(text string) ([]byte, error) {
+	// No error of these may be shown: what was not found may be the secret.
+	if path, err := config.ExpandHome(text); err == nil {
+		if info, err := os.Stat(path); err == nil {
+			return readFile(path, info)
+		}
+	}
+	return []byte(text), nil
+}
+
+func readFile(path string, info os.FileInfo) ([]byte, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("the path does not lead to a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	document, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(document) > maxFile {
+		err = errors.New("the file is larger than 1 MiB")
+	}
+	return document, err
+}
+
+// Silence is a logger that logs nothing. With GOOGLE_SDK_GO_LOGGING_LEVEL in
+// the environment, the SDK's own prints requests and answers, keys included.
+func Silence() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -1,0 +1,70 @@
+package googleauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/auth"
+)
+
+// The key provider gcp_kms and the source gcs test how credentials are used.
+
+func TestReadPathOrContents(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	path := filepath.Join(home, "file")
+	if err := os.WriteFile(path, []byte("contents"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large := filepath.Join(home, "large")
+	if err := os.WriteFile(large, make([]byte, maxFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{path: "contents", "~/file": "contents", "{}": "{}", "/canary/none": "/canary/none", "": ""} {
+		if got, err := ReadPathOrContents(text); err != nil || string(got) != want {
+			t.Errorf("%q: got %q, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{home: "regular file", large: "larger than 1 MiB"} {
+		if _, err := ReadPathOrContents(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), home) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// A token that somebody else renews is used as it is, by whoever asks.
+func TestToken(t *testing.T) {
+	t.Parallel()
+	creds, err := Access{Token: "token", Credentials: "canary"}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err := Bearer{Creds: creds}.GetRequestMetadata(t.Context())
+	if err != nil || len(header) != 1 || header["authorization"] != "Bearer token" {
+		t.Errorf("got %v, %v", header, err)
+	}
+}
+
+// What is said of a token that was refused is ours.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	canary := &auth.Error{Err: errors.New("canary"), Body: []byte("canary"), Response: &http.Response{StatusCode: 403}}
+	for want, err := range map[string]error{
+		"Google gives no access token for the credentials (HTTP status 403)": Access{}.Explain(t.Context(), canary),
+		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam":   Access{Impersonate: "me@p.iam.gserviceaccount.com"}.Explain(t.Context(), canary),
+		"the credentials (connection refused)":                               Access{}.Explain(t.Context(), errors.New("canary: connection refused")),
+		"waiting for a Google access token: context canceled":                Access{}.Explain(ended, canary),
+	} {
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package googleauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials"
+	"cloud.google.com/go/auth/credentials/externalaccount"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+)
+
+const (
+	defaultProgramTime = 30 * time.Second
+	maxProgramTime     = 2 * time.Minute
+	maxProgramAnswer   = 1 << 20 // bytes
+)
+
+// program gives tokens that Google exchanges for its own. The SDK would run it
+// with the whole environment, our secrets included.
+// https://google.aip.dev/auth/4117#determining-the-subject-token-in-executable-sourced-credentials
+type program struct {
+	Command       string `json:"command"`
+	TimeoutMillis int    `json:"timeout_millis"`
+	OutputFile    string `json:"output_file"`
+
+	impersonated string // the service account that the tokens will be for; may be empty
+}
+
+// errProgram is all that is said of a program: what it answers may be secret.
+var errProgram = errors.New("credentials: the program (executable) gives no token")
+
+// withProgram makes the credentials whose tokens a program gives.
+func withProgram(p program, document []byte, options *credentials.DetectOptions) (*auth.Credentials, error) {
+	var f struct {
+		Audience              string `json:"audience"`
+		SubjectTokenType      string `json:"subject_token_type"`
+		TokenURL              string `json:"token_url"`
+		TokenInfoURL          string `json:"token_info_url"`
+		ImpersonationURL      string `json:"service_account_impersonation_url"`
+		ImpersonationLifetime struct {
+			Seconds int `json:"token_lifetime_seconds"`
+		} `json:"service_account_impersonation"`
+		ClientID                 string `json:"client_id"`
+		ClientSecret             string `json:"client_secret"`
+		WorkforcePoolUserProject string `json:"workforce_pool_user_project"`
+		UniverseDomain           string `json:"universe_domain"`
+	}
+	if err := json.Unmarshal(document, &f); err != nil {
+		return nil, err
+	}
+	if account, ok := strings.CutSuffix(path.Base(f.ImpersonationURL), ":generateAccessToken"); ok {
+		p.impersonated = account
+	}
+	return externalaccount.NewCredentials(&externalaccount.Options{
+		Audience: f.Audience, SubjectTokenType: f.SubjectTokenType, TokenURL: f.TokenURL, TokenInfoURL: f.TokenInfoURL,
+		ServiceAccountImpersonationURL: f.ImpersonationURL, ServiceAccountImpersonationLifetimeSeconds: f.ImpersonationLifetime.Seconds,
+		ClientID: f.ClientID, ClientSecret: f.ClientSecret,
+		WorkforcePoolUserProject: f.WorkforcePoolUserProject, UniverseDomain: f.UniverseDomain,
+		SubjectTokenProvider: p, Scopes: options.Scopes, Client: options.Client, Logger: options.Logger,
+	})
+}
+
+// SubjectToken returns the token of the output file while it is valid, else
+// that of a run of the program.
+func (p program) SubjectToken(ctx context.Context, request *externalaccount.RequestOptions) (string, error) {
+	if os.Getenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES") != "1" {
+		return "", errors.New("credentials: a program (executable) runs only with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment")
+	}
+	if p.OutputFile != "" {
+		if f, err := os.Open(p.OutputFile); err == nil {
+			answer, err := io.ReadAll(io.LimitReader(f, maxProgramAnswer))
+			f.Close()
+			if token, ok := parseProgram(answer); err == nil && ok {
+				return token, nil
+			}
+		}
+	}
+	answer, err := p.run(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	token, ok := parseProgram(answer)
+	if !ok {
+		return "", errProgram
+	}
+	return token, nil
+}
+
+func (p program) run(ctx context.Context, request *externalaccount.RequestOptions) ([]byte, error) {
+	arguments := strings.Fields(p.Command) // Google's rule: no shell, and no quotes
+	if len(arguments) == 0 {
+		return nil, errProgram
+	}
+	patience := time.Duration(p.TimeoutMillis) * time.Millisecond
+	if p.TimeoutMillis <= 0 || patience > maxProgramTime {
+		patience = defaultProgramTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...) //nolint:gosec // the user's own credentials name it
+	command.Env = append(child.Environ(os.Environ()),
+		"GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE="+request.Audience,
+		"GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE="+request.SubjectTokenType,
+		"GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0",
+	)
+	if p.impersonated != "" {
+		command.Env = append(command.Env, "GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL="+p.impersonated)
+	}
+	if p.OutputFile != "" {
+		command.Env = append(command.Env, "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE="+p.OutputFile)
+	}
+	child.OwnGroup(command)
+	defer child.KillGroup(command)
+	var out bytes.Buffer
+	command.Stdout = &out
+	if err := command.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, errProgram
+	}
+	if out.Len() > maxProgramAnswer {
+		return nil, errProgram
+	}
+	return out.Bytes(), nil
+}
+
+// parseProgram returns the token of an answer, if there is a valid one.
+func parseProgram(answer []byte) (string, bool) {
+	var a struct {
+		Version   int    `json:"version"`
+		Success   bool   `json:"success"`
+		TokenType string `json:"token_type"`
+		Expires   int64  `json:"expiration_time"` // Unix time; 0: not said
+		IDToken   string `json:"id_token"`
+		SAML      string `json:"saml_response"`
+	}
+	if json.Unmarshal(answer, &a) != nil || a.Version != 1 || !a.Success || a.Expires != 0 && a.Expires < time.Now().Unix() {
+		return "", false
+	}
+	switch a.TokenType {
+	case "urn:ietf:params:oauth:token-type:jwt", "urn:ietf:params:oauth:token-type:id_token":
+		return a.IDToken, a.IDToken != ""
+	case "urn:ietf:params:oauth:token-type:saml2":
+		return a.SAML, a.SAML != ""
+	}
+	return "", false
+}

@@ -1,0 +1,102 @@
+package httpsource
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+// access is a [grant], ready to be used: what is added to each request, and
+// connections of its own. A client certificate and a proxy belong to the
+// connection, so no two grants share one.
+type access struct {
+	header     http.Header
+	query      string // encoded
+	transport  *http.Transport
+	unverified bool
+	certified  *atomic.Bool // the server asked for the client certificate, and got it
+}
+
+func newAccess(g grant, proxies *httpproxy.Config) (*access, error) {
+	header, err := g.header()
+	if err != nil {
+		return nil, err
+	}
+	a := &access{header: header, query: g.values().Encode(), unverified: g.unverified, certified: new(atomic.Bool)}
+	settings, err := tlsConfig(g, a.certified)
+	if err != nil {
+		return nil, err
+	}
+	a.transport = web.Transport(settings, proxies)
+	if g.proxy != "" {
+		own, err := web.ParseProxy(g.proxy)
+		if err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		a.transport.Proxy = http.ProxyURL(own)
+	}
+	return a, nil
+}
+
+// send adds the secrets to a copy, so that nothing outside of the wire, such
+// as an error or the Referer of a redirect, ever sees them.
+func (a *access) send(req *http.Request) (*http.Response, error) {
+	wire := req.Clone(req.Context())
+	// The client names the page that redirected here, with its query.
+	wire.Header.Del("Referer")
+	for name, values := range a.header {
+		wire.Header[name] = values
+	}
+	if a.query != "" && wire.URL.RawQuery != "" {
+		wire.URL.RawQuery += "&"
+	}
+	wire.URL.RawQuery += a.query
+	resp, err := a.transport.RoundTrip(wire)
+	if resp != nil {
+		resp.Request = req
+	}
+	return resp, err
+}
+
+// sends reports whether the last request carried a secret.
+func (a *access) sends() bool {
+	return len(a.header) > 0 || a.query != "" || a.certified.Load()
+}
+
+func tlsConfig(g grant, certified *atomic.Bool) (*tls.Config, error) {
+	c := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: g.unverified, //nolint:gosec // the user's choice, with a warning at each read
+	}
+	if g.ca != "" {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM([]byte(g.ca)) {
+			return nil, errors.New("client_ca_certificate_pem holds no certificate in PEM format")
+		}
+	}
+	if g.certificate == "" && g.key == "" {
+		return c, nil
+	}
+	if g.certificate == "" || g.key == "" {
+		return nil, errors.New("client_certificate_pem and client_private_key_pem are needed together")
+	}
+	pair, err := tls.X509KeyPair([]byte(g.certificate), []byte(g.key))
+	if err != nil {
+		return nil, errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format")
+	}
+	c.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		if asked.SupportsCertificate(&pair) != nil {
+			return &tls.Certificate{}, nil
+		}
+		certified.Store(true)
+		return &pair, nil
+	}
+	return c, nil
+}

@@ -1,0 +1,206 @@
+package httpsource
+
+import (
+	"crypto/tls"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+func TestAuthorization(t *testing.T) {
+	text := cty.StringVal
+	for name, tt := range map[string]struct {
+		block attrs
+		want  map[string]string
+	}{
+		"user and password": {attrs{"username": text("u"), "password": text("p")}, map[string]string{"Authorization": "Basic dTpw"}},
+		"user only":         {attrs{"username": text("u")}, map[string]string{"Authorization": "Basic dTo="}},
+		"password only":     {attrs{"password": text("p")}, map[string]string{"Authorization": "Basic OnA="}},
+		"token":             {attrs{"bearer_token": text("t")}, map[string]string{"Authorization": "Bearer t"}},
+		"own header": {
+			attrs{"headers": cty.MapVal(attrs{"authorization": text("AWS x"), "x-y": text("z")})},
+			map[string]string{"Authorization": "AWS x", "X-Y": "z"},
+		},
+		"nothing": {attrs{}, map[string]string{"Authorization": ""}},
+	} {
+		s := serve(t, ok)
+		at(s.URL, block(s.URL, tt.block)).want(t, "state")
+		for header, want := range tt.want {
+			if got := s.seen()[0].Header.Get(header); got != want {
+				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
+			}
+		}
+	}
+}
+
+// What cannot be sent is said when the source is opened, before any request.
+func TestWrongCredentials(t *testing.T) {
+	text := cty.StringVal
+	headers := func(name, value string) attrs { return attrs{"headers": cty.MapVal(attrs{name: text(value)})} }
+	own := identity(t)
+	for name, tt := range map[string]struct {
+		block attrs
+		err   string
+	}{
+		"token and user":      {attrs{"bearer_token": text(canary), "username": text("u")}, "only one of"},
+		"token and header":    {attrs{"bearer_token": text(canary), "headers": headers("Authorization", canary)["headers"]}, "only one of"},
+		"password and header": {attrs{"password": text(canary), "headers": headers("authorization", canary)["headers"]}, "only one of"},
+		"token, two lines":    {attrs{"bearer_token": text(canary + "\nX-Evil: 1")}, "bearer_token holds a line break"},
+		"header, two lines":   {headers("Token", canary+"\r\nX-Evil: 1"), "the value of Token holds a line break"},
+		"header name":         {headers(canary+": x", canary), "a name must consist of"},
+		"no header name":      {headers("", canary), "a name must consist of"},
+		"host":                {headers("host", canary), "Host cannot be set"},
+		"framing":             {headers("transfer-encoding", canary), "Transfer-Encoding cannot be set"},
+		"twice":               {attrs{"headers": cty.MapVal(attrs{"A": text(canary), "a": text(canary)})}, "A is set twice"},
+		"no key":              {attrs{"client_certificate_pem": own["client_certificate_pem"]}, "are needed together"},
+		"no certificate":      {attrs{"client_private_key_pem": text(canary)}, "are needed together"},
+		"not PEM":             {attrs{"client_certificate_pem": text(canary), "client_private_key_pem": text(canary)}, "in PEM format"},
+		"another key":         {attrs{"client_certificate_pem": own["client_certificate_pem"], "client_private_key_pem": identity(t)["client_private_key_pem"]}, "a certificate and its unencrypted key"},
+		"CA":                  {attrs{"client_ca_certificate_pem": text(canary)}, "holds no certificate"},
+		"proxy":               {attrs{"proxy": text(canary)}, "proxy: a URL is required"},
+		"proxy scheme":        {attrs{"proxy": text("ftp://" + canary)}, "proxy: a URL is required"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := at("https://example.com/state", block("https://example.com/", tt.block))
+			if _, err := r.open(); err == nil || !strings.Contains(err.Error(), tt.err) || !strings.Contains(err.Error(), "credentials.http[0]") {
+				t.Errorf("got %v, want %q", err, tt.err)
+			} else {
+				checkNoCanary(t, err.Error())
+			}
+			// Nobody else is bothered.
+			if _, err := at("https://example.org/state", r.blocks...).open(); err != nil {
+				t.Errorf("another address: %v", err)
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	const address = "http://example.com/acme/state"
+	family := map[string]string{usernameVar: "env", passwordVar: canary}
+	named := func(address string) map[string]string {
+		env := map[string]string{addressVar: address}
+		for name, value := range family {
+			env[name] = value
+		}
+		return env
+	}
+	text := cty.StringVal
+	own := func(more attrs) []attrs { return []attrs{block("http://example.com/acme/", more)} }
+	const none = "none"
+	for name, tt := range map[string]struct {
+		env    map[string]string
+		blocks []attrs
+		user   string // what arrives, with the password; or none
+		err    string
+	}{
+		"the family names the address":       {named(address), nil, "env:" + canary, ""},
+		"the family names a folder":          {named("http://example.com/acme"), nil, "env:" + canary, ""},
+		"the family names another place":     {named("http://example.com/other"), nil, none, ""},
+		"the family names another host":      {named("http://example.org/acme"), nil, none, ""},
+		"the family names nonsense":          {named("http://%"), nil, none, ""},
+		"a block":                            {family, own(nil), "env:" + canary, ""},
+		"a block with a user":                {family, own(attrs{"username": text("own")}), "own:" + canary, ""},
+		"a block with a password":            {family, own(attrs{"password": text("own")}), "env:own", ""},
+		"a block with a token":               {family, own(attrs{"bearer_token": text("own")}), "Bearer own", ""},
+		"a block, another place named":       {named("http://example.com/other"), own(nil), "env:" + canary, ""},
+		"a block, another host named":        {named("http://example.org/acme"), own(nil), none, ""},
+		"a block, another port named":        {named("http://example.com:8080/acme/state"), own(nil), none, ""},
+		"a block elsewhere, address named":   {named(address), []attrs{block("http://example.org/")}, "env:" + canary, ""},
+		"nobody says where it belongs":       {family, nil, "", `TF_HTTP_PASSWORD is set, and nothing says that it is meant for http://example.com; if it is, add http { url = "http://example.com/" }`},
+		"a block elsewhere, no address":      {family, []attrs{block("http://example.org/")}, "", "TF_HTTP_PASSWORD is set"},
+		"a key that belongs nowhere":         {map[string]string{keyVar: canary}, nil, "", keyVar + " is set"},
+		"a user is not a secret":             {map[string]string{usernameVar: "env"}, nil, none, ""},
+		"an empty password is not a secret":  {map[string]string{passwordVar: ""}, nil, none, ""},
+		"the environment is not to be used":  {nil, own(nil), none, ""},
+		"half a pair in a named environment": {map[string]string{addressVar: address, keyVar: canary}, nil, "", "the environment variables TF_HTTP_*: client_certificate_pem and"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, env := world(t)
+			for name, value := range tt.env {
+				env[name] = value
+			}
+			r := at(address, tt.blocks...)
+			r.env = env
+			if tt.err != "" {
+				r.wantError(t, tt.err)
+				s.wantRequests(t, 0)
+				return
+			}
+			if tt.env == nil {
+				// Without an environment there is no proxy that plays the host.
+				r.env = nil
+				open(t, r)
+				return
+			}
+			r.want(t, "state")
+			if got := authorization(s.seen()[0]); got != tt.user {
+				t.Errorf("got %q, want %q", got, tt.user)
+			}
+		})
+	}
+}
+
+func authorization(req *http.Request) string {
+	if user, password, ok := req.BasicAuth(); ok {
+		return user + ":" + password
+	}
+	if other := req.Header.Get("Authorization"); other != "" {
+		return other
+	}
+	return "none"
+}
+
+func open(t *testing.T, r reading) {
+	t.Helper()
+	if _, err := r.open(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TF_HTTP_ADDRESS alone is enough, as with the http backend. GitLab's own
+// instructions have encoded slashes in it.
+func TestEnvironmentOnly(t *testing.T) {
+	s := serve(t, ok)
+	r := reading{
+		source: attrs{},
+		env:    map[string]string{addressVar: s.URL + "/projects/acme%2Finfra/state", usernameVar: "u", passwordVar: canary, retryMaxVar: "0"},
+		limit:  1 << 20,
+	}
+	r.want(t, "state")
+	if got := authorization(s.seen()[0]); got != "u:"+canary || s.seen()[0].RequestURI != "/projects/acme%2Finfra/state" {
+		t.Errorf("got %q at %s", got, s.seen()[0].RequestURI)
+	}
+	r.env[retryMaxVar] = canary
+	r.wantError(t, "the environment variable TF_HTTP_RETRY_MAX must be a whole number")
+	r.env[addressVar] = "https://u:" + canary + "@example.com/"
+	r.wantError(t, "does not belong in an address")
+}
+
+func TestEnvironmentTLS(t *testing.T) {
+	s := serveMutualTLS(t, tls.RequireAnyClientCert, ok)
+	own := identity(t)
+	env := map[string]string{
+		addressVar:     s.URL + "/state",
+		certificateVar: own["client_certificate_pem"].AsString(),
+		keyVar:         own["client_private_key_pem"].AsString(),
+		caVar:          s.ca().AsString(),
+	}
+	r := at(s.URL + "/state")
+	r.env = env
+	r.want(t, "state")
+
+	delete(env, caVar)
+	r.wantError(t, "unknown authority")
+	env[skipVar] = "true"
+	if snap := r.want(t, "state"); len(snap.Warnings) != 1 {
+		t.Errorf("got the warnings %q", snap.Warnings)
+	}
+	env[skipVar] = "perhaps"
+	r.wantError(t, "unknown authority")
+	env[skipVar] = "true"
+	r.blocks = []attrs{block(s.URL, attrs{"skip_cert_verification": cty.False})}
+	r.wantError(t, "unknown authority")
+}

@@ -1,0 +1,121 @@
+package httpsource
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+const maxRedirects = 10
+
+// exchange is one fetch: its tries, their redirects, and the answer.
+type exchange struct {
+	*location
+	asked    *url.URL // of the last request
+	access   *access  // of the last request; nil before the first
+	warnings []string
+	snapshot *source.Snapshot
+}
+
+func (x *exchange) client() web.Client {
+	return web.Client{
+		Patience: x.patience, Transport: x, CheckRedirect: checkRedirect,
+		Trust: "set client_ca_certificate_pem in an http block of credentials, in the provider block",
+	}
+}
+
+// RoundTrip sends one request, which may be a redirect, with what its own URL
+// may have.
+func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, err := x.accessTo(req.URL)
+	if err != nil {
+		return nil, web.Final("%w", err)
+	}
+	x.asked, x.access = req.URL, a
+	resp, err := a.send(req)
+	if err == nil && a.unverified && req.URL.Scheme == "https" {
+		x.warn("The certificate of " + source.Origin(req.URL) + " was not verified, because skip_cert_verification is set: " +
+			"anybody on the way can read the credentials and replace the state.")
+	}
+	return resp, err
+}
+
+func (x *exchange) warn(text string) {
+	if !slices.Contains(x.warnings, text) {
+		x.warnings = append(x.warnings, text)
+	}
+}
+
+func checkRedirect(to *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) >= maxRedirects:
+		return web.Final("the server redirected more than %d times", maxRedirects)
+	case to.URL.User != nil:
+		return web.Final("the server redirected to a URL with a user name or password in it")
+	case to.URL.Scheme != "https" && to.URL.Scheme != "http":
+		return web.Final("the server redirected to something that is neither http nor https")
+	case to.URL.Scheme == "http" && via[len(via)-1].URL.Scheme == "https":
+		return web.Final("the server redirected from https to http, where anybody on the way could read and replace the state")
+	}
+	return nil
+}
+
+// receive reads the state, if the answer is one.
+func (x *exchange) receive(resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNoContent, http.StatusNotFound:
+		return &source.MissingError{
+			Detail:          "the server answered " + web.Status(resp.StatusCode) + x.redirected(),
+			CredentialsSent: x.access.sends(),
+		}
+	default:
+		return x.refusal(resp.StatusCode)
+	}
+	data, err := readBody(resp, x.limit)
+	if err != nil {
+		return err
+	}
+	x.snapshot = &source.Snapshot{Data: data, Revision: revision(resp.Header.Get("ETag")), Warnings: x.warnings}
+	return nil
+}
+
+// refusal says what an unwelcome status means.
+func (x *exchange) refusal(code int) error {
+	origin := source.Origin(x.asked)
+	switch {
+	case code != http.StatusUnauthorized && code != http.StatusForbidden:
+		return web.Final("the server answered %s", web.Status(code))
+	case x.access.sends():
+		return web.Final("the server refused the credentials (%s)", web.Status(code))
+	default:
+		return web.Final("the server answered %s, and no credentials were sent to %s; add http { url = %q … } "+
+			"to credentials in the provider block", web.Status(code), origin, origin+"/")
+	}
+}
+
+func (x *exchange) redirected() string {
+	if to := public(x.asked); to != x.String() {
+		return " (redirected to " + to + ")"
+	}
+	return ""
+}
+
+// revision is the ETag without its decoration: an opaque word to compare.
+func revision(etag string) string {
+	etag = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
+	if !utf8.ValidString(etag) {
+		return strings.ToValidUTF8(etag, "\uFFFD")
+	}
+	return etag
+}
+
+// public returns u without what may be secret in it.
+func public(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}

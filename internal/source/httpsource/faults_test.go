@@ -1,0 +1,80 @@
+package httpsource
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+)
+
+func TestFaults(t *testing.T) {
+	const (
+		brokeOff = "the connection broke off before the answer was complete (after 2 tries)"
+		tooSlow  = "there was no complete answer within 1.5s; timeout can be raised (after 2 tries)"
+		notHTTP  = "the connection failed, or the answer is not valid HTTP (after 2 tries)"
+		tooLarge = "the file is larger than 1048576 bytes"
+	)
+	sourcetest.Faults(t, sourcetest.FaultHarness{
+		Kind: Kind(),
+		Server: func(_ *testing.T, data []byte) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if _, password, _ := req.BasicAuth(); password != "password-"+canary {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				w.Header().Set("ETag", `"1"`)
+				_, _ = w.Write(data)
+			})
+		},
+		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+			ca := attrs{"client_ca_certificate_pem": cty.StringVal(f.CA)}
+			r := at(f.URL+"/state", block(f.URL, ca, everything()), block(f.Other, ca)).with("timeout", cty.StringVal("1500ms")).with("retry_max", cty.NumberIntVal(1))
+			return sourcetest.Place{Attrs: r.source, Settings: r.settings(), Secrets: []string{canary}}
+		},
+		Sees: map[string]string{
+			"nobody listens":           "the server cannot be reached: dial tcp",
+			"reset at once":            "the server cannot be reached: ",
+			"reset in the body":        "connection reset by peer (after 2 tries)",
+			"reset in the body, once":  sourcetest.Works,
+			"closed without an answer": brokeOff,
+			"short body":               brokeOff,
+			"Content-Length too large": brokeOff,
+			"Content-Length too small": sourcetest.Cut,
+			"endless body":             tooLarge,
+			"gzip bomb":                "unpacking the gzip data: " + tooLarge,
+			"not HTTP":                 notHTTP,
+			"malformed status line":    notHTTP,
+			"malformed header":         notHTTP,
+			"another service":          sourcetest.Other,
+
+			"stall":             tooSlow,
+			"stall in the body": tooSlow,
+			"slow drip":         tooSlow,
+
+			"403":                            "the server refused the credentials (403 Forbidden)",
+			"500, once":                      sourcetest.Works,
+			"500":                            "the server answered 500 Internal Server Error (after 2 tries)",
+			"503 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After, once":     sourcetest.Works,
+			"429 with Retry-After":           "the server answered 429 Too Many Requests (after 2 tries)",
+			"429 with Retry-After of a year": "the server answered 429 Too Many Requests (after 2 tries)",
+
+			"redirect loop":              "the server redirected more than 10 times",
+			"redirect to another origin": "no credentials were sent to https://127.0.0.1:",
+			"redirect to plain http":     "the server redirected from https to http",
+
+			"certificate expired":                 "certificate has expired",
+			"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "signed by an unknown authority",
+			"TLS 1.0":                             "protocol version not supported",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
+			"handshake breaks off":                brokeOff,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "retry_wait_max ends the wait; TestCancelledWhileWaiting cancels one",
+		},
+	})
+}

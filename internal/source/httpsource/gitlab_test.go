@@ -1,0 +1,79 @@
+package httpsource
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// gitlab answers like the state API of GitLab: it takes a token in a header of
+// its own, or as the password of anybody; a wrong token is unauthorized; a
+// project that one may not see is not there; and a state that was never
+// written has no content, or is not there.
+func gitlab(t *testing.T) *recorder {
+	const state = "/api/v4/projects/42/terraform/state/"
+	return serve(t, func(w http.ResponseWriter, req *http.Request) {
+		token := req.Header.Get("PRIVATE-TOKEN") + req.Header.Get("JOB-TOKEN")
+		if _, password, ok := req.BasicAuth(); ok && token == "" {
+			token = password
+		}
+		name, isState := strings.CutPrefix(req.URL.Path, state)
+		switch {
+		case token != "" && token != "reader-"+canary && token != "stranger-"+canary:
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"message":"401 Unauthorized"}`))
+		case token != "reader-"+canary || !isState:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"message":"404 Project Not Found"}`))
+		case name == "unwritten":
+			w.WriteHeader(http.StatusNoContent)
+		case name != "prod":
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			ok(w, req)
+		}
+	})
+}
+
+func TestGitLab(t *testing.T) {
+	basic := func(token string) attrs {
+		return attrs{"username": cty.StringVal("anybody"), "password": cty.StringVal(token + "-" + canary)}
+	}
+	header := func(name, token string) attrs {
+		return attrs{"headers": cty.MapVal(attrs{name: cty.StringVal(token + "-" + canary)})}
+	}
+	for name, tt := range map[string]struct {
+		state  string
+		secret attrs
+		err    string
+		sent   bool // for a missing state
+	}{
+		"token as password":  {"prod", basic("reader"), "", false},
+		"PRIVATE-TOKEN":      {"prod", header("PRIVATE-TOKEN", "reader"), "", false},
+		"JOB-TOKEN":          {"prod", header("JOB-TOKEN", "reader"), "", false},
+		"bad token":          {"prod", header("PRIVATE-TOKEN", "bad"), "refused the credentials (401 Unauthorized)", false},
+		"no access":          {"prod", header("PRIVATE-TOKEN", "stranger"), "answered 404 Not Found", true},
+		"no token":           {"prod", nil, "answered 404 Not Found", false},
+		"no such state":      {"test", basic("reader"), "answered 404 Not Found", true},
+		"never written":      {"unwritten", basic("reader"), "answered 204 No Content", true},
+		"a secret elsewhere": {"prod", attrs{"url": cty.StringVal("https://gitlab.example.com/")}, "answered 404 Not Found", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := gitlab(t)
+			r := at(s.URL+"/api/v4/projects/42/terraform/state/"+tt.state, block(s.URL+"/api/v4/", tt.secret))
+			if tt.err == "" {
+				r.want(t, "state")
+				return
+			}
+			err := r.wantError(t, tt.err)
+			if strings.Contains(tt.err, "40") && !strings.Contains(tt.err, "401") || strings.Contains(tt.err, "204") {
+				if got := missing(t, err).CredentialsSent; got != tt.sent {
+					t.Errorf("credentials sent: got %t, want %t", got, tt.sent)
+				}
+			}
+			s.wantRequests(t, 1)
+		})
+	}
+}

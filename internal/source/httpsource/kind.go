@@ -1,0 +1,117 @@
+// Package httpsource reads a state from the server that Terraform's http backend
+// writes to.
+//
+// A data source, which any module can write, names the address. Secrets belong
+// to the provider block and the environment. So every request, each redirect
+// included, looks up what its own URL may have: see [run.accessTo].
+package httpsource
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Kind is the http source.
+func Kind() source.Kind {
+	return source.Kind{Table: table(), Credentials: credentials(), Start: start}
+}
+
+func table() attr.Table {
+	return attr.Table{
+		Name: "http",
+		Doc: "Reads the state with one `GET` from a server that works with Terraform's `http` backend, such as GitLab. " +
+			"`200` is a state; `204` and `404` mean that there is none; any other answer is an error. " +
+			"User names, passwords, tokens and certificates are set in `credentials`, in the provider block. " +
+			"The variables `TF_HTTP_*` are used where `TF_HTTP_ADDRESS` covers the address.",
+		Attrs: []attr.Attr{
+			{
+				Name: "address", Type: cty.String, Required: true, Env: []string{addressVar},
+				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it.",
+			},
+			{
+				Name: "timeout", Type: cty.String,
+				Doc: "How long one try may take, from the connection to the last byte: seconds, or a duration such as `\"2m30s\"`. Defaults to 60 seconds.",
+			},
+			// The variables of these three are read by hand: they are meant for
+			// the address that TF_HTTP_ADDRESS names, not for every source.
+			{
+				Name: "retry_max", Type: cty.Number,
+				Doc: "How many times a failed try is repeated: after a lost connection, a timeout, `429`, and any `5xx` except `501`. " +
+					"Defaults to 2, or to `TF_HTTP_RETRY_MAX` where `TF_HTTP_ADDRESS` covers the address.",
+			},
+			{
+				Name: "retry_wait_min", Type: cty.Number,
+				Doc: "Seconds to wait before the first repetition; each further wait is twice as long. " +
+					"Defaults to 1, or to `TF_HTTP_RETRY_WAIT_MIN` where `TF_HTTP_ADDRESS` covers the address.",
+			},
+			{
+				Name: "retry_wait_max", Type: cty.Number,
+				Doc: "The longest wait in seconds, also where the server asks for a longer one in `Retry-After`. " +
+					"Defaults to 30, or to `TF_HTTP_RETRY_WAIT_MAX` where `TF_HTTP_ADDRESS` covers the address.",
+			},
+		},
+	}
+}
+
+// credentials declares the variables for the documentation. They are not
+// filled in by [attr.Entry.Decode], but by [environment.fill], which knows
+// where they belong.
+func credentials() attr.Table {
+	return attr.Table{
+		Name: "http",
+		Doc: "What an HTTP server wants to see before it hands out a state, and how to reach it. " +
+			"It is used for addresses, and for redirects, that `url` covers, and for nothing else. " +
+			"Where `TF_HTTP_ADDRESS` is set, the other `TF_HTTP_*` variables fill only blocks for the same scheme, host and port.",
+		Attrs: []attr.Attr{
+			{
+				Name: "url", Type: cty.String, Required: true,
+				Doc: "The addresses that the block is for: the same scheme, host and port, and the path as whole segments. " +
+					"`https://example.com/acme/` covers `https://example.com/acme/db`, not `https://example.com/acme-x/db`. " +
+					"Of several blocks the longest path wins. An address with encoded characters, such as `%2F`, is covered only by a URL without a path.",
+			},
+			{
+				Name: "username", Type: cty.String, Env: []string{usernameVar},
+				Doc: "The user name for basic authentication.",
+			},
+			{
+				Name: "password", Type: cty.String, Sensitive: true, Env: []string{passwordVar},
+				Doc: "The password or access token for basic authentication.",
+			},
+			{
+				Name: "bearer_token", Type: cty.String, Sensitive: true,
+				Doc: "A token, sent as `Authorization: Bearer …`. It excludes `username` and `password`.",
+			},
+			{
+				Name: "headers", Type: cty.Map(cty.String), Sensitive: true,
+				Doc: "Further request headers, such as GitLab's `PRIVATE-TOKEN` or `JOB-TOKEN`.",
+			},
+			{
+				Name: "query", Type: cty.Map(cty.String), Sensitive: true,
+				Doc: "Secret parts of the query. They are added to the URL as it is sent, and appear in no message.",
+			},
+			{
+				Name: "client_certificate_pem", Type: cty.String, Env: []string{certificateVar},
+				Doc: "The client's certificate in PEM format, shown to servers that ask for one. It needs `client_private_key_pem`.",
+			},
+			{
+				Name: "client_private_key_pem", Type: cty.String, Sensitive: true, Env: []string{keyVar},
+				Doc: "The private key of `client_certificate_pem` in PEM format.",
+			},
+			{
+				Name: "client_ca_certificate_pem", Type: cty.String, Env: []string{caVar},
+				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the system.",
+			},
+			{
+				Name: "skip_cert_verification", Type: cty.Bool, Env: []string{skipVar},
+				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. Defaults to `false`.",
+			},
+			{
+				Name: "proxy", Type: cty.String, Sensitive: true,
+				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password where it needs them. " +
+					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply.",
+			},
+		},
+	}
+}

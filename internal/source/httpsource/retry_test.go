@@ -1,0 +1,168 @@
+package httpsource
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+// flaky fails with code a few times before it answers.
+func flaky(t *testing.T, failures, code int, header ...string) *recorder {
+	var s *recorder
+	s = serve(t, func(w http.ResponseWriter, req *http.Request) {
+		if len(s.seen()) > failures {
+			ok(w, req)
+			return
+		}
+		if len(header) > 0 {
+			w.Header().Set("Retry-After", header[0])
+		}
+		w.WriteHeader(code)
+	})
+	return s
+}
+
+func TestRetries(t *testing.T) {
+	for _, tt := range []struct {
+		failures, code, max int
+		requests            int
+		err                 string
+	}{
+		{2, 500, 2, 3, ""},
+		{2, 502, 2, 3, ""},
+		{2, 503, 2, 3, ""},
+		{2, 429, 2, 3, ""},
+		{2, 408, 2, 3, ""},
+		{3, 429, 2, 3, "answered 429 Too Many Requests (after 3 tries)"},
+		{1, 503, 0, 1, "answered 503 Service Unavailable"},
+		{4, 503, 5, 5, ""},
+		{1, 501, 2, 1, "answered 501"},
+		{1, 400, 2, 1, "answered 400"},
+		{1, 401, 2, 1, "answered 401"},
+		{1, 404, 2, 1, "answered 404"},
+	} {
+		s := flaky(t, tt.failures, tt.code)
+		r := at(s.URL).with("retry_max", cty.NumberIntVal(int64(tt.max)))
+		if tt.err == "" {
+			r.want(t, "state")
+		} else {
+			r.wantError(t, tt.err)
+		}
+		s.wantRequests(t, tt.requests)
+	}
+}
+
+// A server may ask for a wait, but not for more than retry_wait_max.
+func TestRetryAfter(t *testing.T) {
+	text := func(s string) func() string { return func() string { return s } }
+	date := func(d time.Duration) func() string {
+		return func() string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	}
+	for name, tt := range map[string]struct {
+		header      func() string
+		max         int64
+		least, most time.Duration
+	}{
+		"seconds":            {text("1"), 5, time.Second, 2 * time.Second},
+		"date":               {date(2 * time.Second), 5, 500 * time.Millisecond, 3 * time.Second},
+		"too many seconds":   {text("3600"), 1, time.Second, 2 * time.Second},
+		"a far date":         {date(24 * time.Hour), 1, time.Second, 2 * time.Second},
+		"a past date":        {date(-time.Hour), 5, 0, time.Second},
+		"more than there is": {text("9223372036854775807"), 0, 0, time.Second},
+		"nonsense":           {text("soon"), 0, 0, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := flaky(t, 1, 429, tt.header())
+			begin := time.Now()
+			at(s.URL).with("retry_wait_max", cty.NumberIntVal(tt.max)).want(t, "state")
+			if took := time.Since(begin); took < tt.least || took > tt.most {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+// Ctrl-C does not wait for the next try.
+func TestCancelledWhileWaiting(t *testing.T) {
+	s := flaky(t, 1, 503)
+	src, err := at(s.URL).with("retry_wait_min", cty.NumberIntVal(30)).with("retry_wait_max", cty.NumberIntVal(30)).open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err = src.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 2*time.Second {
+		t.Errorf("got %v after %s", err, time.Since(begin))
+	}
+}
+
+// The timeout is of one try, whether the head or the body is late.
+func TestTimeout(t *testing.T) {
+	for name, begin := range map[string]func(http.ResponseWriter){
+		"head": func(http.ResponseWriter) {},
+		"body": func(w http.ResponseWriter) {
+			_, _ = w.Write([]byte("sta"))
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, req *http.Request) {
+				begin(w)
+				<-req.Context().Done()
+			})
+			at(s.URL+"/state?x="+canary).with("timeout", cty.StringVal("50ms")).
+				wantError(t, "there was no complete answer within 50ms; timeout can be raised (after 3 tries)")
+			s.wantRequests(t, 3)
+		})
+	}
+}
+
+func TestPatience(t *testing.T) {
+	number, text := cty.NumberIntVal, cty.StringVal
+	patience := func(timeout time.Duration, tries int, waitMin, waitMax time.Duration) web.Patience {
+		return web.Patience{Timeout: timeout, Tries: tries, WaitMin: waitMin, WaitMax: waitMax, Attr: "timeout"}
+	}
+	standard := patience(time.Minute, 2, time.Second, 30*time.Second)
+	env := environment{lookup: func(name string) (string, bool) {
+		v, ok := map[string]string{retryMaxVar: "7", waitMinVar: "3", waitMaxVar: "9"}[name]
+		return v, ok
+	}}
+	for name, tt := range map[string]struct {
+		attrs   attrs
+		covered bool
+		want    web.Patience
+		err     string
+	}{
+		"defaults":                {attrs{}, false, standard, ""},
+		"environment":             {attrs{}, true, patience(time.Minute, 7, 3*time.Second, 9*time.Second), ""},
+		"arguments come first":    {attrs{"retry_max": number(0), "retry_wait_min": number(1), "retry_wait_max": number(30)}, true, patience(time.Minute, 0, time.Second, 30*time.Second), ""},
+		"seconds":                 {attrs{"timeout": text("90")}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
+		"a number of seconds":     {attrs{"timeout": number(90)}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
+		"a duration":              {attrs{"timeout": text("1m30s")}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
+		"no time":                 {attrs{"timeout": text("0")}, false, web.Patience{}, "timeout: a positive number"},
+		"not a time":              {attrs{"timeout": text("soon")}, false, web.Patience{}, "timeout: a positive number"},
+		"negative":                {attrs{"retry_max": number(-1)}, false, web.Patience{}, "retry_max: a number from 0"},
+		"a fraction":              {attrs{"retry_wait_min": cty.NumberFloatVal(0.5)}, false, web.Patience{}, "retry_wait_min: a whole number"},
+		"longer than the longest": {attrs{"retry_wait_min": number(31)}, false, web.Patience{}, "less than retry_wait_min"},
+	} {
+		tt.attrs["address"] = text("https://example.com")
+		values, err := attr.NewEntry("x", table(), tt.attrs).Decode(table(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := newPatience(source.Request{Values: values}, env, tt.covered)
+		if tt.err == "" && (err != nil || got != tt.want) || tt.err != "" && (err == nil || !contains(err, tt.err)) {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+}

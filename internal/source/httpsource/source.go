@@ -1,0 +1,187 @@
+package httpsource
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+// run is what the sources of one configured provider share.
+type run struct {
+	credentials source.Credentials
+	env         environment
+
+	mu       sync.Mutex
+	accesses map[string]*access // :: url of the block, TF_HTTP_ADDRESS by name, or "" → access
+}
+
+func start(s source.Settings) source.Open {
+	r := &run{credentials: s.Credentials, env: newEnvironment(s.LookupEnv), accesses: map[string]*access{}}
+	// environment.fill decides where the family's secrets belong.
+	r.credentials.Table, r.credentials.Env = credentials(), nil
+	return r.open
+}
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	address, err := parseAddress(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkSecrets(req, address); err != nil {
+		return nil, err
+	}
+	if _, err := r.accessTo(address); err != nil { // wrong settings are said before anything is sent
+		return nil, err
+	}
+	patience, err := newPatience(req, r.env, r.env.covers(address))
+	if err != nil {
+		return nil, err
+	}
+	return &location{run: r, address: address, limit: req.MaxSize, patience: patience}, nil
+}
+
+func parseAddress(req source.Request) (*url.URL, error) {
+	u, err := url.Parse(req.String("address"))
+	switch {
+	case err != nil: // its text would repeat the address
+		return nil, req.Errorf("address", "this is not a URL")
+	case u.User != nil:
+		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in the provider block")
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as https://state.example.com/db")
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil { // what cannot be taken apart cannot be searched for secrets
+		return nil, req.Errorf("address", "the part after the ? is not made of name=value pairs with & between them")
+	}
+	if name := secretInQuery(q); name != "" {
+		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block of credentials, in the provider block", name)
+	}
+	if name := urlWithSecret(q); name != "" {
+		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, because it is stored in the state; give them to the server in its own settings", web.Printable(name))
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+// secretNames are what tokens and signatures are called in the queries of
+// common servers and of signed URLs.
+var secretNames = regexp.MustCompile(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
+
+// secretInQuery names a part of the query that holds a secret; "" when none
+// does.
+func secretInQuery(q url.Values) string {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if secretNames.MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+var (
+	urlAuthority = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*):[/\\]{2,}([^/\\?#]*)@`)
+	scpPassword  = regexp.MustCompile(`^[^/@:]+:[^/@]*@[^/@:]+:`) // user:password@host:path
+)
+
+// urlWithSecret names a part of the query that is a URL with a secret in it,
+// as in repository=https://user:password@host/path for terraform-backend-git;
+// "" when none is. The user of ssh is no secret.
+func urlWithSecret(q url.Values) string {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		for _, value := range q[name] {
+			m := urlAuthority.FindStringSubmatch(value)
+			if m != nil && (!strings.EqualFold(m[1], "ssh") || strings.Contains(m[2], ":")) || scpPassword.MatchString(value) {
+				return name
+			}
+			_, query, _ := strings.Cut(value, "?")
+			if inner, _ := url.ParseQuery(query); secretInQuery(inner) != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// checkSecrets refuses to read without a secret that the user has given, but
+// not for any place that we know of: without it the read would fail in a less
+// helpful way, and with it anybody's address would get it.
+func (r *run) checkSecrets(req source.Request, address *url.URL) error {
+	_, found, err := r.credentials.For(address)
+	if err != nil || found || r.env.covers(address) {
+		return err
+	}
+	if name := r.env.strayed(); name != "" {
+		origin := source.Origin(address)
+		return req.Errorf("address", "%s is set, and nothing says that it is meant for %s; if it is, "+
+			"add http { url = %q } to credentials in the provider block, or set %s", name, origin, origin+"/", addressVar)
+	}
+	return nil
+}
+
+// accessTo returns what may be used for u, which is the address of a source or
+// where a server redirects to.
+func (r *run) accessTo(u *url.URL) (*access, error) {
+	block, found, err := r.credentials.For(u)
+	if err != nil {
+		return nil, err
+	}
+	var key string
+	switch {
+	case found:
+		key = block.String("url")
+	case r.env.covers(u):
+		key = addressVar
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a, ok := r.accesses[key]; ok {
+		return a, nil
+	}
+	var g grant
+	if found {
+		g = grantOf(block)
+	}
+	if r.env.covers(u) || found && r.env.mayFill(u) {
+		g = r.env.fill(g)
+	}
+	a, err := newAccess(g, web.Proxies(r.env.lookup))
+	switch {
+	case err != nil && found:
+		return nil, block.Errorf("", "%w", err)
+	case err != nil:
+		return nil, fmt.Errorf("the environment variables TF_HTTP_*: %w", err)
+	}
+	r.accesses[key] = a
+	return a, nil
+}
+
+// location is one address.
+type location struct {
+	*run
+	address  *url.URL
+	limit    int64
+	patience web.Patience
+}
+
+func (l *location) String() string { return public(l.address) }
+
+// Fetch asks for the state, again where that may help, and follows redirects.
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	x := &exchange{location: l, asked: l.address}
+	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
+	if _, missing := source.IsMissing(err); err != nil && !missing {
+		err = fmt.Errorf("%w%s", err, x.redirected())
+	}
+	return x.snapshot, err
+}

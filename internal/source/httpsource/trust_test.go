@@ -1,0 +1,321 @@
+package httpsource
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// world is a proxy that plays every host of the Internet, so that look-alikes
+// can be asked for by name.
+func world(t *testing.T) (*recorder, map[string]string) {
+	s := serve(t, ok)
+	return s, map[string]string{"HTTP_PROXY": s.URL}
+}
+
+func TestLookAlikes(t *testing.T) {
+	for address, covered := range map[string]bool{
+		"http://example.com/acme/state":      true,
+		"http://example.com:80/acme/state":   true,
+		"http://EXAMPLE.com/acme/state":      true,
+		"http://example.com/acme":            true,
+		"http://example.com/acme/state?a=b":  true,
+		"http://example.com.evil.io/acme/s":  false,
+		"http://example.com./acme/state":     false,
+		"http://evilexample.com/acme/state":  false,
+		"http://sub.example.com/acme/state":  false,
+		"http://example.com:8080/acme/state": false,
+		"http://evil.io/example.com/acme/":   false,
+		"http://evil.io#@example.com/acme/":  false,
+		"http://evil.io?@example.com/acme/":  false,
+		"http://example.com/acme-x/state":    false,
+		"http://example.com/acmestate":       false,
+		"http://example.com/ACME/state":      false,
+		"http://example.com/other":           false,
+		"http://example.com/":                false,
+		"http://example.com//acme/state":     false,
+		"http://example.com/acme/../other":   false,
+		"http://example.com/acme/..%2fother": false,
+		"http://example.com/acme/%2e%2e/x":   false,
+		"http://example.com/acme/..;/other":  false,
+		"http://example.com/acme%2f..%2fx":   false,
+		`http://example.com/acme/..\other`:   false,
+		"http://example.com/acme/..%5cother": false,
+		"http://example.com/%61cme/state":    false,
+		"http://ex\u0430mple.com/acme/state": false,
+		"http://example\u3002com/acme/state": false,
+	} {
+		t.Run(address, func(t *testing.T) {
+			s, env := world(t)
+			r := at(address, block("http://example.com/acme/", everything()))
+			r.env = env
+			r.want(t, "state")
+			s.wantRequests(t, 1)
+			if !covered {
+				s.wantNoSecret(t)
+				return
+			}
+			got := dump(s.seen()[0])
+			for _, secret := range []string{"user-" + canary, "password-" + canary, "Private-Token=" + canary, "sig=" + canary} {
+				if !strings.Contains(got, secret) {
+					t.Errorf("%s did not arrive: %s", secret, got)
+				}
+			}
+		})
+	}
+}
+
+// The same table with secrets from the environment.
+func TestLookAlikesOfEnvironment(t *testing.T) {
+	for address, covered := range map[string]bool{
+		"http://example.com/acme/state":             true,
+		"http://example.com/acme/state/deeper":      true,
+		"http://example.com.evil.io/acme/state":     false,
+		"http://example.com/acme/state-x":           false,
+		"http://example.com/acme/other":             false,
+		"http://example.com/acme/state/..%2f..%2fx": false,
+	} {
+		s, env := world(t)
+		env[addressVar] = "http://example.com/acme/state"
+		env[usernameVar] = "user-" + canary
+		env[passwordVar] = canary
+		r := at(address)
+		r.env = env
+		r.want(t, "state")
+		if covered != strings.Contains(dump(s.seen()[0]), canary) {
+			t.Errorf("%s: got %s", address, dump(s.seen()[0]))
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://example.com@evil.io/":                     "does not belong in an address",
+		"http://user:" + canary + "@example.com":          "does not belong in an address",
+		"http://" + canary + "@example.com":               "does not belong in an address",
+		"http://example.com/?token=" + canary:             "token does not belong in an address",
+		"http://example.com/?a=b&PRIVATE_TOKEN=" + canary: "does not belong in an address",
+		"http://example.com/?X-Amz-Signature=" + canary:   "does not belong in an address",
+		"ftp://example.com/" + canary:                     "http or https",
+		"file:///" + canary:                               "http or https",
+		"example.com/" + canary:                           "http or https",
+		"http:example.com/" + canary:                      "http or https",
+		"http:///" + canary:                               "http or https",
+		"http://:80/" + canary:                            "http or https",
+		"http://example.com\\@" + canary:                  "not a URL",
+		"http://example.com:" + canary:                    "not a URL",
+		"http://example.com/\n" + canary:                  "not a URL",
+		"":                                                "http or https",
+	} {
+		at(address).wantError(t, "data.x.y.address: ", want)
+	}
+}
+
+func TestString(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://example.com/a%2Fb?name=" + canary: "https://example.com/a%2Fb",
+		"https://example.com/#" + canary:           "https://example.com/",
+		"HTTPS://example.com:8443":                 "https://example.com:8443",
+	} {
+		s, err := at(address).open()
+		if err != nil || s.String() != want {
+			t.Errorf("got %v, %v, want %s", s, err, want)
+		}
+	}
+}
+
+func TestRedirectWithinBlock(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/a/old" {
+			http.Redirect(w, req, "new?x=1", http.StatusFound)
+			return
+		}
+		ok(w, req)
+	})
+	at(s.URL+"/a/old", block(s.URL+"/a/", everything())).want(t, "state")
+	s.wantRequests(t, 2)
+	for _, req := range s.seen() {
+		if _, password, _ := req.BasicAuth(); password != "password-"+canary || req.URL.Query().Get("sig") != "sig="+canary {
+			t.Errorf("no secret arrived at %s", req.URL.Path)
+		}
+		if len(req.URL.Query()["sig"]) != 1 || req.Header.Get("Referer") != "" {
+			t.Errorf("got %s", dump(req))
+		}
+	}
+}
+
+// What one block allows does not follow a redirect to where it does not hold.
+func TestRedirectOutOfBlock(t *testing.T) {
+	elsewhere := serve(t, ok)
+	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		switch to := req.URL.Query().Get("to"); {
+		case req.URL.Path != "/a/state":
+			if strings.Contains(dump(req), canary) {
+				t.Errorf("a secret arrived at %s", req.URL.Path)
+			}
+			ok(w, req)
+		case !strings.Contains(dump(req), canary):
+			t.Error("no secret arrived where it belongs")
+		default:
+			http.Redirect(w, req, to, http.StatusTemporaryRedirect)
+		}
+	})
+	secrets := []attrs{
+		block(s.URL+"/a/", everything()),
+		block(s.URL+"/a/", attrs{"bearer_token": cty.StringVal(canary)}),
+		block(s.URL+"/a/", attrs{"headers": cty.MapVal(attrs{"Cookie": cty.StringVal(canary)})}),
+	}
+	for _, b := range secrets {
+		for _, to := range []string{"/b", "/a-x", "/", "//" + elsewhere.Listener.Addr().String() + "/a/state2", elsewhere.URL + "/a/", "/a%2f../b"} {
+			at(s.URL+"/a/state?to="+url.QueryEscape(to), b).want(t, "state")
+		}
+	}
+	elsewhere.wantRequests(t, 2*len(secrets))
+	elsewhere.wantNoSecret(t)
+	for _, req := range elsewhere.seen() {
+		if req.Header.Get("Referer") != "" {
+			t.Errorf("the address is told to others: %s", req.Header.Get("Referer"))
+		}
+	}
+}
+
+// A server that redirects into another block's place gets that place's secret
+// sent there, and only there.
+func TestRedirectToAnotherBlock(t *testing.T) {
+	second := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		if got := req.Header.Get("Authorization"); got != "Bearer second" {
+			t.Errorf("the second server got %q", got)
+		}
+		ok(w, req)
+	})
+	first := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		if got := req.Header.Get("Authorization"); got != "Bearer first" {
+			t.Errorf("the first server got %q", got)
+		}
+		http.Redirect(w, req, second.URL, http.StatusFound)
+	})
+	token := func(s string) attrs { return attrs{"bearer_token": cty.StringVal(s)} }
+	at(first.URL, block(first.URL, token("first")), block(second.URL, token("second"))).want(t, "state")
+}
+
+// Whether credentials were sent is a question about who says "not found".
+func TestMissingAfterRedirect(t *testing.T) {
+	gone := serve(t, http.NotFound)
+	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, gone.URL+"/x?y="+canary, 302)
+	})
+	err := at(s.URL, block(s.URL, everything())).wantError(t, "404 Not Found (redirected to "+gone.URL+"/x)")
+	if m := missing(t, err); m.CredentialsSent {
+		t.Error("no credentials were sent to the server that answered")
+	}
+}
+
+func TestRefusedRedirects(t *testing.T) {
+	plain := serve(t, ok)
+	var to string
+	s := serveTLS(t, func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, to, 302) })
+	own := block(s.URL, attrs{"client_ca_certificate_pem": s.ca()}, everything())
+	for target, want := range map[string]string{
+		plain.URL + "/" + canary:                                 "from https to http",
+		"https://u:" + canary + "@" + s.Listener.Addr().String(): "user name or password",
+		"ftp://example.com/" + canary:                            "neither http nor https",
+		"/again":                                                 "more than 10 times",
+		"https://" + canary + "\x7f/":                            "not valid HTTP",
+	} {
+		to = target
+		at(s.URL+"/state", own).wantError(t, want)
+	}
+	plain.wantRequests(t, 0)
+}
+
+// An error of another place than the one that was asked for names it.
+func TestErrorAfterRedirect(t *testing.T) {
+	broken := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, broken.URL+"/x?y="+canary, 302)
+	})
+	at(s.URL).wantError(t, "the server answered 500 Internal Server Error (after 3 tries) (redirected to "+broken.URL+"/x)")
+}
+
+// A redirect from http to https is fine.
+func TestRedirectToHTTPS(t *testing.T) {
+	s := serveTLS(t, ok)
+	first := serve(t, func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, s.URL+"/x", 301) })
+	at(first.URL, block(s.URL, attrs{"client_ca_certificate_pem": s.ca()})).want(t, "state")
+}
+
+// The proxy of the root's block sees the secrets, as it must; it is not used
+// for anything else.
+func TestProxyOfBlock(t *testing.T) {
+	proxy := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Host == "covered.example.com" {
+			http.Redirect(w, req, "http://other.example.com/", 302)
+			return
+		}
+		t.Errorf("the proxy was asked for %s", req.URL)
+	})
+	everyone, env := world(t)
+	address, _ := url.Parse(proxy.URL)
+	address.User = url.UserPassword("proxy", canary)
+	r := at("http://covered.example.com/state", block("http://covered.example.com/", attrs{"proxy": cty.StringVal(address.String())}))
+	r.env = env
+	r.want(t, "state")
+	proxy.wantRequests(t, 1)
+	if got := proxy.seen()[0].Header.Get("Proxy-Authorization"); got == "" {
+		t.Error("the proxy's password did not arrive")
+	}
+	everyone.wantRequests(t, 1)
+	everyone.wantNoSecret(t)
+}
+
+func TestNoProxyWithoutEnvironment(t *testing.T) {
+	r := at("http://state.example.invalid/")
+	r.wantError(t, "state.example.invalid")
+	s, env := world(t)
+	env["NO_PROXY"] = "state.example.invalid"
+	r.env = env
+	r.wantError(t, "state.example.invalid")
+	s.wantRequests(t, 0)
+}
+
+func TestConnectProxy(t *testing.T) {
+	s := serveTLS(t, ok)
+	proxy := serve(t, tunnel)
+	own := attrs{"client_ca_certificate_pem": s.ca(), "bearer_token": cty.StringVal(canary), "proxy": cty.StringVal(proxy.URL)}
+	at(s.URL, block(s.URL, own)).want(t, "state")
+	proxy.wantRequests(t, 1)
+	proxy.wantNoSecret(t) // it only sees the tunnel
+	if got := proxy.seen()[0].Method; got != http.MethodConnect {
+		t.Errorf("the proxy saw %s", got)
+	}
+	for code, want := range map[string]string{
+		"407 " + canary: "the proxy refused the connection (407 Proxy Authentication Required); check its user name and password",
+		"502 " + canary: "the proxy refused the connection (502 Bad Gateway) (after 3 tries)",
+	} {
+		unwilling := serve(t, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "HTTP/1.1 "+code+"\r\n\r\n") })
+		own["proxy"] = cty.StringVal(strings.Replace(unwilling.URL, "//", "//u:"+canary+"@", 1))
+		at(s.URL, block(s.URL, own)).wantError(t, want)
+	}
+}
+
+// tunnel does what a proxy does with CONNECT.
+func tunnel(w http.ResponseWriter, req *http.Request) {
+	server, err := dial(req.Context(), req.Host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer server.Close()
+	client, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	_, _ = client.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n"))
+	go func() { _, _ = io.Copy(server, client) }()
+	_, _ = io.Copy(client, server)
+}
