@@ -29,6 +29,23 @@ type Attr struct {
 	// fills an absent attribute.
 	Env []string
 
+	// Secret says that the value names a secret without being one, such as the
+	// file that holds it. What is Sensitive is a secret anyway.
+	Secret bool
+
+	// Place says that the value decides where secrets are sent: an address, an
+	// endpoint, a host.
+	Place bool
+
+	// Guard says that the value decides how secrets are protected on their way:
+	// a proxy, a certificate authority, whether TLS is used or verified.
+	Guard bool
+
+	// Group names attributes that belong together, such as a user name and a
+	// password: the environment fills all that are absent, or, if the user set
+	// one of them, none.
+	Group string
+
 	// Reference says that the value is the address of a key provider: a string
 	// in a Terraform block; a bare reference, a string or a literal key object
 	// in text. Type is cty.String.

@@ -5,12 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"io"
+	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
@@ -18,6 +15,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 // Functions returns the names of the functions that configuration text may
@@ -52,7 +51,7 @@ func functions() map[string]function.Function {
 		"min":          stdlib.MinFunc,
 		"nonsensitive": identityFunction(),
 		"parseint":     stdlib.ParseIntFunc,
-		"pathexpand":   textFunction(ExpandHome),
+		"pathexpand":   textFunction(keyfile.ExpandHome),
 		"range":        stdlib.RangeFunc,
 		"regex":        stdlib.RegexFunc,
 		"replace":      replaceFunction(),
@@ -155,35 +154,14 @@ func decodeBase64(s string) (string, error) {
 	return string(b), nil
 }
 
-const maxTextFile = 1 << 20 // keys and passphrases are far smaller
-
+// readFile does not repeat the path in errors: it may be a secret by mistake.
 func readFile(path string) (string, error) {
-	path, err := ExpandHome(path)
+	b, err := keyfile.Read(path)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the file cannot be read: %w", errors.Unwrap(err))
 	}
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxTextFile {
-		return "", errors.New("not a readable file of at most 1 MiB")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", errors.New("the file cannot be read")
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxTextFile))
-	if err != nil || !utf8.Valid(b) {
+	if !utf8.Valid(b) {
 		return "", errors.New("the file does not hold UTF-8 text")
 	}
 	return string(b), nil
-}
-
-// ExpandHome puts the home directory in the place of a leading ~.
-func ExpandHome(path string) (string, error) {
-	rest, ok := strings.CutPrefix(path, "~")
-	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
-		return path, nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, rest), err
 }

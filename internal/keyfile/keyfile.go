@@ -1,4 +1,4 @@
-// Package keyfile reads the small files that hold keys and tokens.
+// Package keyfile reads small files: keys, tokens, certificates, profiles.
 package keyfile
 
 import (
@@ -7,34 +7,63 @@ import (
 	"io"
 	"io/fs"
 	"os"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"path/filepath"
+	"strings"
 )
 
-const limit = 1 << 20 // bytes
+// limit is in bytes. Files of keys, tokens and profiles are far smaller.
+const limit = 1 << 20
 
 // Read returns the content of a file of at most 1 MiB. A leading ~ is the home
 // directory. Only regular files are opened, because a pipe would wait for a
-// writer.
+// writer. An error names the file as an error of package fs does, so that
+// [fs.ErrNotExist] can be told; it holds nothing of the content.
 func Read(name string) ([]byte, error) {
-	path, err := config.ExpandHome(name)
+	path, err := ExpandHome(name)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%.200q is not a regular file", name)
+	content, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("%.200q cannot be read: %w", name, reason(err))
+	}
+	return content, nil
+}
+
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			err = p.Err
-		}
-		return nil, fmt.Errorf("%.200q cannot be read: %w", name, err)
+		return nil, err
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil || len(content) > limit {
-		return nil, fmt.Errorf("%.200q cannot be read, or is larger than what is read, at most 1 MiB", name)
+	if err == nil && len(content) > limit {
+		err = errors.New("it is larger than 1 MiB")
 	}
-	return content, nil
+	return content, err
+}
+
+// reason is what happened, without the name of the call and of the file.
+func reason(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// ExpandHome puts the home directory in the place of a leading ~.
+func ExpandHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, rest), err
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 const maxJWT = 64 << 10 // bytes
@@ -100,7 +100,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 }
 
 func readToken(name string) (string, error) {
-	name, err := config.ExpandHome(name)
+	name, err := keyfile.ExpandHome(name)
 	if err != nil {
 		return "", fmt.Errorf("jwt_file: %w", err)
 	}

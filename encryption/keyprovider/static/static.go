@@ -19,7 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
@@ -141,7 +141,7 @@ func (p *Provider) load() ([]byte, error) {
 	if p.file == "" {
 		return bytes.Clone(p.key), nil
 	}
-	path, err := config.ExpandHome(p.file)
+	path, err := keyfile.ExpandHome(p.file)
 	if err != nil {
 		return nil, fmt.Errorf("key_file: %w", err)
 	}

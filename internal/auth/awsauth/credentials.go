@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 // maxToken bounds a token file. STS takes 20000 characters:
@@ -95,7 +95,7 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	if w.token != "" {
 		return []byte(w.token), nil
 	}
-	path, err := config.ExpandHome(w.tokenFile)
+	path, err := keyfile.ExpandHome(w.tokenFile)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 // requestTimeout is what one attempt may take. Services answer in milliseconds,
@@ -127,7 +127,7 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 func expand(paths []string) ([]string, error) {
 	var out []string
 	for _, p := range paths {
-		path, err := config.ExpandHome(p)
+		path, err := keyfile.ExpandHome(p)
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 		InsecureSkipVerify: s.insecure, //nolint:gosec // the user's choice
 	}
 	if s.caBundle != "" {
-		path, err := config.ExpandHome(s.caBundle)
+		path, err := keyfile.ExpandHome(s.caBundle)
 		if err != nil {
 			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
 		}

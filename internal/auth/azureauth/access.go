@@ -21,7 +21,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 // Access is how to authenticate, as configured. [New] makes one.
@@ -259,7 +259,7 @@ func either(name, direct, path string) (string, error) {
 }
 
 func readFile(path string) (string, error) {
-	path, err := config.ExpandHome(path)
+	path, err := keyfile.ExpandHome(path)
 	if err != nil {
 		return "", err
 	}

@@ -16,7 +16,7 @@ import (
 	"cloud.google.com/go/auth/credentials"
 	"cloud.google.com/go/auth/credentials/impersonate"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 const maxFile = 1 << 20 // bytes
@@ -164,7 +164,7 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 // else text itself.
 func ReadPathOrContents(text string) ([]byte, error) {
 	// No error of these may be shown: what was not found may be the secret.
-	if path, err := config.ExpandHome(text); err == nil {
+	if path, err := keyfile.ExpandHome(text); err == nil {
 		if info, err := os.Stat(path); err == nil {
 			return readFile(path, info)
 		}

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -79,7 +79,7 @@ func isLoopback(host string) bool {
 }
 
 func readFile(attr, path string) ([]byte, error) {
-	path, err := config.ExpandHome(path)
+	path, err := keyfile.ExpandHome(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
 )
@@ -125,7 +125,7 @@ const maxProfile = 64 << 10 // bytes
 
 // readProfile puts what the profile says in the place of its name.
 func (i *identity) readProfile() error {
-	folder, err := config.ExpandHome(cmp.Or(i.folder, "~/.tccli"))
+	folder, err := keyfile.ExpandHome(cmp.Or(i.folder, "~/.tccli"))
 	if err != nil {
 		return err
 	}

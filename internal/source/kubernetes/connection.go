@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	api "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -92,7 +92,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{}
 	for _, p := range paths {
-		path, err := config.ExpandHome(p)
+		path, err := keyfile.ExpandHome(p)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -30,7 +30,7 @@ func readProfile(path, name string) (profile, error) {
 	if path == "" {
 		path = "~/.aliyun/config.json"
 	}
-	path, err := config.ExpandHome(path)
+	path, err := keyfile.ExpandHome(path)
 	if err != nil {
 		return profile{}, err
 	}
