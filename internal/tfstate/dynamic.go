@@ -16,12 +16,12 @@ type types struct {
 	decoded sync.Map // :: JSON text of a type → cty.Type
 }
 
-func (t *types) decode(raw json.RawMessage) (cty.Type, error) {
+func (t *types) decode(raw json.RawMessage, b *budget) (cty.Type, error) {
 	text := string(raw)
 	if ty, ok := t.decoded.Load(text); ok {
-		return ty.(cty.Type), nil //nolint:forcetypeassert // nothing else is stored
+		return ty.(cty.Type), b.typ(len(raw), nesting(raw)) //nolint:forcetypeassert // nothing else is stored
 	}
-	ty, err := decodeType(raw)
+	ty, err := decodeType(raw, b)
 	if err == nil {
 		t.decoded.Store(text, ty)
 	}
@@ -30,13 +30,13 @@ func (t *types) decode(raw json.RawMessage) (cty.Type, error) {
 
 // decodeType reads the type of an output or of a dynamic value. raw is valid
 // JSON. Attributes that the type calls optional are plain ones in a value.
-func decodeType(raw json.RawMessage) (ty cty.Type, err error) {
+func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	depth := nesting(raw)
 	if depth > maxNesting {
 		return cty.NilType, fmt.Errorf("it is nested more than %d deep", maxNesting)
 	}
-	if len(raw)*max(depth, 1) > maxTypeWork {
-		return cty.NilType, errors.New("it is too long for its nesting")
+	if err := b.typ(len(raw), depth); err != nil {
+		return cty.NilType, err
 	}
 	unusable := errors.New("it is not a type as Terraform writes one")
 	defer func() {
@@ -83,7 +83,10 @@ func (d *decoder) unwrap(value, typ json.RawMessage) (cty.Value, error) {
 		return cty.NilVal, fmt.Errorf("more than %d values of dynamic type are wrapped in each other", maxWrappers)
 	}
 	defer func() { d.wrappers-- }()
-	ty, err := decodeType(typ)
+	if err := d.budget.wrapped(len(value)); err != nil {
+		return cty.NilVal, err
+	}
+	ty, err := decodeType(typ, d.budget)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the type of a dynamic value can't be used: %w", err)
 	}

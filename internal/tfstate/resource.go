@@ -366,16 +366,16 @@ func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 }
 
 func (r *Resource) values() (cty.Value, cty.Value, error) {
-	work := 0
+	b := newBudget(r.Size())
 	for _, i := range r.instances {
-		// The types are written down once for each level around them.
-		if work += elementsIn(i.attributes) * max(nesting(i.attributes), 1); work > maxImpliedWork {
-			return cty.NilVal, cty.NilVal, errors.New("its attributes are too many for their nesting")
+		// Terraform requires the type of each value next to it.
+		if err := b.typ(len(i.attributes), nesting(i.attributes)); err != nil {
+			return cty.NilVal, cty.NilVal, err
 		}
 	}
 	kind := r.instances[0].key.kind
 	if kind == noKey && len(r.instances) == 1 || r.Address.key.kind != noKey {
-		return r.instances[0].values()
+		return r.instances[0].values(b)
 	}
 	open, sensitive := map[string]cty.Value{}, map[string]cty.Value{}
 	byIndex := map[int][2]cty.Value{}
@@ -384,7 +384,7 @@ func (r *Resource) values() (cty.Value, cty.Value, error) {
 		if i.key.kind != kind {
 			return cty.NilVal, cty.NilVal, errors.New("its instances have keys of several kinds; name one of them")
 		}
-		a, s, err := i.values()
+		a, s, err := i.values(b)
 		if err != nil {
 			return cty.NilVal, cty.NilVal, fmt.Errorf("instance %s: %w", show(i.key.String()), err)
 		}
@@ -416,7 +416,7 @@ func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, erro
 	return cty.TupleVal(open), cty.TupleVal(sensitive), nil
 }
 
-func (i storedInstance) values() (open, sensitive cty.Value, err error) {
+func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error) {
 	switch {
 	case i.flat:
 		return open, sensitive, errors.New("its attributes are text without types, from Terraform 0.11 or older; the next apply with a later version writes them anew")
@@ -434,7 +434,7 @@ func (i storedInstance) values() (open, sensitive cty.Value, err error) {
 		// The error may quote a key.
 		return open, sensitive, errors.New("no type fits its attributes; does an object in them have the same key twice?")
 	}
-	v, err := (&decoder{sensitive: true}).decode(i.attributes, ty)
+	v, err := (&decoder{sensitive: true, budget: b}).decode(i.attributes, ty)
 	if err != nil {
 		return open, sensitive, err
 	}

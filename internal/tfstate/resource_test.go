@@ -297,10 +297,10 @@ func TestFindErrors(t *testing.T) {
 		"kind of step":     {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"c4n4ry","value":"a"}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
 		"attribute number": {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"get_attr","value":1}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
 		"index string":     {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"index","value":"c4n4ry"}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
-		"number":           {one(`[{"attributes":{"c4n4ry":1e999999}}]`), `x.y`, `at ."c4n4ry": a number has an exponent beyond`},
+		"number":           {one(`[{"attributes":{"c4n4ry":1e999999}}]`), `x.y`, `at ."c4n4ry": a number has more than 1024 digits`},
 		"twice":            {twice, `x.y`, `the state has the resource x.y twice`},
 		"deep":             {one(`[{"attributes":{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}}]`), `x.y`, `nested more than 1000 deep`},
-		"much":             {one(`[{"attributes":{"a":` + strings.Repeat("[", 900) + strings.Repeat("1,", 30_000) + "1" + strings.Repeat("]", 900) + `}}]`), `x.y`, `too many for their nesting`},
+		"much":             {one(`[{"attributes":{"a":` + strings.Repeat("[", 900) + strings.Repeat("1,", 30_000) + "1" + strings.Repeat("]", 900) + `}}]`), `x.y`, `its types cost far more work than a file of its size should`},
 		"escapes":          {strings.ReplaceAll(twice, `"y"`, `"y\u001b[31m"`), `x.z`, `the state has no resource x.z`},
 	} {
 		_, _, err := valuesAt(resources(t, []byte(c.state)), c.address)

@@ -11,7 +11,7 @@ import (
 
 // parted splits attributes along paths, both as they stand in a state.
 func parted(t testing.TB, attributes, paths string) (open, sensitive any, err error) {
-	o, s, err := storedInstance{attributes: []byte(attributes), sensitive: []byte(paths)}.values()
+	o, s, err := storedInstance{attributes: []byte(attributes), sensitive: []byte(paths)}.values(newBudget(1000))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,11 +121,11 @@ func FuzzSplit(f *testing.F) {
 		}
 		i := storedInstance{attributes: []byte(strings.TrimSpace(attributes)), sensitive: []byte(paths)}
 		ty, typeErr := ctyjson.ImpliedType(i.attributes)
-		open, sensitive, err := i.values()
+		open, sensitive, err := i.values(newBudget(len(i.attributes)))
 		if err != nil || typeErr != nil {
 			return
 		}
-		whole, err := (&decoder{}).decode(i.attributes, ty)
+		whole, err := (&decoder{budget: newBudget(len(i.attributes))}).decode(i.attributes, ty)
 		if err != nil {
 			t.Fatal(err)
 		}

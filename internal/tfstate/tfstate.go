@@ -77,18 +77,44 @@ func Parse(data []byte) (*State, error) {
 // Size is the length in bytes of the output as the file holds it.
 func (o Output) Size() int { return len(o.value) + len(o.typ) }
 
+// Values decodes the outputs of these names, with exactly the types that the file
+// gives them. Together they may cost as much as their size allows. A name that
+// the state does not have is left out.
+func (s *State) Values(names ...string) (map[string]cty.Value, error) {
+	size := 0
+	for _, name := range names {
+		size += s.Outputs[name].Size()
+	}
+	b := newBudget(size)
+	values := make(map[string]cty.Value, len(names))
+	for _, name := range names {
+		o, ok := s.Outputs[name]
+		if !ok {
+			continue
+		}
+		v, err := o.valueWithin(b)
+		if err != nil {
+			return nil, err
+		}
+		values[name] = v
+	}
+	return values, nil
+}
+
 // Value decodes the output with exactly the type that the file gives it. What
 // costs time or memory happens here, so that an output which nobody wants
 // costs nothing.
-func (o Output) Value() (cty.Value, error) {
-	v, err := o.decode()
+func (o Output) Value() (cty.Value, error) { return o.valueWithin(newBudget(o.Size())) }
+
+func (o Output) valueWithin(b *budget) (cty.Value, error) {
+	v, err := o.decode(b)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("output %s: %w", quote(o.name), err)
 	}
 	return v, nil
 }
 
-func (o Output) decode() (cty.Value, error) {
+func (o Output) decode(b *budget) (cty.Value, error) {
 	if len(o.value) == 0 {
 		return cty.NilVal, errors.New("it has no value")
 	}
@@ -99,19 +125,19 @@ func (o Output) decode() (cty.Value, error) {
 	if o.implied {
 		typeOf = o.impliedType
 	}
-	ty, err := typeOf()
+	ty, err := typeOf(b)
 	if err != nil {
 		return cty.NilVal, err
 	}
-	d := &decoder{sensitive: o.Sensitive}
+	d := &decoder{sensitive: o.Sensitive, budget: b}
 	return d.decode(o.value, ty)
 }
 
-func (o Output) declaredType() (cty.Type, error) {
+func (o Output) declaredType(b *budget) (cty.Type, error) {
 	if len(o.typ) == 0 {
 		return cty.NilType, errors.New("it has no type")
 	}
-	ty, err := o.types.decode(o.typ)
+	ty, err := o.types.decode(o.typ, b)
 	if err != nil {
 		return cty.NilType, fmt.Errorf("its type can't be used: %w", err)
 	}

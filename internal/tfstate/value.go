@@ -20,10 +20,9 @@ type decoder struct {
 	sensitive bool // errors show no keys that are not in the type
 	wrappers  int  // of dynamic values, around this one
 	depth     int  // of the value being read, within the output
-	vacant    int  // spent so far of maxVacant
-	alike     int  // spent so far of maxAlike
 
-	json *jsonwalk.Reader
+	budget *budget // shared by what is decoded together
+	json   *jsonwalk.Reader
 }
 
 // decode reads all of raw, which must be no deeper than maxNesting.
@@ -41,13 +40,16 @@ func (d *decoder) decode(raw json.RawMessage, ty cty.Type) (cty.Value, error) {
 func (d *decoder) value(ty cty.Type) (cty.Value, error) {
 	d.depth++
 	defer func() { d.depth-- }()
+	if err := d.budget.charge(1, "its values"); err != nil {
+		return cty.NilVal, err
+	}
 	kind := d.json.Kind()
 	switch {
 	case kind == 'n':
 		if _, err := d.json.Literal(); err != nil {
 			return cty.NilVal, err
 		}
-		return cty.NullVal(ty), d.charge(weight(ty))
+		return cty.NullVal(ty), d.budget.vacant(ty, d.depth)
 	case ty.IsPrimitiveType():
 		return d.scalar(kind, ty)
 	case ty == cty.DynamicPseudoType:
@@ -75,7 +77,7 @@ func (d *decoder) scalar(kind byte, ty cty.Type) (cty.Value, error) {
 		case err != nil:
 			return cty.NilVal, err
 		case ty == cty.Number:
-			return parseNumber(text)
+			return d.number(text)
 		}
 		v = cty.StringVal(text)
 	} else {
@@ -86,7 +88,7 @@ func (d *decoder) scalar(kind byte, ty cty.Type) (cty.Value, error) {
 		case kind != '0':
 			v = cty.BoolVal(kind == 't')
 		case ty == cty.Number:
-			return parseNumber(string(literal))
+			return d.number(string(literal))
 		case ty == cty.Bool:
 			return cty.NilVal, required(ty)
 		default:
@@ -113,6 +115,7 @@ func (d *decoder) elements(kind byte, ty cty.Type) (cty.Value, error) {
 		return cty.NilVal, required(ty)
 	}
 	element := ty.ElementType()
+	before := d.budget.left
 	var values []cty.Value
 	if err := d.json.Array(func() error {
 		v, err := d.value(element)
@@ -125,14 +128,17 @@ func (d *decoder) elements(kind byte, ty cty.Type) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	if len(values) == 0 {
-		return empty(ty), d.charge(weight(ty))
+		return empty(ty), d.budget.vacant(ty, d.depth)
 	}
 	mixed := element.HasDynamicTypes() && !cty.CanListVal(values)
 	switch {
 	case mixed:
 		return cty.NilVal, errMixed
 	case ty.IsSetType():
-		return d.set(values)
+		if err := d.budget.set(values, before-d.budget.left); err != nil {
+			return cty.NilVal, err
+		}
+		return cty.SetVal(values), nil
 	default:
 		return cty.ListVal(values), nil
 	}
@@ -192,7 +198,7 @@ func (d *decoder) mapping(kind byte, ty cty.Type) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	if len(values) == 0 {
-		return empty(ty), d.charge(weight(ty))
+		return empty(ty), d.budget.vacant(ty, d.depth)
 	}
 	if element.HasDynamicTypes() && !cty.CanMapVal(values) {
 		return cty.NilVal, errMixed
@@ -223,7 +229,7 @@ func (d *decoder) object(kind byte, types map[string]cty.Type) (cty.Value, error
 		if _, ok := values[name]; ok {
 			continue
 		}
-		if err := d.charge(absentCost + weight(ty)); err != nil {
+		if err := d.budget.absent(name, ty, d.depth); err != nil {
 			return cty.NilVal, err
 		}
 		values[name] = cty.NullVal(ty)

@@ -23,10 +23,10 @@ func TestValueErrors(t *testing.T) {
 		{`"number"`, `"1e"`, `a number is required`},
 		{`"number"`, `""`, `a number is required`},
 		{`"number"`, `true`, `a number is required`},
-		{`"number"`, `1e999999999`, `a number has an exponent beyond 10000`},
-		{`"number"`, `-1E-99999999999999999999`, `a number has an exponent beyond 10000`},
-		{`"number"`, `"1e600000000"`, `a number has an exponent beyond 10000`},
-		{`"number"`, strings.Repeat("9", 1<<20), `a number has more than 10000 digits`},
+		{`"number"`, `1e999999999`, `a number has more than 1024 digits when it is written out`},
+		{`"number"`, `-1E-99999999999999999999`, `a number has more than 1024 digits when it is written out`},
+		{`"number"`, `"1e600000000"`, `a number has more than 1024 digits when it is written out`},
+		{`"number"`, strings.Repeat("9", 1<<20), `a number has more than 1024 digits`},
 		{`"bool"`, `"c4n4ry"`, `a bool is required`},
 		{`"bool"`, `"True"`, `a bool is required`},
 		{`"bool"`, `1`, `a bool is required`},
@@ -59,7 +59,7 @@ func TestValueErrors(t *testing.T) {
 		{`["object",{},["c4n4ry"]]`, `{}`, `it is not a type`},
 		{`["list"]`, `[]`, `it is not a type`},
 		{strings.Repeat(`["list",`, 1001) + `"string"` + strings.Repeat("]", 1001), `[]`, `its type can't be used: it is nested more than 1000 deep`},
-		{strings.Repeat(`["list",`, 900) + `"` + strings.Repeat("x", 300<<10) + `"` + strings.Repeat("]", 900), `[]`, `it is too long for its nesting`},
+		{strings.Repeat(`["list",`, 900) + `"` + strings.Repeat("x", 300<<10) + `"` + strings.Repeat("]", 900), `[]`, `its types cost far more work than a file of its size should`},
 		{`["list","string"]`, deep(1001), `its value is nested more than 1000 deep`},
 	} {
 		for _, sensitive := range []bool{false, true} {
@@ -105,7 +105,7 @@ func TestNumbers(t *testing.T) {
 		`1.5E+300`:                      "15" + strings.Repeat("0", 299),
 		`1e-30`:                         "0." + strings.Repeat("0", 29) + "1",
 		`"+.5"`:                         "0.5",
-		`1` + strings.Repeat("0", 9999): "1" + strings.Repeat("0", 9999),
+		`1` + strings.Repeat("0", 1000): "1" + strings.Repeat("0", 1000),
 	} {
 		v, err := value(false, `"number"`, text)
 		if err != nil {
@@ -134,7 +134,7 @@ func TestSmallFilesWithMuchWork(t *testing.T) {
 		"empty lists":       {`["list",` + wide.String() + `]`, "[]"},
 	} {
 		_, err := value(false, `["list",`+element.typ+`]`, "["+strings.Repeat(element.value+",", 100_000)+"null]")
-		if err == nil || !strings.Contains(err.Error(), "too large for all the nulls") {
+		if err == nil || !strings.Contains(err.Error(), "cost far more work than") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestSetOfAlikeNumbers(t *testing.T) {
 		fmt.Fprintf(&numbers, "%d,", 1_000_000_000_000_000+i)
 	}
 	_, err := value(false, `["set","number"]`, "["+numbers.String()+"1]")
-	if err == nil || !strings.Contains(err.Error(), "too many elements of its sets are alike") {
+	if err == nil || !strings.Contains(err.Error(), "the elements of its sets cost far more work than") {
 		t.Errorf("got %v", err)
 	}
 }

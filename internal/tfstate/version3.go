@@ -58,7 +58,10 @@ func output1(raw json.RawMessage) (Output, error) {
 }
 
 // impliedType is the type that Terraform gives to a value without one.
-func (o Output) impliedType() (cty.Type, error) {
+func (o Output) impliedType(b *budget) (cty.Type, error) {
+	if err := b.typ(len(o.value), nesting(o.value)); err != nil {
+		return cty.NilType, err
+	}
 	ty, err := ctyjson.ImpliedType(o.value)
 	if err != nil {
 		// The error may quote a key of the value.

@@ -1,0 +1,107 @@
+package tfstate
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// budget bounds what it costs to decode values and to send them to Terraform,
+// by the size of what the file says of them. Everything that costs more than
+// reading the text is charged before it is done. The unit is what one plain
+// value costs, about a microsecond; each takes at least two bytes of the file,
+// so that plain values always fit, however many there are.
+//
+// The charges were measured, decoding and sending together, and round up:
+// TestCharges holds them against the work that is done.
+type budget struct{ left int }
+
+const (
+	freeWork     = 600_000 // units that a file of any size may cost
+	bytesPerUnit = 2
+)
+
+// ErrCost means that a value is refused because of what it would cost. Leaving
+// it out, if it is not needed, lets the others be read.
+var ErrCost = errors.New("far more work than a file of its size should")
+
+// newBudget is for values that take size bytes of the file, with their types.
+func newBudget(size int) *budget { return &budget{left: freeWork + size/bytesPerUnit} }
+
+// charge takes units from the budget. What names what costs them.
+func (b *budget) charge(units int, what string) error {
+	if b.left -= units; b.left < 0 {
+		b.left = 0
+		return fmt.Errorf("%s cost %w", what, ErrCost)
+	}
+	return nil
+}
+
+// number charges for a number that becomes text when it is sent. The digits of a
+// fraction are found by division, again and again, so that the work grows with
+// the square of how long it is when it is written out.
+func (b *budget) number(digits int, fraction bool) error {
+	units := digits / 16
+	if fraction {
+		units += 50 + digits*digits/1000
+	}
+	return b.charge(units, "its long numbers")
+}
+
+// typ charges for a type of a length and a nesting. To read it, to compare it
+// with others and to send it, the rest of it is copied at each level.
+func (b *budget) typ(length, depth int) error {
+	if depth > maxNesting {
+		return fmt.Errorf("it is nested more than %d deep", maxNesting)
+	}
+	return b.charge(1+length/16+length*depth/50, "its types")
+}
+
+// vacant charges for a value that the file says nothing about: a null, an empty
+// collection or an absent attribute. It brings its whole type along, which each
+// collection around it compares with others.
+func (b *budget) vacant(ty cty.Type, depth int) error {
+	return b.charge(weight(ty)*depth/50, "its nulls, empty collections and absent attributes")
+}
+
+// absent charges for an attribute that the file leaves out, with its name.
+func (b *budget) absent(name string, ty cty.Type, depth int) error {
+	if err := b.vacant(ty, depth); err != nil {
+		return err
+	}
+	return b.charge(1+len(name)/64, "its absent attributes")
+}
+
+// wrapped charges for a value of dynamic type, whose text is gone through once
+// more.
+func (b *budget) wrapped(length int) error {
+	return b.charge(1+length/32, "its values of dynamic type")
+}
+
+// set charges for a set of elements that cost work units together. They are
+// hashed, compared if their hashes are the same, and sorted each time that
+// somebody goes through the set. cty hashes ten digits of a number, so that
+// many long ones have the same hash.
+func (b *budget) set(values []cty.Value, work int) error {
+	n := len(values)
+	sorting := work * bits.Len(uint(n)) / 2
+	if !values[0].Type().IsPrimitiveType() {
+		sorting *= 6 // they are hashed again for each comparison
+	}
+	const what = "the elements of its sets"
+	if err := b.charge(sorting, what); err != nil {
+		return err
+	}
+	each := work/n + 1
+	sameHash := make(map[int]int, n)
+	for _, v := range values {
+		hash := v.Hash()
+		if err := b.charge(20*each*sameHash[hash], what); err != nil {
+			return err
+		}
+		sameHash[hash]++
+	}
+	return nil
+}
