@@ -86,9 +86,12 @@ func (b *budget) wrapped(length int) error {
 // many long ones have the same hash.
 func (b *budget) set(values []cty.Value, work int) error {
 	n := len(values)
-	sorting := work * bits.Len(uint(n)) / 2
-	if !values[0].Type().IsPrimitiveType() {
-		sorting *= 6 // they are hashed again for each comparison
+	sorting := work * bits.Len(uint(n))
+	switch typ := values[0].Type(); {
+	case typ == cty.String:
+		sorting /= 2
+	case !typ.IsPrimitiveType():
+		sorting *= 3 // they are hashed again for each comparison
 	}
 	const what = "the elements of its sets"
 	if err := b.charge(sorting, what); err != nil {

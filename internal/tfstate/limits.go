@@ -40,7 +40,8 @@ const (
 
 var errNumber = errors.New("a number is required")
 
-var errDigits = fmt.Errorf("a number has more than %d digits when it is written out", maxDigits)
+// ErrDigits means that a number is too long to be shown and stored.
+var ErrDigits = fmt.Errorf("a number has more than %d digits when it is written out", maxDigits)
 
 // number reads decimal text. cty keeps 512 bits of it, as Terraform does.
 func (d *decoder) number(text string) (cty.Value, error) {
@@ -70,12 +71,12 @@ func digitsOf(text string) (digits int, fraction bool, err error) {
 		mantissa = text[:i]
 		power, err = strconv.Atoi(text[i+1:])
 		if errors.Is(err, strconv.ErrRange) {
-			return 0, false, errDigits
+			return 0, false, ErrDigits
 		}
 	}
 	digits = len(mantissa) + max(power, -power)
 	if digits > maxDigits || digits < 0 {
-		return 0, false, errDigits
+		return 0, false, ErrDigits
 	}
 	return digits, power < 0 || strings.Contains(mantissa, "."), nil
 }

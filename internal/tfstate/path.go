@@ -26,6 +26,8 @@ func (e *valueError) Error() string {
 	return "at " + strings.Join(steps, "") + more + ": " + e.reason.Error()
 }
 
+func (e *valueError) Unwrap() error { return e.reason }
+
 // within says that err happened one step further inside.
 func within(step string, err error) error {
 	e, ok := errors.AsType[*valueError](err)

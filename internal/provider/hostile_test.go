@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"errors"
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate/hostiletest"
+)
+
+// message reads the outputs of a state, or its resource x.y, and returns what
+// would be sent.
+func message(file []byte, resource bool) ([]byte, error) {
+	if resource {
+		return resourceMessage(file)
+	}
+	s, err := tfstate.Parse(file)
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.Values(slices.Collect(maps.Keys(s.Outputs))...)
+	if err != nil {
+		return nil, err
+	}
+	return encode(cty.ObjectVal(values), cty.DynamicPseudoType)
+}
+
+func resourceMessage(file []byte) ([]byte, error) {
+	s, err := tfstate.ParseResources(file)
+	if err != nil {
+		return nil, err
+	}
+	address, err := tfstate.ParseAddress("x.y")
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Resources.Find(address)
+	if err != nil {
+		return nil, err
+	}
+	open, sensitive, err := found.Values()
+	if err != nil {
+		return nil, err
+	}
+	return encode(cty.TupleVal([]cty.Value{open, sensitive}), cty.DynamicPseudoType)
+}
+
+// allocated is how many bytes f allocates, whether or not they are kept.
+func allocated(f func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+// What a stranger's file costs is bounded by its size. Memory stands for time
+// here, because it does not depend on the machine; "make bench" has both.
+func TestHostileFiles(t *testing.T) {
+	for _, file := range hostiletest.Files() {
+		t.Run(file.Name, func(t *testing.T) {
+			var sent []byte
+			var err error
+			cost := allocated(func() { sent, err = message(file.Data, file.Resource) })
+			switch {
+			case file.Refused && !errors.Is(err, tfstate.ErrCost) && !errors.Is(err, tfstate.ErrDigits):
+				t.Errorf("got %d bytes, %v", len(sent), err)
+			case !file.Refused && err != nil:
+				t.Error(err)
+			}
+			honest := allocated(func() { _, err = message(hostiletest.Honest(len(file.Data)), file.Resource) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cost > honest+320<<20 || len(sent) > 4*len(file.Data)+32<<20 {
+				t.Errorf("it takes %d MB for %d bytes, and sends %d; an honest one takes %d MB", cost>>20, len(file.Data), len(sent), honest>>20)
+			}
+		})
+	}
+}
+
+// FuzzHostile looks for files that cost more than their size allows. What it finds
+// belongs into package hostiletest.
+func FuzzHostile(f *testing.F) {
+	for _, file := range hostiletest.Files() {
+		if len(file.Data) < 64<<10 {
+			f.Add(file.Data, file.Resource)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte, resource bool) {
+		if len(data) > 64<<10 {
+			return
+		}
+		var sent []byte
+		cost := allocated(func() { sent, _ = message(data, resource) })
+		if cost > 320<<20 || len(sent) > 32<<20 {
+			t.Errorf("it takes %d MB for %d bytes, and sends %d", cost>>20, len(data), len(sent))
+		}
+	})
+}
