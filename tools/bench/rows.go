@@ -34,6 +34,7 @@ func (b *bench) rows() []row {
 		{"git", b.gitRow},
 		{"sops", b.sopsRow},
 		{"growth", b.growthRow},
+		{"hostile", b.hostileRow},
 	}
 }
 
