@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes docs/ from the schema of the provider in this directory, templates/ and
-# examples/. The schema is asked of a CLI here, because tfplugindocs would
+# Writes docs/ from the schema of the provider in this directory, templates/ with
+# its pictures, and examples/. The schema is asked of a CLI here, because tfplugindocs would
 # otherwise download one.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -46,6 +46,8 @@ run() {
     exit 1
   }
 }
+rm -rf docs/pictures # validate does not know what is in there
 run generate --rendered-provider-name statecrypt
 run validate
+"$root/.tools/bin/pictures" templates/pictures docs/pictures
 echo "docs/ is up to date"
