@@ -259,7 +259,7 @@ func (c Credentials) fill(block *attr.Entry, near Nearness) (Grant, error) {
 		g.Env = nil
 	}
 	if block == nil {
-		block = attr.NewEntry("the environment variables", c.Table, nil)
+		block = attr.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
 	}
 	p := newPolicy(c.Table.Attrs, block.Settings, near)
 	whole, table := *block, c.Table
@@ -278,6 +278,25 @@ func (c Credentials) fill(block *attr.Entry, near Nearness) (Grant, error) {
 	var err error
 	g.Values, err = whole.Decode(table, g.Env)
 	return g, err
+}
+
+// family is what the variables of a table have in common, for errors.
+func family(t attr.Table) string {
+	prefix := ""
+	for _, a := range t.Attrs {
+		for _, name := range a.Env {
+			if prefix == "" {
+				prefix = name
+			}
+			for !strings.HasPrefix(name, prefix) {
+				prefix = prefix[:len(prefix)-1]
+			}
+		}
+	}
+	if i := strings.LastIndexByte(prefix, '_'); i > 0 {
+		return " " + prefix[:i+1] + "*"
+	}
+	return ""
 }
 
 func first(env attr.LookupEnv, names []string) (name, value string) {

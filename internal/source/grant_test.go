@@ -14,7 +14,7 @@ import (
 func TestCredentialsFor(t *testing.T) {
 	table := attr.Table{Name: "http", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String, Required: true},
-		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
+		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Sensitive: true},
 	}}
 	block := func(address, url string) *attr.Entry {
 		return attr.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
@@ -42,7 +42,7 @@ func TestCredentialsFor(t *testing.T) {
 		if err != nil || g.Found != (want != "") || g.Found && g.Address != want {
 			t.Errorf("%s: got %q, %t, %v", target, g.Address, g.Found, err)
 		}
-		if g.Found && g.String("token") != "from TOKEN" {
+		if g.Found && g.String("token") != "from X_TOKEN" {
 			t.Errorf("%s: the environment did not fill the token", target)
 		}
 	}
@@ -77,7 +77,7 @@ func TestCredentialsForUndecided(t *testing.T) {
 func TestCredentialsNamed(t *testing.T) {
 	table := attr.Table{Name: "s3", Attrs: []attr.Attr{
 		{Name: "name", Type: cty.String},
-		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
+		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Sensitive: true},
 	}}
 	block := func(address string, name cty.Value) *attr.Entry {
 		return attr.NewEntry(address, table, map[string]cty.Value{"name": name})
@@ -90,9 +90,9 @@ func TestCredentialsNamed(t *testing.T) {
 		block, token string
 		err          string
 	}{
-		"no blocks":           {nil, "", "the environment variables", "from TOKEN", ""},
+		"no blocks":           {nil, "", "the environment variables X_*", "from X_TOKEN", ""},
 		"no block of a name":  {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
-		"the one without":     {[]*attr.Entry{a, unnamed}, "", "unnamed", "from TOKEN", ""},
+		"the one without":     {[]*attr.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
 		"by name":             {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
 		"only names":          {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of "a", "b"`},
 		"another name":        {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
@@ -113,8 +113,8 @@ func TestCredentialsNamed(t *testing.T) {
 	}
 }
 
-// family is a kind with one attribute of each sort, and its variables.
-func family() (attr.Table, Home) {
+// sample is a kind with one attribute of each sort, and its variables.
+func sample() (attr.Table, Home) {
 	text := func(name, variable string, change ...func(*attr.Attr)) attr.Attr {
 		a := attr.Attr{Name: name, Type: cty.String}
 		if variable != "" {
@@ -188,7 +188,7 @@ func TestFill(t *testing.T) {
 		"perhaps":                 {with("X_INSECURE", "perhaps"), attrs{}, "error: the environment variable X_INSECURE must be true or false"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table, home := family()
+			table, home := sample()
 			c := Credentials{Table: table, Home: home}
 			if tt.env != nil {
 				c.Env = func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }

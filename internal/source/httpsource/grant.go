@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // grant is what the user allows for some URLs: secrets, and how to connect.
@@ -19,24 +19,31 @@ type grant struct {
 	headers, query            map[string]string
 	certificate, key, ca      string // PEM
 	unverified                bool   // skip_cert_verification
-	saysVerify                bool   // skip_cert_verification is set, to either value
 	proxy                     string
 }
 
-func grantOf(block attr.Values) grant {
-	return grant{
-		username:    block.String("username"),
-		password:    block.String("password"),
-		token:       block.String("bearer_token"),
-		headers:     block.StringMap("headers"),
-		query:       block.StringMap("query"),
-		certificate: block.String("client_certificate_pem"),
-		key:         block.String("client_private_key_pem"),
-		ca:          block.String("client_ca_certificate_pem"),
-		unverified:  block.Bool("skip_cert_verification"),
-		saysVerify:  block.Has("skip_cert_verification"),
-		proxy:       block.String("proxy"),
+func grantOf(g source.Grant) grant {
+	out := grant{
+		username:    g.String("username"),
+		password:    g.String("password"),
+		token:       g.String("bearer_token"),
+		headers:     g.StringMap("headers"),
+		query:       g.StringMap("query"),
+		certificate: g.String("client_certificate_pem"),
+		key:         g.String("client_private_key_pem"),
+		ca:          g.String("client_ca_certificate_pem"),
+		unverified:  g.Bool("skip_cert_verification"),
+		proxy:       g.String("proxy"),
 	}
+	if out.hasAuthorization() { // no place for variables that ask for the same header
+		if g.Variable("username") != "" {
+			out.username = ""
+		}
+		if g.Variable("password") != "" {
+			out.password = ""
+		}
+	}
+	return out
 }
 
 // hasAuthorization reports whether the Authorization header is taken, so that
