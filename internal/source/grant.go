@@ -138,7 +138,7 @@ func (c Credentials) at(target *url.URL) (Grant, Nearness, error) {
 	if block == nil && near != SamePlace {
 		c.Env = nil
 	}
-	g, err := c.fill(block, near)
+	g, err := c.fill(block, block != nil, near)
 	return g, near, err
 }
 
@@ -173,13 +173,14 @@ func (c Credentials) Named(choice, name string) (Grant, error) {
 	if name != "" { // it may be for another server than the variables are meant for
 		c.Env = nil
 	}
-	return c.fill(chosen, c.Home.nearBlock(c.Env, chosen))
+	return c.fill(chosen, chosen != nil, c.Home.nearBlock(c.Env, chosen))
 }
 
-// Complete returns what one more entry says, such as a document that a block
-// holds, completed by the environment as the block itself would be.
-func (c Credentials) Complete(e *attr.Entry) (Grant, error) {
-	return c.fill(e, c.Home.nearBlock(c.Env, e))
+// Complete returns what an entry of another table says, such as a document that
+// a block holds, completed by the environment as a block would be. Found says
+// that it comes from a block, and not from the environment itself.
+func (c Credentials) Complete(e *attr.Entry, found bool) (Grant, error) {
+	return c.fill(e, found, c.Home.nearBlock(c.Env, e))
 }
 
 // near returns the nearest of what is asked.
@@ -253,8 +254,8 @@ func (c Credentials) stray() string {
 }
 
 // fill completes a block, nil for none, with the variables that have a say.
-func (c Credentials) fill(block *attr.Entry, near Nearness) (Grant, error) {
-	g := Grant{Found: block != nil, Env: c.Env, variables: map[string]string{}}
+func (c Credentials) fill(block *attr.Entry, found bool, near Nearness) (Grant, error) {
+	g := Grant{Found: found, Env: c.Env, variables: map[string]string{}}
 	if near == Elsewhere {
 		g.Env = nil
 	}
@@ -262,6 +263,7 @@ func (c Credentials) fill(block *attr.Entry, near Nearness) (Grant, error) {
 		block = attr.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
 	}
 	p := newPolicy(c.Table.Attrs, block.Settings, near)
+	p.holds = p.holds && found
 	whole, table := *block, c.Table
 	whole.Settings, table.Attrs = maps.Clone(block.Settings), slices.Clone(c.Table.Attrs)
 	for i, a := range c.Table.Attrs {
@@ -282,21 +284,22 @@ func (c Credentials) fill(block *attr.Entry, near Nearness) (Grant, error) {
 
 // family is what the variables of a table have in common, for errors.
 func family(t attr.Table) string {
-	prefix := ""
+	var names []string
 	for _, a := range t.Attrs {
-		for _, name := range a.Env {
-			if prefix == "" {
-				prefix = name
-			}
-			for !strings.HasPrefix(name, prefix) {
-				prefix = prefix[:len(prefix)-1]
-			}
-		}
+		names = append(names, a.Env...)
 	}
-	if i := strings.LastIndexByte(prefix, '_'); i > 0 {
-		return " " + prefix[:i+1] + "*"
+	if len(names) < 2 {
+		return ""
 	}
-	return ""
+	first, last := slices.Min(names), slices.Max(names)
+	i := 0
+	for i < len(first) && i < len(last) && first[i] == last[i] {
+		i++
+	}
+	if i = strings.LastIndexByte(first[:i], '_'); i < 0 {
+		return ""
+	}
+	return " " + first[:i+1] + "*"
 }
 
 func first(env attr.LookupEnv, names []string) (name, value string) {

@@ -90,7 +90,7 @@ func TestCredentialsNamed(t *testing.T) {
 		block, token string
 		err          string
 	}{
-		"no blocks":           {nil, "", "the environment variables X_*", "from X_TOKEN", ""},
+		"no blocks":           {nil, "", "the environment variables", "from X_TOKEN", ""},
 		"no block of a name":  {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
 		"the one without":     {[]*attr.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
 		"by name":             {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},

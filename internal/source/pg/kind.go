@@ -18,7 +18,7 @@ import (
 
 // Kind is the pg source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Start: start}
 }
 
 func table() attr.Table {
@@ -49,7 +49,8 @@ func credentials() attr.Table {
 		Name: "pg",
 		Doc: "How to reach a PostgreSQL database. " +
 			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and `PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
-			"but only for the block without a name, and not with `use_environment = false`.",
+			"but only for the block without a name, and not with `use_environment = false`. " +
+			"Where `conn_str` holds a secret itself, `PGSSLMODE` only counts if it is `verify-ca` or `verify-full`, and `PGSSLROOTCERT`, `PGSERVICE` and the like do not.",
 		Attrs: []attr.Attr{
 			{
 				Name: "name", Type: cty.String,
