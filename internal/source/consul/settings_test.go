@@ -376,7 +376,7 @@ func TestTLS(t *testing.T) {
 		"not verified":           {func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, "!was not verified, because ssl_verify is off"},
 		"no certificates":        {func(a attrs) { a["ca_file"] = text(file(t, canary)) }, "the file that ca_file names holds no certificate in PEM format"},
 		"not its key":            {func(a attrs) { a["key_file"] = text(file(t, serverKey)) }, "a certificate and its unencrypted key in PEM format"},
-		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file "/no/such/file", which key_file names: `},
+		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file that key_file names: "/no/such/file" cannot be read: `},
 		"two lines in the token": {func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, "holds more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {
