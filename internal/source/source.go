@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 )
@@ -81,6 +83,26 @@ type Kind struct {
 	// temporary files among the sources of one configured provider, and lives
 	// as long as that. Start does no I/O.
 	Start func(Settings) Open
+}
+
+// NameAttr is the first attribute of a block of credentials that says itself
+// which server is asked, or as whom. A data source chooses it by the attribute
+// called choice: see [ChoiceAttr].
+func NameAttr(choice string) attr.Attr {
+	return attr.Attr{
+		Name: "name", Type: cty.String,
+		Doc: "What `" + choice + "` in a data source calls this block. One block may go without a name; it is for data sources without `" + choice + "`.",
+	}
+}
+
+// ChoiceAttr is the attribute of a data source that chooses a block of kind. What
+// such a block says is for the documentation.
+func ChoiceAttr(name, kind, says string) attr.Attr {
+	return attr.Attr{
+		Name: name, Type: cty.String,
+		Doc: "The `name` of the `" + kind + "` block of `credentials` " + says + ". " +
+			"Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+	}
 }
 
 // Open makes a source from a request. It checks the request and does no I/O.

@@ -179,7 +179,7 @@ func policies(t *testing.T) map[string]policy {
 		"s3": {
 			where: fixed(all["s3"].place), here: s3, own: adding(s3, "access_key", "OWN", "secret_key", "OWN"),
 			guards: []map[string]string{{"AWS_CA_BUNDLE": bundle}},
-			home: named("AWS_ENDPOINT_URL_S3", "https://", ""), env: vars("AWS_ACCESS_KEY_ID", "ENV", "AWS_SECRET_ACCESS_KEY", "ENV"),
+			home:   named("AWS_ENDPOINT_URL_S3", "https://", ""), env: vars("AWS_ACCESS_KEY_ID", "ENV", "AWS_SECRET_ACCESS_KEY", "ENV"),
 			refused: []attrs{with(all["s3"].place, "region", "evil.example"), with(all["s3"].place, "bucket", "arn:aws:s3::evil.example:x")},
 		},
 	}

@@ -59,10 +59,7 @@ func table() attr.Table {
 				Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
 				Doc: "How many seconds the read may take, with signing in and further tries. Defaults to 300.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `azurerm` block of `credentials` to sign in with. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "azurerm", "to sign in with"),
 		},
 	}
 }
@@ -89,10 +86,7 @@ func credentials() attr.Table {
 			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what it needs to run, " +
 			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
 		Attrs: append([]attr.Attr{
-			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
+			source.NameAttr("credentials_name"),
 			{
 				Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_ACCESS_KEY"},
 				Doc: "An access key of the storage account. It may do everything there; a reader needs less.",

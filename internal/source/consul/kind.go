@@ -54,10 +54,7 @@ func table() attr.Table {
 				Name: "partition", Type: cty.String,
 				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` where the environment says which server is asked.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `consul` block of `credentials` that says how to reach Consul. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "consul", "that says how to reach Consul"),
 		},
 	}
 }
@@ -69,10 +66,7 @@ func credentials() attr.Table {
 			"The variables `CONSUL_*` fill only the block without a name, and not where `CONSUL_HTTP_ADDR` names another server than `address`. " +
 			"Those that are about TLS fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
-			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
+			source.NameAttr("credentials_name"),
 			{
 				Name: "address", Type: cty.String, Place: true, Env: []string{addressVar},
 				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a socket. Defaults to `localhost:8500`.",

@@ -41,10 +41,7 @@ func table() attr.Table {
 				Name: "generation", Type: cty.String,
 				Doc: "The generation of the object to read, in digits, where the bucket keeps old versions. Defaults to the live one.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `gcs` block of `credentials` that says who reads. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "gcs", "that says who reads"),
 		},
 	}
 }
@@ -57,10 +54,7 @@ func credentials() attr.Table {
 			"The variables fill only the block without a name, and `access_token` and `credentials` only where it has neither. " +
 			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
 		Attrs: []attr.Attr{
-			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
+			source.NameAttr("credentials_name"),
 			{
 				Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
 				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",

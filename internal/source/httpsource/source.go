@@ -137,7 +137,7 @@ func (r *run) access(g source.Grant) (*access, error) {
 	if a, ok := r.accesses[key]; ok {
 		return a, nil
 	}
-	a, err := newAccess(grantOf(g), r.proxies)
+	a, err := newAccess(g, r.proxies)
 	if err != nil {
 		return nil, g.Errorf("", "%w", err)
 	}

@@ -41,10 +41,7 @@ func table() attr.Table {
 				Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
 				Doc: "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own.",
 			},
-			{
-				Name: "cluster", Type: cty.String,
-				Doc: "The `name` of the `kubernetes` block of `credentials` that says how to reach the cluster. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("cluster", "kubernetes", "that says how to reach the cluster"),
 		},
 	}
 }
@@ -59,10 +56,7 @@ func credentials() attr.Table {
 			"The variables `KUBE_*` fill only the block without a name; those that say which cluster it is do so only where the block does not. " +
 			"Those that are about TLS and the proxy fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
-			{
-				Name: "name", Type: cty.String,
-				Doc: "What `cluster` in a data source calls this block. One block may go without a name; it is for data sources without `cluster`.",
-			},
+			source.NameAttr("cluster"),
 			{
 				Name: "host", Type: cty.String, Place: true, Group: "cluster", Env: []string{hostVar},
 				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig.",

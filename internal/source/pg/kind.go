@@ -36,10 +36,7 @@ func table() attr.Table {
 				Name: "table_name", Type: cty.String, Env: []string{"PG_TABLE_NAME"}, Default: cty.StringVal("states"),
 				Doc: "The table, or a view with the columns `name` and `data`. Defaults to `states`, which is the name that Terraform always uses.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `pg` block of `credentials` that says how to reach the database. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "pg", "that says how to reach the database"),
 		},
 	}
 }
@@ -52,10 +49,7 @@ func credentials() attr.Table {
 			"but only for the block without a name, and not with `use_environment = false`. " +
 			"Where `conn_str` holds a secret itself, `PGSSLMODE` only counts if it is `verify-ca` or `verify-full`, and `PGSSLROOTCERT`, `PGSERVICE` and the like do not.",
 		Attrs: []attr.Attr{
-			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
+			source.NameAttr("credentials_name"),
 			{
 				Name: "conn_str", Type: cty.String, Sensitive: true, Env: []string{connStrVar},
 				Doc: "The connection string: a URL such as `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=… password=…`. " +
