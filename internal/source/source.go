@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 )
@@ -71,6 +73,10 @@ type Kind struct {
 	// server is asked. It is empty where the kind needs none.
 	Credentials attr.Table
 
+	// Home says where the secrets of the environment belong, if the variables of
+	// Credentials are meant for one server.
+	Home Home
+
 	Workspaces bool
 
 	// Start begins a run: what it returns may share fetches, connections and
@@ -79,11 +85,31 @@ type Kind struct {
 	Start func(Settings) Open
 }
 
+// NameAttr is the first attribute of a block of credentials that says itself
+// which server is asked, or as whom. A data source chooses it by the attribute
+// called choice: see [ChoiceAttr].
+func NameAttr(choice string) attr.Attr {
+	return attr.Attr{
+		Name: "name", Type: cty.String,
+		Doc: "What `" + choice + "` in a data source calls this block. One block may go without a name; it is for data sources without `" + choice + "`.",
+	}
+}
+
+// ChoiceAttr is the attribute of a data source that chooses a block of kind. What
+// such a block says is for the documentation.
+func ChoiceAttr(name, kind, says string) attr.Attr {
+	return attr.Attr{
+		Name: name, Type: cty.String,
+		Doc: "The `name` of the `" + kind + "` block of `credentials` " + says + ". " +
+			"Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+	}
+}
+
 // Open makes a source from a request. It checks the request and does no I/O.
 type Open func(Request) (Source, error)
 
 // Settings are what the provider block and the environment say to all sources
-// of one kind.
+// of one kind. [Settings.For] makes of them what decides about secrets.
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil when the environment is not to be used

@@ -27,27 +27,13 @@ type grant struct {
 }
 
 // choose returns what the block called name gives.
-func choose(s source.Settings, name string) (grant, error) {
-	v, _, err := s.Credentials.Named("credentials_name", name)
+func choose(credentials source.Credentials, name string) (grant, error) {
+	v, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return grant{}, err
 	}
-	own := s.Credentials
-	own.Env = nil
-	said, _, err := own.Named("credentials_name", name)
-	if err != nil {
-		return grant{}, err
-	}
-	g := grant{useAD: v.Bool("use_azuread_auth"), subscription: v.String("subscription_id")}
-	switch { // what the block says goes before what the environment does
-	case said.Has("access_key"):
-		g.accessKey = v.String("access_key")
-	case said.Has("sas_token"):
-		g.sas = v.String("sas_token")
-	case said.Bool("use_azuread_auth"):
-	case v.Has("access_key"):
-		g.accessKey = v.String("access_key")
-	case v.Has("sas_token"):
+	g := grant{useAD: v.Bool("use_azuread_auth"), subscription: v.String("subscription_id"), accessKey: v.String("access_key")}
+	if g.accessKey == "" {
 		g.sas = v.String("sas_token")
 	}
 	if g.sas, err = parseSAS(g.sas); err != nil {
@@ -56,7 +42,7 @@ func choose(s source.Settings, name string) (grant, error) {
 	if _, err := base64.StdEncoding.DecodeString(g.accessKey); err != nil {
 		return grant{}, v.Errorf("access_key", "this is not standard base64, as access keys are")
 	}
-	if g.customerKey, err = customerKey(v); err != nil {
+	if g.customerKey, err = customerKey(v.Values); err != nil {
 		return grant{}, err
 	}
 	if text := v.String("blob_endpoint"); text != "" {
@@ -67,7 +53,7 @@ func choose(s source.Settings, name string) (grant, error) {
 			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
 		}
 	}
-	if g.access, err = azureauth.New(v, s.LookupEnv != nil); err != nil {
+	if g.access, err = azureauth.New(v.Values, credentials.Env != nil); err != nil {
 		return grant{}, err
 	}
 	g.access = g.access.WithPipeline(v.String("ado_service_connection_id"))

@@ -59,37 +59,44 @@ func table() attr.Table {
 				Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
 				Doc: "How many seconds the read may take, with signing in and further tries. Defaults to 300.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `azurerm` block of `credentials` to sign in with. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "azurerm", "to sign in with"),
 		},
 	}
 }
 
+// credentials has two groups: what proves who asks by itself, and what an
+// identity proves itself with. What the block says of the latter goes before a
+// key or a signature of the environment, too.
 func credentials() attr.Table {
+	identity := azureauth.Attrs(variables())
+	for i := range identity {
+		switch identity[i].Name {
+		case "client_secret", "client_secret_file_path", "client_certificate", "client_certificate_path",
+			"oidc_token", "oidc_token_file_path", "oidc_request_token":
+			identity[i].Group = "client"
+		case "client_certificate_password":
+			identity[i].Follows = "client"
+		}
+	}
 	return attr.Table{
 		Name: "azurerm",
 		Doc: "How to sign in to Azure Storage, with the arguments of Terraform's `azurerm` backend. The first of these is used: `access_key`, `sas_token`, and the identity that the other arguments make. " +
 			"Of the ways to make one, the first that is set up is used: client certificate, client secret, Azure Pipelines, OpenID Connect, managed identity, AKS workload identity, Azure CLI. " +
-			"The variables `ARM_*` fill only the block without a name. A key or a signature of the environment is not used where the block itself says `sas_token` or `use_azuread_auth`. " +
+			"The variables `ARM_*` fill only the block without a name. A key or a signature of the environment is not used where the block itself has one, or says `use_azuread_auth`, or has what an identity proves itself with. " +
 			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what it needs to run, " +
 			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
 		Attrs: append([]attr.Attr{
+			source.NameAttr("credentials_name"),
 			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
-			{
-				Name: "access_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_ACCESS_KEY"},
+				Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_ACCESS_KEY"},
 				Doc: "An access key of the storage account. It may do everything there; a reader needs less.",
 			},
 			{
-				Name: "sas_token", Type: cty.String, Sensitive: true, Env: []string{"ARM_SAS_TOKEN"},
+				Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_SAS_TOKEN"},
 				Doc: "A shared access signature, with the permission to read blobs (`sp=r`).",
 			},
 			{
-				Name: "use_azuread_auth", Type: cty.Bool, Env: []string{"ARM_USE_AZUREAD"},
+				Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},
 				Doc: "Has the identity itself read the blob, also where `resource_group_name` is set. Defaults to `false`.",
 			},
 			{
@@ -97,7 +104,7 @@ func credentials() attr.Table {
 				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, where it is one that the writer provides.",
 			},
 			{
-				Name: "blob_endpoint", Type: cty.String,
+				Name: "blob_endpoint", Type: cty.String, Place: true,
 				Doc: "The URL of the account's blob service, where it is not `https://<account>.blob.core.windows.net` or its counterpart of the cloud: for a private cloud, a DNS zone endpoint, or Azurite. " +
 					"The name of the account must be the first part of the host, or the path. It is `https`, or `http` on this machine itself.",
 			},
@@ -105,7 +112,7 @@ func credentials() attr.Table {
 				Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`.",
 			},
-		}, azureauth.Attrs(variables())...),
+		}, identity...),
 	}
 }
 

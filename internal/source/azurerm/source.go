@@ -30,9 +30,9 @@ const (
 // run is what the sources of one configured provider share: who they are, by
 // the name of the block of credentials.
 type run struct {
-	settings   source.Settings
-	transport  policy.Transporter // carries every request; nil for one of our own
-	retryDelay time.Duration      // before the second try; 0 leaves it to the SDK
+	credentials source.Credentials
+	transport   policy.Transporter // carries every request; nil for one of our own
+	retryDelay  time.Duration      // before the second try; 0 leaves it to the SDK
 
 	transports memo.Memo[struct{}, policy.Transporter]
 	clouds     memo.Memo[string, azureauth.Cloud]
@@ -43,8 +43,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	s.Credentials.Table = credentials()
-	return &run{settings: s}
+	return &run{credentials: s.For(Kind())}
 }
 
 // The rules for names are Azure's:
@@ -86,7 +85,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	l.timeout = time.Duration(seconds) * time.Second
-	if l.grant, err = choose(r.settings, l.credentials); err != nil {
+	if l.grant, err = choose(r.credentials, l.credentials); err != nil {
 		return nil, err
 	}
 	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {

@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
@@ -79,16 +77,9 @@ func isLoopback(host string) bool {
 }
 
 func readFile(attr, path string) ([]byte, error) {
-	path, err := keyfile.ExpandHome(path)
+	text, err := keyfile.Read(path)
 	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			err = p.Err
-		}
-		return nil, fmt.Errorf("the file %q, which %s names: %w", path, attr, err)
+		return nil, fmt.Errorf("the file that %s names: %w", attr, err)
 	}
 	return text, nil
 }

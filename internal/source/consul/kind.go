@@ -20,7 +20,13 @@ import (
 
 // Kind is the consul source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Start: start}
+}
+
+// home is for secrets, and for all that has to do with them. CONSUL_HTTP_SSL
+// counts as a part of the address.
+func home() source.Home {
+	return source.Home{Vars: []string{addressVar}, Attrs: []string{"address"}, Near: near}
 }
 
 // table says nothing of CONSUL_NAMESPACE and CONSUL_PARTITION in Env: they are
@@ -48,41 +54,33 @@ func table() attr.Table {
 				Name: "partition", Type: cty.String,
 				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` where the environment says which server is asked.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `consul` block of `credentials` that says how to reach Consul. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "consul", "that says how to reach Consul"),
 		},
 	}
 }
 
-// credentials declares the variables for the documentation. They are not
-// filled in by [attr.Entry.Decode], but by [settings.fill], which knows where
-// they belong.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "consul",
 		Doc: "How to reach Consul, with the arguments of Terraform's `consul` backend. " +
-			"The variables `CONSUL_*` fill only the block without a name, and not where `CONSUL_HTTP_ADDR` names another server than `address`.",
+			"The variables `CONSUL_*` fill only the block without a name, and not where `CONSUL_HTTP_ADDR` names another server than `address`. " +
+			"Those that are about TLS fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
+			source.NameAttr("credentials_name"),
 			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
-			{
-				Name: "address", Type: cty.String, Env: []string{addressVar},
+				Name: "address", Type: cty.String, Place: true, Env: []string{addressVar},
 				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a socket. Defaults to `localhost:8500`.",
 			},
 			{
-				Name: "scheme", Type: cty.String, Env: []string{sslVar},
+				Name: "scheme", Type: cty.String, Place: true, Env: []string{sslVar},
 				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; the variable makes it `https` where it is `true`.",
 			},
 			{
-				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{tokenVar},
+				Name: "access_token", Type: cty.String, Group: "token", Sensitive: true, Env: []string{tokenVar},
 				Doc: "The ACL token. It needs the right to read the key.",
 			},
 			{
-				Name: "token_file", Type: cty.String, Env: []string{tokenFileVar},
+				Name: "token_file", Type: cty.String, Secret: true, Group: "token", Env: []string{tokenFileVar},
 				Doc: "A file with the ACL token. The variable counts more than that of `access_token`.",
 			},
 			{
@@ -90,23 +88,23 @@ func credentials() attr.Table {
 				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy before it may.",
 			},
 			{
-				Name: "ca_file", Type: cty.String, Env: []string{caVar},
+				Name: "ca_file", Type: cty.String, Guard: true, Env: []string{caVar},
 				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system.",
 			},
 			{
-				Name: "cert_file", Type: cty.String, Env: []string{certificateVar},
+				Name: "cert_file", Type: cty.String, Group: "certificate", Env: []string{certificateVar},
 				Doc: "A file with the client's certificate in PEM format. It needs `key_file`.",
 			},
 			{
-				Name: "key_file", Type: cty.String, Env: []string{keyVar},
+				Name: "key_file", Type: cty.String, Secret: true, Group: "certificate", Env: []string{keyVar},
 				Doc: "A file with the private key of `cert_file` in PEM format.",
 			},
 			{
-				Name: "tls_server_name", Type: cty.String, Env: []string{serverNameVar},
+				Name: "tls_server_name", Type: cty.String, Guard: true, Env: []string{serverNameVar},
 				Doc: "The name that the server's certificate must be for, in place of the host's.",
 			},
 			{
-				Name: "ssl_verify", Type: cty.Bool, Env: []string{verifyVar},
+				Name: "ssl_verify", Type: cty.Bool, Guard: true, Env: []string{verifyVar},
 				Doc: "Whether to verify the server's certificate. Without it anybody on the way can read the token and replace the state; each read warns of it. Defaults to `true`.",
 			},
 		},

@@ -2,14 +2,12 @@ package consul
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -53,86 +51,53 @@ type place struct {
 }
 
 // choose returns the settings for the server that a data source calls name.
-func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
-	credentials.Env = nil // settings.fill knows which variables belong together
-	v, found, err := credentials.Named("credentials_name", name)
+func choose(credentials source.Credentials, name string) (settings, error) {
+	g, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return settings{}, err
 	}
-	family := lookup
-	if name != "" {
-		family = nil
+	s := settings{
+		token: g.String("access_token"), tokenFile: g.String("token_file"), auth: g.String("http_auth"),
+		caFile: g.String("ca_file"), certFile: g.String("cert_file"), keyFile: g.String("key_file"),
+		serverName: g.String("tls_server_name"), unverified: g.Has("ssl_verify") && !g.Bool("ssl_verify"),
+		proxies: web.Proxies(credentials.Env),
 	}
-	s, err := newSettings(v, family)
-	switch {
-	case err != nil && found:
-		return settings{}, v.Errorf("", "%w", err)
-	case err != nil:
-		return settings{}, fmt.Errorf("the environment variables CONSUL_*: %w", err)
+	s.namespace, _ = g.Env.Get(namespaceVar)
+	s.partition, _ = g.Env.Get(partitionVar)
+	scheme, err := schemeOf(g)
+	if err != nil {
+		return settings{}, err
 	}
-	s.proxies = web.Proxies(lookup)
+	if s.place, err = parsePlace(g.String("address"), scheme); err == nil {
+		err = s.check(g)
+	}
+	if err != nil {
+		return settings{}, g.Errorf("", "%w", err)
+	}
 	return s, nil
 }
 
-func newSettings(v attr.Values, env attr.LookupEnv) (settings, error) {
-	s := settings{
-		token: v.String("access_token"), tokenFile: v.String("token_file"), auth: v.String("http_auth"),
-		caFile: v.String("ca_file"), certFile: v.String("cert_file"), keyFile: v.String("key_file"),
-		serverName: v.String("tls_server_name"), unverified: v.Has("ssl_verify") && !v.Bool("ssl_verify"),
+// schemeOf reads the scheme, of which the variable only says whether it is
+// https. What is neither yes nor no may be meant as either.
+func schemeOf(g source.Grant) (string, error) {
+	scheme := g.String("scheme")
+	if g.Variable("scheme") == "" {
+		return scheme, nil
 	}
-	if s.token != "" && s.tokenFile != "" {
-		return settings{}, errors.New("access_token and token_file exclude each other")
-	}
-	address, scheme := v.String("address"), v.String("scheme")
-	if address != "" && !sameServer(get(env, addressVar), address) {
-		env = nil
-	}
-	if err := s.fill(env, v.Has("ssl_verify")); err != nil {
-		return settings{}, err
-	}
-	if scheme == "" {
-		ssl, err := boolean(env, sslVar, false)
-		if err != nil {
-			return settings{}, err
-		}
-		if ssl {
-			scheme = "https"
-		}
-	}
-	if address == "" {
-		address = get(env, addressVar)
-	}
-	var err error
-	if s.place, err = parsePlace(address, scheme); err != nil {
-		return settings{}, err
-	}
-	return s, s.check()
-}
-
-// fill completes what the block, if any, says.
-func (s *settings) fill(env attr.LookupEnv, saysVerify bool) error {
-	if s.token == "" && s.tokenFile == "" {
-		s.token, s.tokenFile = get(env, tokenVar), get(env, tokenFileVar)
-	}
-	if s.certFile == "" && s.keyFile == "" { // a pair
-		s.certFile, s.keyFile = get(env, certificateVar), get(env, keyVar)
-	}
-	for name, to := range map[string]*string{authVar: &s.auth, caVar: &s.caFile, serverNameVar: &s.serverName} {
-		if *to == "" {
-			*to = get(env, name)
-		}
-	}
-	s.namespace, s.partition = get(env, namespaceVar), get(env, partitionVar)
-	if saysVerify {
-		return nil
-	}
-	verify, err := boolean(env, verifyVar, true)
-	s.unverified = !verify
-	return err
-}
-
-func (s *settings) check() error {
+	ssl, err := strconv.ParseBool(scheme)
 	switch {
+	case err != nil:
+		return "", g.Errorf("scheme", "it must be true or false")
+	case ssl:
+		return "https", nil
+	}
+	return "", nil
+}
+
+func (s *settings) check(g source.Grant) error {
+	switch {
+	case s.token != "" && s.tokenFile != "" && g.Variable("token_file") == "":
+		return errors.New("access_token and token_file exclude each other")
 	case (s.certFile == "") != (s.keyFile == ""):
 		return errors.New("cert_file and key_file are needed together")
 	case !web.IsFieldValue(s.token):
@@ -141,34 +106,15 @@ func (s *settings) check() error {
 	return nil
 }
 
-func get(env attr.LookupEnv, name string) string {
-	value, _ := env.Get(name)
-	return value
-}
-
-// boolean reads a variable. What is neither yes nor no may be meant as either:
-// Consul's programs take it for a no, which would switch the verification off.
-func boolean(env attr.LookupEnv, name string, otherwise bool) (bool, error) {
-	text := get(env, name)
-	if text == "" {
-		return otherwise, nil
+// near compares two addresses: a secret that is meant for one server goes to no
+// other.
+func near(home, asked string) source.Nearness {
+	a, errA := parsePlace(home, "")
+	b, errB := parsePlace(asked, "")
+	if errA == nil && errB == nil && strings.EqualFold(a.base.Host, b.base.Host) && a.socket == b.socket {
+		return source.SameServer
 	}
-	b, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, fmt.Errorf("%s must be true or false", name)
-	}
-	return b, nil
-}
-
-// sameServer reports whether the variable's address, if there is one, names the
-// same server: a secret that is meant for one goes to no other.
-func sameServer(variable, address string) bool {
-	if variable == "" {
-		return true
-	}
-	a, errA := parsePlace(variable, "")
-	b, errB := parsePlace(address, "")
-	return errA == nil && errB == nil && strings.EqualFold(a.base.Host, b.base.Host) && a.socket == b.socket
+	return source.Elsewhere
 }
 
 var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with the path of a socket")

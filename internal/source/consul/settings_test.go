@@ -190,7 +190,8 @@ func TestEnvironment(t *testing.T) {
 			if c.block != nil {
 				s = settingsOf(c.block)
 			}
-			got, err := choose(s.Credentials, c.env.lookup, c.ask)
+			s.LookupEnv = c.env.lookup
+			got, err := choose(s.For(Kind()), c.ask)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +202,7 @@ func TestEnvironment(t *testing.T) {
 		})
 	}
 	// What is switched off says nothing.
-	got, err := choose(settingsOf(attrs{}).Credentials, nil, "")
+	got, err := choose(settingsOf(attrs{}).For(Kind()), "")
 	if err != nil || got.proxies.HTTPProxy != "" || got.token != "" || got.place.base.Host != defaultAddress {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -218,8 +219,8 @@ func TestWrongSettings(t *testing.T) {
 		"two lines":        {attrs{"access_token": text("a\n" + canary)}, nil, "line break"},
 		"address":          {attrs{"address": text("http://x:" + canary + "@h")}, nil, "address must be"},
 		"scheme":           {attrs{"scheme": text("tcp")}, nil, "scheme must be http or https"},
-		"verify":           {nil, environment{verifyVar: "maybe"}, "the environment variables CONSUL_*: CONSUL_HTTP_SSL_VERIFY must be true or false"},
-		"ssl":              {nil, environment{sslVar: "maybe"}, "CONSUL_HTTP_SSL must be true or false"},
+		"verify":           {nil, environment{verifyVar: "maybe"}, "the environment variable CONSUL_HTTP_SSL_VERIFY must be true or false"},
+		"ssl":              {nil, environment{sslVar: "maybe"}, "the environment variable CONSUL_HTTP_SSL: it must be true or false"},
 		"address, by name": {nil, environment{addressVar: "http://x:" + canary + "@h"}, "the environment variables CONSUL_*: address must be"},
 		"no such name":     {attrs{"name": text("a")}, nil, "every consul block of credentials has a name; set credentials_name to one of"},
 	} {
@@ -375,7 +376,7 @@ func TestTLS(t *testing.T) {
 		"not verified":           {func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, "!was not verified, because ssl_verify is off"},
 		"no certificates":        {func(a attrs) { a["ca_file"] = text(file(t, canary)) }, "the file that ca_file names holds no certificate in PEM format"},
 		"not its key":            {func(a attrs) { a["key_file"] = text(file(t, serverKey)) }, "a certificate and its unencrypted key in PEM format"},
-		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file "/no/such/file", which key_file names: `},
+		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file that key_file names: "/no/such/file" cannot be read: `},
 		"two lines in the token": {func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, "holds more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,9 +22,9 @@ import (
 // run is what the sources of one configured provider share: the connections to
 // each server.
 type run struct {
-	settings source.Settings
-	patience web.Patience
-	clients  memo.Memo[string, *client] // :: name of the block → client
+	credentials source.Credentials
+	patience    web.Patience
+	clients     memo.Memo[string, *client] // :: name of the block → client
 }
 
 func start(s source.Settings) source.Open {
@@ -32,14 +32,13 @@ func start(s source.Settings) source.Open {
 }
 
 func newRun(s source.Settings) *run {
-	s.Credentials.Table = credentials()
-	return &run{settings: s, patience: web.Patience{Timeout: time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 10 * time.Second}}
+	return &run{credentials: s.For(Kind()), patience: web.Patience{Timeout: time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 10 * time.Second}}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{run: r, server: req.String("credentials_name"), limit: req.MaxSize}
 	var err error
-	if l.settings, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.server); err != nil {
+	if l.settings, err = choose(r.credentials, l.server); err != nil {
 		return nil, err
 	}
 	path := req.String("path")

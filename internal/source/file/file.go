@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -64,18 +65,10 @@ func open(req source.Request) (source.Source, error) {
 
 // expandHome does what a shell does for the user's own home.
 func expandHome(path string) (string, error) {
-	first, rest, _ := strings.Cut(filepath.ToSlash(path), "/")
-	switch {
-	case first == "~":
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", errors.New("~ cannot be resolved, because the home directory is not known")
-		}
-		return filepath.Join(home, rest), nil
-	case strings.HasPrefix(first, "~"):
+	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
 		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written as ./~")
 	}
-	return path, nil
+	return keyfile.ExpandHome(path)
 }
 
 // location is one file.

@@ -41,10 +41,7 @@ func table() attr.Table {
 				Name: "generation", Type: cty.String,
 				Doc: "The generation of the object to read, in digits, where the bucket keeps old versions. Defaults to the live one.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `gcs` block of `credentials` that says who reads. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "gcs", "that says who reads"),
 		},
 	}
 }
@@ -54,19 +51,16 @@ func credentials() attr.Table {
 		Name: "gcs",
 		Doc: "Who reads from Google Cloud Storage, with the arguments of Terraform's `gcs` backend. " +
 			"Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. " +
-			"The variables fill only the block without a name. " +
+			"The variables fill only the block without a name, and `access_token` and `credentials` only where it has neither. " +
 			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
 		Attrs: []attr.Attr{
+			source.NameAttr("credentials_name"),
 			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
-			{
-				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
+				Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
 				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",
 			},
 			{
-				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+				Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 				Doc: "An OAuth 2.0 access token. It goes before `credentials`.",
 			},
 			{
@@ -83,11 +77,11 @@ func credentials() attr.Table {
 				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds them so. A key of Cloud KMS need not be named.",
 			},
 			{
-				Name: "storage_custom_endpoint", Type: cty.String, Env: []string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"},
+				Name: "storage_custom_endpoint", Type: cty.String, Place: true, Env: []string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"},
 				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect endpoint. The access token goes there.",
 			},
 			{
-				Name: "universe_domain", Type: cty.String, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
+				Name: "universe_domain", Type: cty.String, Place: true, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
 				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`.",
 			},
 		},

@@ -20,9 +20,9 @@ import (
 
 // run is what the sources of one configured provider share: who reads.
 type run struct {
-	settings source.Settings
-	patience web.Patience
-	roots    *x509.CertPool // nil for those of the system
+	credentials source.Credentials
+	patience    web.Patience
+	roots       *x509.CertPool // nil for those of the system
 
 	clients memo.Memo[string, *client] // :: name of the block → client
 }
@@ -30,9 +30,8 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	s.Credentials.Table = credentials()
 	// The waits are those of Google's own clients.
-	return &run{settings: s, patience: web.Patience{Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second}}
+	return &run{credentials: s.For(Kind()), patience: web.Patience{Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second}}
 }
 
 // location is a state in a bucket.
@@ -67,7 +66,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("generation", "the number of a generation is required, in digits, such as \"1712345678901234\"")
 	}
 	var err error
-	if l.settings, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.name); err != nil {
+	if l.settings, err = choose(r.credentials, l.name); err != nil {
 		return nil, err
 	}
 	l.address = l.settings.address(l.bucket, l.object, l.generation)

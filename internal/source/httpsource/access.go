@@ -10,10 +10,11 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// access is a [grant], ready to be used: what is added to each request, and
+// access is a [source.Grant], ready to be used: what is added to each request, and
 // connections of its own. A client certificate and a proxy belong to the
 // connection, so no two grants share one.
 type access struct {
@@ -24,19 +25,19 @@ type access struct {
 	certified  *atomic.Bool // the server asked for the client certificate, and got it
 }
 
-func newAccess(g grant, proxies *httpproxy.Config) (*access, error) {
-	header, err := g.header()
+func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
+	header, err := header(g)
 	if err != nil {
 		return nil, err
 	}
-	a := &access{header: header, query: g.values().Encode(), unverified: g.unverified, certified: new(atomic.Bool)}
+	a := &access{header: header, query: query(g), unverified: g.Bool("skip_cert_verification"), certified: new(atomic.Bool)}
 	settings, err := tlsConfig(g, a.certified)
 	if err != nil {
 		return nil, err
 	}
 	a.transport = web.Transport(settings, proxies)
-	if g.proxy != "" {
-		own, err := web.ParseProxy(g.proxy)
+	if proxy := g.String("proxy"); proxy != "" {
+		own, err := web.ParseProxy(proxy)
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
@@ -70,24 +71,25 @@ func (a *access) sends() bool {
 	return len(a.header) > 0 || a.query != "" || a.certified.Load()
 }
 
-func tlsConfig(g grant, certified *atomic.Bool) (*tls.Config, error) {
+func tlsConfig(g source.Grant, certified *atomic.Bool) (*tls.Config, error) {
 	c := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: g.unverified, //nolint:gosec // the user's choice, with a warning at each read
+		InsecureSkipVerify: g.Bool("skip_cert_verification"), //nolint:gosec // the user's choice, with a warning at each read
 	}
-	if g.ca != "" {
+	if ca := g.String("client_ca_certificate_pem"); ca != "" {
 		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM([]byte(g.ca)) {
+		if !c.RootCAs.AppendCertsFromPEM([]byte(ca)) {
 			return nil, errors.New("client_ca_certificate_pem holds no certificate in PEM format")
 		}
 	}
-	if g.certificate == "" && g.key == "" {
+	certificate, key := g.String("client_certificate_pem"), g.String("client_private_key_pem")
+	if certificate == "" && key == "" {
 		return c, nil
 	}
-	if g.certificate == "" || g.key == "" {
+	if certificate == "" || key == "" {
 		return nil, errors.New("client_certificate_pem and client_private_key_pem are needed together")
 	}
-	pair, err := tls.X509KeyPair([]byte(g.certificate), []byte(g.key))
+	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
 		return nil, errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format")
 	}

@@ -199,7 +199,7 @@ func TestEnvironmentTLS(t *testing.T) {
 		t.Errorf("got the warnings %q", snap.Warnings)
 	}
 	env[skipVar] = "perhaps"
-	r.wantError(t, "unknown authority")
+	r.wantError(t, skipVar+" must be true or false")
 	env[skipVar] = "true"
 	r.blocks = []attrs{block(s.URL, attrs{"skip_cert_verification": cty.False})}
 	r.wantError(t, "unknown authority")

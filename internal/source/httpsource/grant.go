@@ -7,59 +7,55 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// grant is what the user allows for some URLs: secrets, and how to connect.
-// The zero value allows nothing.
-type grant struct {
-	username, password, token string
-	headers, query            map[string]string
-	certificate, key, ca      string // PEM
-	unverified                bool   // skip_cert_verification
-	saysVerify                bool   // skip_cert_verification is set, to either value
-	proxy                     string
-}
-
-func grantOf(block attr.Values) grant {
-	return grant{
-		username:    block.String("username"),
-		password:    block.String("password"),
-		token:       block.String("bearer_token"),
-		headers:     block.StringMap("headers"),
-		query:       block.StringMap("query"),
-		certificate: block.String("client_certificate_pem"),
-		key:         block.String("client_private_key_pem"),
-		ca:          block.String("client_ca_certificate_pem"),
-		unverified:  block.Bool("skip_cert_verification"),
-		saysVerify:  block.Has("skip_cert_verification"),
-		proxy:       block.String("proxy"),
-	}
-}
-
-// hasAuthorization reports whether the Authorization header is taken, so that
-// a user name and password have no place.
-func (g grant) hasAuthorization() bool {
-	for name := range g.headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
-		}
-	}
-	return g.token != ""
-}
-
 // header returns the secret headers of each request.
-func (g grant) header() (http.Header, error) {
+func header(g source.Grant) (http.Header, error) {
+	h, err := ownHeaders(g.StringMap("headers"))
+	if err != nil {
+		return nil, err
+	}
+	token, taken := g.String("bearer_token"), h.Get("Authorization") != ""
+	username, password := g.String("username"), g.String("password")
+	if taken { // no place for variables that ask for the same header
+		username, password = own(g, "username"), own(g, "password")
+	}
+	basic := username != "" || password != ""
+	switch {
+	case token != "" && basic, taken && basic, token != "" && taken:
+		return nil, errors.New("only one of username with password, bearer_token and an Authorization header can be sent")
+	case !httpguts.ValidHeaderFieldValue(token):
+		return nil, errors.New("bearer_token holds a line break or another control character")
+	case token != "":
+		h.Set("Authorization", "Bearer "+token)
+	case basic:
+		r := http.Request{Header: h}
+		r.SetBasicAuth(username, password)
+	}
+	return h, nil
+}
+
+// own is what the block itself says.
+func own(g source.Grant, name string) string {
+	if g.Variable(name) != "" {
+		return ""
+	}
+	return g.String(name)
+}
+
+func ownHeaders(headers map[string]string) (http.Header, error) {
 	h := http.Header{}
-	for _, name := range slices.Sorted(maps.Keys(g.headers)) {
-		switch value := g.headers[name]; {
-		case !isToken(name):
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch value := headers[name]; {
+		case !httpguts.ValidHeaderFieldName(name):
 			return nil, errors.New("headers: a name must consist of letters, digits and dashes")
 		case isReserved(name):
 			return nil, fmt.Errorf("headers: %s cannot be set", http.CanonicalHeaderKey(name))
-		case !isFieldValue(value):
+		case !httpguts.ValidHeaderFieldValue(value):
 			return nil, fmt.Errorf("headers: the value of %s holds a line break or another control character", http.CanonicalHeaderKey(name))
 		case len(h.Values(name)) > 0:
 			return nil, fmt.Errorf("headers: %s is set twice", http.CanonicalHeaderKey(name))
@@ -67,28 +63,16 @@ func (g grant) header() (http.Header, error) {
 			h.Set(name, value)
 		}
 	}
-	basic := g.username != "" || g.password != ""
-	switch {
-	case g.token != "" && basic, g.hasAuthorization() && basic, g.token != "" && h.Get("Authorization") != "":
-		return nil, errors.New("only one of username with password, bearer_token and an Authorization header can be sent")
-	case !isFieldValue(g.token):
-		return nil, errors.New("bearer_token holds a line break or another control character")
-	case g.token != "":
-		h.Set("Authorization", "Bearer "+g.token)
-	case basic:
-		r := http.Request{Header: h}
-		r.SetBasicAuth(g.username, g.password)
-	}
 	return h, nil
 }
 
-// values returns the secret parts of the query.
-func (g grant) values() url.Values {
+// query returns the secret parts of the query, encoded.
+func query(g source.Grant) string {
 	q := url.Values{}
-	for name, value := range g.query {
+	for name, value := range g.StringMap("query") {
 		q.Set(name, value)
 	}
-	return q
+	return q.Encode()
 }
 
 // isReserved names the headers that would change how the request is framed or
@@ -99,14 +83,4 @@ func isReserved(name string) bool {
 		return true
 	}
 	return false
-}
-
-func isToken(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	}) < 0
-}
-
-func isFieldValue(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
 }

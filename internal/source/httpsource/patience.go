@@ -4,13 +4,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// newPatience reads the settings. What is absent comes from the environment
-// where that covers the address, then from the defaults of the http backend.
-func newPatience(req source.Request, env environment, covered bool) (web.Patience, error) {
+// newPatience reads the settings. What is absent comes from the environment if
+// that has a say about the address, then from the defaults of the http backend.
+func newPatience(req source.Request, env attr.LookupEnv) (web.Patience, error) {
 	timeout, err := parseTimeout(req)
 	if err != nil {
 		return web.Patience{}, err
@@ -18,7 +19,7 @@ func newPatience(req source.Request, env environment, covered bool) (web.Patienc
 	number := func(attr, variable string, most, otherwise int64) int64 {
 		var n int64
 		if err == nil {
-			n, err = wholeNumber(req, env, covered, attr, variable, most, otherwise)
+			n, err = wholeNumber(req, env, attr, variable, most, otherwise)
 		}
 		return n
 	}
@@ -37,12 +38,12 @@ func newPatience(req source.Request, env environment, covered bool) (web.Patienc
 	}, err
 }
 
-func wholeNumber(req source.Request, env environment, covered bool, attr, variable string, most, otherwise int64) (int64, error) {
+func wholeNumber(req source.Request, env attr.LookupEnv, attr, variable string, most, otherwise int64) (int64, error) {
 	if req.Has(attr) {
 		return req.Int(attr, 0, most)
 	}
-	text := env.get(variable)
-	if !covered || text == "" {
+	text, set := env.Get(variable)
+	if !set {
 		return otherwise, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)

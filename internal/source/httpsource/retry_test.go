@@ -133,10 +133,10 @@ func TestPatience(t *testing.T) {
 		return web.Patience{Timeout: timeout, Tries: tries, WaitMin: waitMin, WaitMax: waitMax, Attr: "timeout"}
 	}
 	standard := patience(time.Minute, 2, time.Second, 30*time.Second)
-	env := environment{lookup: func(name string) (string, bool) {
+	env := func(name string) (string, bool) {
 		v, ok := map[string]string{retryMaxVar: "7", waitMinVar: "3", waitMaxVar: "9"}[name]
 		return v, ok
-	}}
+	}
 	for name, tt := range map[string]struct {
 		attrs   attrs
 		covered bool
@@ -160,7 +160,11 @@ func TestPatience(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := newPatience(source.Request{Values: values}, env, tt.covered)
+		var lookup attr.LookupEnv
+		if tt.covered {
+			lookup = env
+		}
+		got, err := newPatience(source.Request{Values: values}, lookup)
 		if tt.err == "" && (err != nil || got != tt.want) || tt.err != "" && (err == nil || !contains(err, tt.err)) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/net/http/httpproxy"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -18,16 +20,21 @@ import (
 // run is what the sources of one configured provider share.
 type run struct {
 	credentials source.Credentials
-	env         environment
+	proxies     *httpproxy.Config
 
 	mu       sync.Mutex
-	accesses map[string]*access // :: url of the block, TF_HTTP_ADDRESS by name, or "" → access
+	accesses map[accessKey]*access
+}
+
+// accessKey tells apart what grants allow: url is that of the block, "" if there
+// is none; the environment is told in that case.
+type accessKey struct {
+	url         string
+	environment bool
 }
 
 func start(s source.Settings) source.Open {
-	r := &run{credentials: s.Credentials, env: newEnvironment(s.LookupEnv), accesses: map[string]*access{}}
-	// environment.fill decides where the family's secrets belong.
-	r.credentials.Table, r.credentials.Env = credentials(), nil
+	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv), accesses: map[accessKey]*access{}}
 	return r.open
 }
 
@@ -36,13 +43,14 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkSecrets(req, address); err != nil {
+	g, err := r.credentials.For(address)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := r.accessTo(address); err != nil { // wrong settings are said before anything is sent
+	if _, err := r.access(g); err != nil { // wrong settings are said before anything is sent
 		return nil, err
 	}
-	patience, err := newPatience(req, r.env, r.env.covers(address))
+	patience, err := newPatience(req, g.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -112,55 +120,26 @@ func urlWithSecret(q url.Values) string {
 	return ""
 }
 
-// checkSecrets refuses to read without a secret that the user has given, but
-// not for any place that we know of: without it the read would fail in a less
-// helpful way, and with it anybody's address would get it.
-func (r *run) checkSecrets(req source.Request, address *url.URL) error {
-	_, found, err := r.credentials.For(address)
-	if err != nil || found || r.env.covers(address) {
-		return err
-	}
-	if name := r.env.strayed(); name != "" {
-		origin := source.Origin(address)
-		return req.Errorf("address", "%s is set, and nothing says that it is meant for %s; if it is, "+
-			"add http { url = %q } to credentials in the provider block, or set %s", name, origin, origin+"/", addressVar)
-	}
-	return nil
-}
-
 // accessTo returns what may be used for u, which is the address of a source or
 // where a server redirects to.
 func (r *run) accessTo(u *url.URL) (*access, error) {
-	block, found, err := r.credentials.For(u)
+	g, err := r.credentials.Redirected(u)
 	if err != nil {
 		return nil, err
 	}
-	var key string
-	switch {
-	case found:
-		key = block.String("url")
-	case r.env.covers(u):
-		key = addressVar
-	}
+	return r.access(g)
+}
 
+func (r *run) access(g source.Grant) (*access, error) {
+	key := accessKey{g.String("url"), g.Env != nil}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if a, ok := r.accesses[key]; ok {
 		return a, nil
 	}
-	var g grant
-	if found {
-		g = grantOf(block)
-	}
-	if r.env.covers(u) || found && r.env.mayFill(u) {
-		g = r.env.fill(g)
-	}
-	a, err := newAccess(g, web.Proxies(r.env.lookup))
-	switch {
-	case err != nil && found:
-		return nil, block.Errorf("", "%w", err)
-	case err != nil:
-		return nil, fmt.Errorf("the environment variables TF_HTTP_*: %w", err)
+	a, err := newAccess(g, r.proxies)
+	if err != nil {
+		return nil, g.Errorf("", "%w", err)
 	}
 	r.accesses[key] = a
 	return a, nil

@@ -217,9 +217,9 @@ func loadFiles(c *rest.Config) error {
 	if c.BearerTokenFile == "" {
 		return nil
 	}
-	token, err := os.ReadFile(c.BearerTokenFile)
+	token, err := keyfile.Read(c.BearerTokenFile)
 	if err != nil {
-		return fmt.Errorf("reading the token %q: %w", c.BearerTokenFile, reason(err))
+		return fmt.Errorf("the token: %w", err)
 	}
 	c.BearerToken, c.BearerTokenFile = strings.TrimSpace(string(token)), ""
 	return nil

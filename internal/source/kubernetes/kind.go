@@ -20,7 +20,10 @@ import (
 
 // Kind is the kubernetes source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+	return source.Kind{
+		Table: table(), Credentials: credentials(), Workspaces: true, Start: start,
+		Home: source.Home{Vars: []string{hostVar}, Attrs: []string{"host", "config_path", "config_paths", "in_cluster_config"}, Near: near},
+	}
 }
 
 func table() attr.Table {
@@ -38,94 +41,88 @@ func table() attr.Table {
 				Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
 				Doc: "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own.",
 			},
-			{
-				Name: "cluster", Type: cty.String,
-				Doc: "The `name` of the `kubernetes` block of `credentials` that says how to reach the cluster. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("cluster", "kubernetes", "that says how to reach the cluster"),
 		},
 	}
 }
 
-// credentials declares the variables for the documentation. They are not
-// filled in by [attr.Entry.Decode], but by [settings.fill], which knows where
-// they belong.
+// credentials has two groups: which cluster is asked, and as whom. What else is
+// about the cluster is filled in only if the block does not say which it is.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "kubernetes",
 		Doc: "How to reach a Kubernetes cluster, with the arguments of Terraform's `kubernetes` backend. " +
 			"Where neither a block nor a `KUBE_*` variable says which cluster it is, the file that `KUBECONFIG` names, `~/.kube/config`, and the service account of the pod are tried in this order. " +
-			"The variables `KUBE_*` fill only the block without a name; those that say which cluster it is do so only where the block does not.",
+			"The variables `KUBE_*` fill only the block without a name; those that say which cluster it is do so only where the block does not. " +
+			"Those that are about TLS and the proxy fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
+			source.NameAttr("cluster"),
 			{
-				Name: "name", Type: cty.String,
-				Doc: "What `cluster` in a data source calls this block. One block may go without a name; it is for data sources without `cluster`.",
-			},
-			{
-				Name: "host", Type: cty.String, Env: []string{hostVar},
+				Name: "host", Type: cty.String, Place: true, Group: "cluster", Env: []string{hostVar},
 				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig.",
 			},
 			{
-				Name: "config_path", Type: cty.String, Env: []string{pathVar},
+				Name: "config_path", Type: cty.String, Place: true, Group: "cluster", Env: []string{pathVar},
 				Doc: "The kubeconfig to use. `~/` is your home directory.",
 			},
 			{
-				Name: "config_paths", Type: cty.List(cty.String), Env: []string{pathsVar},
+				Name: "config_paths", Type: cty.List(cty.String), Place: true, Group: "cluster", Env: []string{pathsVar},
 				Doc: "Several kubeconfigs, which are merged. In the variable they are separated as in `PATH`.",
 			},
 			{
-				Name: "config_context", Type: cty.String, Env: []string{contextVar},
+				Name: "config_context", Type: cty.String, Follows: "cluster", Env: []string{contextVar},
 				Doc: "The context of the kubeconfig to use, in place of its current one.",
 			},
 			{
-				Name: "config_context_auth_info", Type: cty.String, Env: []string{userVar},
+				Name: "config_context_auth_info", Type: cty.String, Follows: "cluster", Env: []string{userVar},
 				Doc: "The user of the kubeconfig to use, in place of the context's.",
 			},
 			{
-				Name: "config_context_cluster", Type: cty.String, Env: []string{clusterVar},
+				Name: "config_context_cluster", Type: cty.String, Follows: "cluster", Env: []string{clusterVar},
 				Doc: "The cluster of the kubeconfig to use, in place of the context's.",
 			},
 			{
-				Name: "in_cluster_config", Type: cty.Bool, Env: []string{inClusterVar},
+				Name: "in_cluster_config", Type: cty.Bool, Place: true, Group: "cluster", Env: []string{inClusterVar},
 				Doc: "Use the service account of the pod that this runs in. Defaults to `false`.",
 			},
 			{
-				Name: "token", Type: cty.String, Sensitive: true, Env: []string{tokenVar},
+				Name: "token", Type: cty.String, Group: "account", Sensitive: true, Env: []string{tokenVar},
 				Doc: "A bearer token, such as that of a service account.",
 			},
 			{
-				Name: "username", Type: cty.String, Env: []string{usernameVar},
+				Name: "username", Type: cty.String, Group: "account", Env: []string{usernameVar},
 				Doc: "The user name for basic authentication.",
 			},
 			{
-				Name: "password", Type: cty.String, Sensitive: true, Env: []string{passwordVar},
+				Name: "password", Type: cty.String, Group: "account", Sensitive: true, Env: []string{passwordVar},
 				Doc: "The password for basic authentication.",
 			},
 			{
-				Name: "client_certificate", Type: cty.String, Env: []string{certificateVar},
+				Name: "client_certificate", Type: cty.String, Group: "account", Env: []string{certificateVar},
 				Doc: "The client's certificate in PEM format. It needs `client_key`.",
 			},
 			{
-				Name: "client_key", Type: cty.String, Sensitive: true, Env: []string{keyVar},
+				Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Env: []string{keyVar},
 				Doc: "The private key of `client_certificate` in PEM format.",
 			},
 			{
-				Name: "cluster_ca_certificate", Type: cty.String, Env: []string{caVar},
+				Name: "cluster_ca_certificate", Type: cty.String, Guard: true, Follows: "cluster", Env: []string{caVar},
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the system.",
 			},
 			{
-				Name: "insecure", Type: cty.Bool, Env: []string{insecureVar},
+				Name: "insecure", Type: cty.Bool, Guard: true, Follows: "cluster", Env: []string{insecureVar},
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. Defaults to `false`.",
 			},
 			{
-				Name: "tls_server_name", Type: cty.String, Env: []string{serverNameVar},
+				Name: "tls_server_name", Type: cty.String, Guard: true, Follows: "cluster", Env: []string{serverNameVar},
 				Doc: "The name that the server's certificate must be for, in place of the host's.",
 			},
 			{
-				Name: "proxy_url", Type: cty.String, Sensitive: true, Env: []string{proxyVar},
+				Name: "proxy_url", Type: cty.String, Guard: true, Follows: "cluster", Sensitive: true, Env: []string{proxyVar},
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.",
 			},
 			{
-				Name: "exec",
+				Name: "exec", Group: "account",
 				Doc: "A credential plugin: a program that prints a token or a client certificate. It is run without a shell, without a terminal and for a minute at most. " +
 					"It gets the environment without the secrets that are meant for this provider.",
 				Attrs: []attr.Attr{

@@ -2,10 +2,9 @@ package kubernetes
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -57,57 +56,67 @@ type account struct {
 func (a account) isSet() bool { return a != account{} }
 
 // choose returns the settings for the cluster that a data source calls name.
-func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
-	credentials.Env = nil // settings.fill knows which variables belong together
-	v, found, err := credentials.Named("cluster", name)
+func choose(credentials source.Credentials, name string) (settings, error) {
+	g, err := credentials.Named("cluster", name)
 	if err != nil {
 		return settings{}, err
 	}
-	if found {
-		return fromBlock(v, lookup)
+	s := settings{
+		host: g.String("host"), inCluster: g.Bool("in_cluster_config"),
+		context: g.String("config_context"), user: g.String("config_context_auth_info"), cluster: g.String("config_context_cluster"),
+		account: account{
+			token: g.String("token"), username: g.String("username"), password: g.String("password"),
+			certificate: g.String("client_certificate"), key: g.String("client_key"),
+		},
+		ca: g.String("cluster_ca_certificate"), serverName: g.String("tls_server_name"),
+		insecure: g.Bool("insecure"), saysVerify: g.Has("insecure"),
+		proxy: g.String("proxy_url"), lookup: credentials.Env,
 	}
-	s := settings{lookup: lookup}
-	s.fill()
+	if s.paths, err = pathsOf(g); err != nil {
+		return settings{}, err
+	}
+	s.ambient = g.Env != nil && (!s.saysWhere() || isFilled(g, "host", "config_path", "config_paths", "in_cluster_config"))
+	if s.plugin, err = pluginIn(g, s.account); err != nil {
+		return settings{}, err
+	}
 	if err := s.check(); err != nil {
-		return settings{}, fmt.Errorf("the environment variables KUBE_*: %w", err)
+		return settings{}, g.Errorf("", "%w", err)
 	}
 	return s, nil
 }
 
-func fromBlock(v attr.Values, lookup attr.LookupEnv) (settings, error) {
-	s := settings{
-		host: v.String("host"), paths: v.Strings("config_paths"), inCluster: v.Bool("in_cluster_config"),
-		context: v.String("config_context"), user: v.String("config_context_auth_info"), cluster: v.String("config_context_cluster"),
-		account: account{
-			token: v.String("token"), username: v.String("username"), password: v.String("password"),
-			certificate: v.String("client_certificate"), key: v.String("client_key"),
-		},
-		ca: v.String("cluster_ca_certificate"), serverName: v.String("tls_server_name"),
-		insecure: v.Bool("insecure"), saysVerify: v.Has("insecure"),
-		proxy: v.String("proxy_url"), lookup: lookup,
+// pathsOf returns the kubeconfigs that are named.
+func pathsOf(g source.Grant) ([]string, error) {
+	path, paths := g.String("config_path"), g.Strings("config_paths")
+	switch {
+	case path == "" && g.Variable("config_paths") != "":
+		return filepath.SplitList(paths[0]), nil
+	case path != "" && len(paths) > 0 && g.Variable("config_path") == "":
+		return nil, g.Errorf("config_paths", "config_path and config_paths exclude each other")
+	case path != "":
+		return []string{path}, nil
 	}
-	if p := v.String("config_path"); p != "" {
-		if len(s.paths) > 0 {
-			return settings{}, v.Errorf("config_paths", "config_path and config_paths exclude each other")
-		}
-		s.paths = []string{p}
+	return paths, nil
+}
+
+func isFilled(g source.Grant, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return g.Variable(name) != "" })
+}
+
+// pluginIn returns the plugin that the block names, nil for none.
+func pluginIn(g source.Grant, a account) (*plugin, error) {
+	b, ok := g.Block("exec")
+	if !ok {
+		return nil, nil
 	}
-	if b, ok := v.Block("exec"); ok {
-		if s.account.isSet() {
-			return settings{}, v.Errorf("", "exec excludes token, username, password, client_certificate and client_key")
-		}
-		s.plugin = &plugin{apiVersion: b.String("api_version"), command: b.String("command"), args: b.Strings("args"), env: b.StringMap("env")}
-		if err := s.plugin.check(); err != nil {
-			return settings{}, v.Errorf("exec", "%w", err)
-		}
+	if a.isSet() {
+		return nil, g.Errorf("", "exec excludes token, username, password, client_certificate and client_key")
 	}
-	if v.String("name") == "" {
-		s.fill()
+	p := &plugin{apiVersion: b.String("api_version"), command: b.String("command"), args: b.Strings("args"), env: b.StringMap("env")}
+	if err := p.check(); err != nil {
+		return nil, g.Errorf("exec", "%w", err)
 	}
-	if err := s.check(); err != nil {
-		return settings{}, v.Errorf("", "%w", err)
-	}
-	return s, nil
+	return p, nil
 }
 
 func (s *settings) get(name string) string {
@@ -118,51 +127,14 @@ func (s *settings) get(name string) string {
 // saysWhere reports whether it is said which cluster is asked.
 func (s *settings) saysWhere() bool { return s.host != "" || len(s.paths) > 0 || s.inCluster }
 
-// fill completes what the block, if any, says. What the variables say about
-// the cluster counts only where the block does not, and a secret that comes
-// with KUBE_HOST goes to no other host.
-func (s *settings) fill() {
-	ownPlace := s.saysWhere()
-	if host := s.get(hostVar); !ownPlace || host == "" || sameServer(host, s.host) {
-		s.fillAccount()
+// near compares two hosts: a secret that comes with one goes to no other.
+func near(home, asked string) source.Nearness {
+	u, errHome := parseHost(home)
+	v, errAsked := parseHost(asked)
+	if errHome == nil && errAsked == nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v) {
+		return source.SameServer
 	}
-	if ownPlace {
-		return
-	}
-	s.ambient = true
-	s.host = s.get(hostVar)
-	s.inCluster, _ = strconv.ParseBool(s.get(inClusterVar)) // anything but a plain yes is a no
-	if p := s.get(pathVar); p != "" {
-		s.paths = []string{p}
-	} else if list := s.get(pathsVar); list != "" {
-		s.paths = filepath.SplitList(list)
-	}
-	for name, to := range map[string]*string{
-		contextVar: &s.context, userVar: &s.user, clusterVar: &s.cluster, caVar: &s.ca, serverNameVar: &s.serverName, proxyVar: &s.proxy,
-	} {
-		if *to == "" {
-			*to = s.get(name)
-		}
-	}
-	if !s.saysVerify {
-		s.insecure, _ = strconv.ParseBool(s.get(insecureVar))
-	}
-}
-
-func (s *settings) fillAccount() {
-	if s.account.isSet() || s.plugin != nil {
-		return
-	}
-	s.account = account{
-		token: s.get(tokenVar), username: s.get(usernameVar), password: s.get(passwordVar),
-		certificate: s.get(certificateVar), key: s.get(keyVar),
-	}
-}
-
-func sameServer(a, b string) bool {
-	u, errA := parseHost(a)
-	v, errB := parseHost(b)
-	return errA == nil && errB == nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v)
+	return source.Elsewhere
 }
 
 func (s *settings) check() error {

@@ -20,7 +20,7 @@ import (
 // run is what the sources of one configured provider share: who they are to
 // each cluster.
 type run struct {
-	settings       source.Settings
+	credentials    source.Credentials
 	serviceAccount string
 	patience       time.Duration
 
@@ -38,14 +38,13 @@ func start(s source.Settings) source.Open {
 }
 
 func newRun(s source.Settings) *run {
-	s.Credentials.Table = credentials()
-	return &run{settings: s, serviceAccount: serviceAccount, patience: patience}
+	return &run{credentials: s.For(Kind()), serviceAccount: serviceAccount, patience: patience}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{run: r, cluster: req.String("cluster"), object: req.Object, limit: req.MaxSize}
 	var err error
-	if l.settings, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.cluster); err != nil {
+	if l.settings, err = choose(r.credentials, l.cluster); err != nil {
 		return nil, err
 	}
 	suffix := req.String("secret_suffix")

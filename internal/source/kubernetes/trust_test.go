@@ -21,7 +21,7 @@ func with(env environment, blocks ...attrs) source.Settings {
 func connectionOf(t *testing.T, s source.Settings, cluster string) (*connection, error) {
 	t.Helper()
 	r := newRun(s)
-	chosen, err := choose(r.settings.Credentials, r.settings.LookupEnv, cluster)
+	chosen, err := choose(r.credentials, cluster)
 	if err != nil {
 		return nil, err
 	}

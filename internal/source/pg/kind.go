@@ -18,7 +18,7 @@ import (
 
 // Kind is the pg source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Start: start}
 }
 
 func table() attr.Table {
@@ -36,10 +36,7 @@ func table() attr.Table {
 				Name: "table_name", Type: cty.String, Env: []string{"PG_TABLE_NAME"}, Default: cty.StringVal("states"),
 				Doc: "The table, or a view with the columns `name` and `data`. Defaults to `states`, which is the name that Terraform always uses.",
 			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `pg` block of `credentials` that says how to reach the database. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			source.ChoiceAttr("credentials_name", "pg", "that says how to reach the database"),
 		},
 	}
 }
@@ -49,12 +46,10 @@ func credentials() attr.Table {
 		Name: "pg",
 		Doc: "How to reach a PostgreSQL database. " +
 			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and `PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
-			"but only for the block without a name, and not with `use_environment = false`.",
+			"but only for the block without a name, and not with `use_environment = false`. " +
+			"Where `conn_str` holds a secret itself, `PGSSLMODE` only counts if it is `verify-ca` or `verify-full`, and `PGSSLROOTCERT`, `PGSERVICE` and the like do not.",
 		Attrs: []attr.Attr{
-			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
+			source.NameAttr("credentials_name"),
 			{
 				Name: "conn_str", Type: cty.String, Sensitive: true, Env: []string{connStrVar},
 				Doc: "The connection string: a URL such as `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=… password=…`. " +

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/user"
@@ -13,12 +12,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// connStrVar is the variable of the backend. Those of libpq are in
-// [environment].
+// connStrVar is the variable of the backend. Those of libpq are in [keywords].
 const connStrVar = "PG_CONN_STR"
 
 // settings are what a connection string can say: libpq's keyword → value.
@@ -36,33 +37,35 @@ func (s settings) set(key, value string) {
 
 // target is a database, and who asks it.
 type target struct {
-	own    settings       // of the connection string
-	lookup attr.LookupEnv // for what own leaves open; nil where the environment has no say
+	own         settings           // of the connection string
+	found       bool               // which stands in a block
+	credentials source.Credentials // for what own leaves open
 }
 
 // choose returns what the data source calls name.
-func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (target, error) {
-	v, _, err := credentials.Named("credentials_name", name)
+func choose(credentials source.Credentials, name string) (target, error) {
+	g, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return target{}, err
 	}
-	t := target{}
-	if t.own, err = parseConnStr(v.String("conn_str")); err != nil {
-		return target{}, v.Errorf("conn_str", "%w", err)
+	credentials.Table, credentials.Env = keywords(), g.Env
+	t := target{found: g.Variable("conn_str") == "", credentials: credentials}
+	if t.own, err = parseConnStr(g.String("conn_str")); err != nil {
+		return target{}, g.Errorf("conn_str", "%w", err)
 	}
-	if name == "" {
-		t.lookup = lookup
-	}
-	s := t.fill(t.own)
-	if len(s) == 0 {
+	s, err := t.fill(t.own)
+	switch {
+	case err != nil:
+		return target{}, err
+	case len(s) == 0:
 		hint := "set conn_str in a pg block of credentials, in the provider block"
-		if t.lookup != nil {
+		if g.Env != nil {
 			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
 		}
-		return target{}, v.Errorf("", "nothing says which database is meant; %s", hint)
+		return target{}, g.Errorf("", "nothing says which database is meant; %s", hint)
 	}
 	if err := s.check(); err != nil {
-		return target{}, v.Errorf("", "%w", err)
+		return target{}, g.Errorf("", "%w", err)
 	}
 	return t, nil
 }
@@ -76,60 +79,65 @@ func merge(layers ...settings) settings {
 	return all
 }
 
-// fill completes what own says with the environment. A secret that comes with
-// PGHOST goes to no other host.
-func (t target) fill(own settings) settings {
-	env := environment(t.lookup)
-	place := own["host"] + own["hostaddr"]
-	if host := env["host"] + env["hostaddr"]; host != "" && place != "" && !strings.EqualFold(host, place) {
-		for _, key := range []string{"password", "sslcert", "sslkey", "sslpassword"} {
-			delete(env, key)
-		}
+// fill completes what own says with the environment.
+func (t target) fill(own settings) (settings, error) {
+	values := map[string]cty.Value{}
+	for key, value := range own {
+		values[key] = cty.StringVal(value)
 	}
-	return merge(env, own)
+	g, err := t.credentials.Complete(attr.NewEntry("conn_str", t.credentials.Table, values), t.found)
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(own)
+	for _, a := range t.credentials.Table.Attrs {
+		all.set(a.Name, g.String(a.Name))
+	}
+	return all, nil
 }
 
-// environment is what the variables of libpq say.
+// home is for secrets, and for what protects them.
+func home() source.Home {
+	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Near: func(home, asked string) source.Nearness {
+		if strings.EqualFold(home, asked) {
+			return source.SameServer
+		}
+		return source.Elsewhere
+	}}
+}
+
+// keywords are those of a connection string that libpq has variables for.
 //
 // https://www.postgresql.org/docs/current/libpq-envars.html
-func environment(lookup attr.LookupEnv) settings {
-	s := settings{}
-	for name, key := range map[string]string{
-		"PGHOST":               "host",
-		"PGHOSTADDR":           "hostaddr",
-		"PGPORT":               "port",
-		"PGDATABASE":           "dbname",
-		"PGUSER":               "user",
-		"PGPASSWORD":           "password",
-		"PGPASSFILE":           "passfile",
-		"PGREQUIREAUTH":        "require_auth",
-		"PGCHANNELBINDING":     "channel_binding",
-		"PGSERVICE":            "service",
-		"PGSERVICEFILE":        "servicefile",
-		"PGOPTIONS":            "options",
-		"PGAPPNAME":            "application_name",
-		"PGTZ":                 "timezone",
-		"PGSSLMODE":            "sslmode",
-		"PGSSLNEGOTIATION":     "sslnegotiation",
-		"PGSSLCERT":            "sslcert",
-		"PGSSLKEY":             "sslkey",
-		"PGSSLPASSWORD":        "sslpassword",
-		"PGSSLCERTMODE":        "sslcertmode",
-		"PGSSLROOTCERT":        "sslrootcert",
-		"PGSSLSNI":             "sslsni",
-		"PGSSLCRL":             "sslcrl",
-		"PGSSLCRLDIR":          "sslcrldir",
-		"PGREQUIREPEER":        "requirepeer",
-		"PGCONNECT_TIMEOUT":    "connect_timeout",
-		"PGTARGETSESSIONATTRS": "target_session_attrs",
-		"PGMINPROTOCOLVERSION": "min_protocol_version",
-		"PGMAXPROTOCOLVERSION": "max_protocol_version",
-		"PGKRBSRVNAME":         "krbsrvname",
+func keywords() attr.Table {
+	t := attr.Table{Name: "conn_str", Attrs: []attr.Attr{
+		{Name: "host", Env: []string{"PGHOST"}, Place: true},
+		{Name: "hostaddr", Env: []string{"PGHOSTADDR"}, Place: true},
+		{Name: "password", Env: []string{"PGPASSWORD"}, Sensitive: true},
+		{Name: "passfile", Env: []string{"PGPASSFILE"}, Secret: true},
+		// A service may say anything, sslmode included.
+		{Name: "service", Env: []string{"PGSERVICE"}, Guard: true},
+		{Name: "servicefile", Env: []string{"PGSERVICEFILE"}, Guard: true},
+		{Name: "sslmode", Env: []string{"PGSSLMODE"}, Guard: true, Safe: []string{"verify-ca", "verify-full"}},
+		{Name: "sslrootcert", Env: []string{"PGSSLROOTCERT"}, Guard: true},
+		{Name: "require_auth", Env: []string{"PGREQUIREAUTH"}, Guard: true, Safe: []string{"scram-sha-256"}},
+		{Name: "channel_binding", Env: []string{"PGCHANNELBINDING"}, Guard: true, Safe: []string{"require"}},
+		{Name: "sslcert", Env: []string{"PGSSLCERT"}, Group: "certificate"},
+		{Name: "sslkey", Env: []string{"PGSSLKEY"}, Secret: true, Group: "certificate"},
+		{Name: "sslpassword", Env: []string{"PGSSLPASSWORD"}, Sensitive: true, Group: "certificate"},
+	}}
+	for name, variable := range map[string]string{
+		"port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER", "options": "PGOPTIONS", "application_name": "PGAPPNAME", "timezone": "PGTZ",
+		"sslnegotiation": "PGSSLNEGOTIATION", "sslcertmode": "PGSSLCERTMODE", "sslsni": "PGSSLSNI", "sslcrl": "PGSSLCRL", "sslcrldir": "PGSSLCRLDIR",
+		"requirepeer": "PGREQUIREPEER", "connect_timeout": "PGCONNECT_TIMEOUT", "target_session_attrs": "PGTARGETSESSIONATTRS",
+		"min_protocol_version": "PGMINPROTOCOLVERSION", "max_protocol_version": "PGMAXPROTOCOLVERSION", "krbsrvname": "PGKRBSRVNAME",
 	} {
-		value, _ := lookup.Get(name)
-		s.set(key, value)
+		t.Attrs = append(t.Attrs, attr.Attr{Name: name, Env: []string{variable}})
 	}
-	return s
+	for i := range t.Attrs {
+		t.Attrs[i].Type = cty.String
+	}
+	return t
 }
 
 // check refuses what would make the connection less safe than it reads.
@@ -165,7 +173,10 @@ func (s settings) check() error {
 // resolve completes the settings with files, and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
-	s := t.fill(t.own)
+	s, err := t.fill(t.own)
+	if err != nil {
+		return nil, err
+	}
 	personal := t.personal()
 	if s["service"] != "" {
 		path := s["servicefile"]
@@ -176,7 +187,10 @@ func (t target) resolve() (settings, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = t.fill(merge(service, t.own))
+		t.found = t.found && t.own["service"] != "" // otherwise it belongs to the environment
+		if s, err = t.fill(merge(service, t.own)); err != nil {
+			return nil, err
+		}
 	}
 	s = merge(settings{"port": "5432", "sslmode": "require", "passfile": personal(".pgpass")}, s)
 	if s["host"] == "" {
@@ -191,7 +205,7 @@ func (t target) resolve() (settings, error) {
 	if s["sslrootcert"] == "" && isFile(personal("root.crt")) {
 		s["sslrootcert"] = personal("root.crt")
 	}
-	if s["user"] == "" && t.lookup != nil {
+	if s["user"] == "" && t.credentials.Env != nil {
 		if u, err := user.Current(); err == nil {
 			s["user"] = u.Username
 		}
@@ -210,13 +224,13 @@ func (t target) resolve() (settings, error) {
 // than the one that the settings are for.
 func (t target) personal() func(name string) string {
 	return func(name string) string {
-		if appData, ok := t.lookup.Get("APPDATA"); ok && runtime.GOOS == "windows" {
+		if appData, ok := t.credentials.Env.Get("APPDATA"); ok && runtime.GOOS == "windows" {
 			if name == ".pgpass" {
 				name = "pgpass.conf"
 			}
 			return filepath.Join(appData, "postgresql", name)
 		}
-		home, ok := t.lookup.Get("HOME")
+		home, ok := t.credentials.Env.Get("HOME")
 		switch {
 		case !ok:
 			return ""
@@ -240,9 +254,9 @@ func readService(path, name string) (settings, error) {
 	if path == "" {
 		return nil, errors.New("service needs servicefile, the path of the connection service file")
 	}
-	data, err := os.ReadFile(path)
+	data, err := keyfile.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("the connection service file %q: %w", path, reason(err))
+		return nil, fmt.Errorf("the connection service file: %w", err)
 	}
 	var s settings
 	for line := range bytes.Lines(data) {
@@ -268,14 +282,6 @@ func readService(path, name string) (settings, error) {
 		return nil, fmt.Errorf("the connection service file %q: a service cannot name another one", path)
 	}
 	return s, nil
-}
-
-// reason is what happened to a file, without the name of the call.
-func reason(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // driverKeywords are those that pgconn looks up in the environment, with what

@@ -21,9 +21,9 @@ import (
 // not among it: one that waits for the next read would take a server's slot
 // from others.
 type run struct {
-	settings source.Settings
-	patience time.Duration
-	lookup   pgconn.LookupFunc // of hosts; nil for the system's
+	credentials source.Credentials
+	patience    time.Duration
+	lookup      pgconn.LookupFunc // of hosts; nil for the system's
 }
 
 func start(s source.Settings) source.Open {
@@ -31,8 +31,7 @@ func start(s source.Settings) source.Open {
 }
 
 func newRun(s source.Settings) *run {
-	s.Credentials.Table = credentials()
-	return &run{settings: s, patience: patience}
+	return &run{credentials: s.For(Kind()), patience: patience}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
@@ -52,7 +51,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, errors.New("the workspace cannot be the name of a row in PostgreSQL")
 	}
 	var err error
-	l.target, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.database)
+	l.target, err = choose(r.credentials, l.database)
 	return l, err
 }
 

@@ -159,7 +159,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"two addresses":              {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
 		"port":                       {settingsOf(connStr("host=a user=me port=secret-a")), "", "check the port"},
 		"no such service":            {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
-		"no such service file":       {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "", `the connection service file "/nowhere": no such file`},
+		"no such service file":       {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "", `the connection service file: "/nowhere" cannot be read: no such file`},
 		"service without a file":     {settingsOf(connStr("service=main password=secret-a")), "", "service needs servicefile"},
 		"no such root":               {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), "", "the file that sslrootcert names in the connection settings: no such file"},
 		"a key in place of its path": {settingsOf(connStr("host=a user=me sslcert=/nowhere sslkey='-----BEGIN secret-a'")), "", "the file that sslkey names in the connection settings: "},

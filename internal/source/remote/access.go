@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -19,32 +20,38 @@ import (
 // connections, because a proxy and a CA belong to the connection.
 type access struct {
 	block      string // its url; "" where there is no block
-	token      string // "" where the block has none
 	transport  *http.Transport
 	unverified bool
 }
 
-// accessTo returns what may be used for u. Blocks for an organization or a
-// workspace are for its host; another host needs a block for all of it.
-func (l *location) accessTo(u *url.URL) (*access, error) {
+// grantFor returns what is meant for u. Blocks for an organization or a workspace
+// are for its host; another host needs a block for all of it. What the variables
+// are called depends on the host, which is thereby their home.
+func (l *location) grantFor(u *url.URL) (source.Grant, error) {
 	target := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
 	if source.Covers(target, l.address()) {
 		target = l.address()
 	}
-	block, found, err := l.credentials.For(target)
+	c := l.credentials
+	names := variables(u.Host)
+	c.Table = credentials(names...)
+	c.Home = source.Home{Vars: names, Near: func(string, string) source.Nearness { return source.SamePlace }}
+	return c.Redirected(target)
+}
+
+// accessTo returns what may be used for u.
+func (l *location) accessTo(u *url.URL) (*access, error) {
+	g, err := l.grantFor(u)
 	if err != nil {
 		return nil, err
 	}
-	key := ""
-	if found {
-		key = block.String("url")
-	}
+	key := g.String("url")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a, ok := l.accesses[key]; ok {
 		return a, nil
 	}
-	a, err := newAccess(block, found, l.tokens.lookup)
+	a, err := newAccess(g, l.proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -55,18 +62,25 @@ func (l *location) accessTo(u *url.URL) (*access, error) {
 // tokenFor returns the token that may be sent to u, "" when there is none. It may
 // read the files of the CLIs.
 func (l *location) tokenFor(u *url.URL) (string, error) {
-	a, err := l.accessTo(u)
-	switch {
-	case err != nil, u.Scheme != "https":
+	g, err := l.grantFor(u)
+	if err != nil || u.Scheme != "https" {
 		return "", err
-	case a.token != "":
-		return a.token, nil
+	}
+	if token := g.String("token"); token != "" {
+		return token, checkToken(g)
 	}
 	token := l.tokens.forHost(u.Host)
 	if !web.IsFieldValue(token) {
-		return "", errors.New("the token for " + web.Printable(u.Host) + " in the environment or in a file of the CLI holds a line break or another control character")
+		return "", errors.New("the token for " + web.Printable(u.Host) + " in a file of the CLI holds a line break or another control character")
 	}
 	return token, nil
+}
+
+func checkToken(g source.Grant) error {
+	if !web.IsFieldValue(g.String("token")) {
+		return g.Errorf("token", "the token holds a line break or another control character")
+	}
+	return nil
 }
 
 // checkURLs refuses blocks that could never be used: their secrets would be
@@ -94,27 +108,23 @@ func (r *run) checkURLs() error {
 	return nil
 }
 
-func newAccess(block attr.Values, found bool, lookup attr.LookupEnv) (*access, error) {
+func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
-	a := &access{transport: web.Transport(settings, web.Proxies(lookup))}
-	if !found {
-		return a, nil
-	}
-	a.token, a.unverified = block.String("token"), block.Bool("skip_cert_verification")
+	a := &access{transport: web.Transport(settings, proxies), unverified: g.Bool("skip_cert_verification")}
 	settings.InsecureSkipVerify = a.unverified //nolint:gosec // the user's choice, with a warning at each read
-	if !web.IsFieldValue(a.token) {
-		return nil, block.Errorf("token", "the token holds a line break or another control character")
+	if err := checkToken(g); err != nil {
+		return nil, err
 	}
-	if ca := block.String("client_ca_certificate_pem"); ca != "" {
+	if ca := g.String("client_ca_certificate_pem"); ca != "" {
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM([]byte(ca)) {
-			return nil, block.Errorf("client_ca_certificate_pem", "there is no certificate in PEM format in it")
+			return nil, g.Errorf("client_ca_certificate_pem", "there is no certificate in PEM format in it")
 		}
 	}
-	if text := block.String("proxy"); text != "" {
+	if text := g.String("proxy"); text != "" {
 		own, err := web.ParseProxy(text)
 		if err != nil {
-			return nil, block.Errorf("proxy", "%w", err)
+			return nil, g.Errorf("proxy", "%w", err)
 		}
 		a.transport.Proxy = http.ProxyURL(own)
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -22,6 +23,7 @@ import (
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
+	proxies     *httpproxy.Config
 	tokens      *cliTokens
 
 	services memo.Memo[serviceKey, *url.URL]
@@ -33,11 +35,10 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	// What the variables are called depends on the host: see cliTokens.
-	s.Credentials.Table, s.Credentials.Env = credentials(), nil
 	return &run{
-		credentials: s.Credentials,
+		credentials: s.For(Kind()),
 		patience:    web.Patience{Timeout: 2 * time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 30 * time.Second},
+		proxies:     web.Proxies(s.LookupEnv),
 		tokens:      &cliTokens{lookup: s.LookupEnv},
 		accesses:    map[string]*access{},
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// cliTokens are the tokens that the user has given to the Terraform and OpenTofu
-// CLIs. Each is for one host.
+// cliTokens are the tokens in the files of the Terraform and OpenTofu CLIs. Each
+// is for one host.
 type cliTokens struct {
 	lookup attr.LookupEnv // nil when the environment is not to be used, and the files neither
 
@@ -37,15 +37,17 @@ func (t *cliTokens) forHost(host string) string {
 	if t.lookup == nil {
 		return ""
 	}
+	t.once.Do(t.readFiles)
+	return t.files[canonical(host)]
+}
+
+// canonical is a host as the CLIs compare it, "" if it is none.
+func canonical(host string) string {
 	h, err := svchost.ForComparison(svchost.ForDisplay(host))
 	if err != nil {
 		return ""
 	}
-	if token, ok := t.lookup.Get(variables(h.String())...); ok {
-		return token
-	}
-	t.once.Do(t.readFiles)
-	return t.files[h.String()]
+	return h.String()
 }
 
 // trouble is what errors say about files that cannot be read, which matters only
@@ -67,6 +69,9 @@ func variable(host string) string {
 // variables are all the names that the CLIs know for it, but for such that mix
 // small letters and capitals.
 func variables(host string) []string {
+	if host = canonical(host); host == "" {
+		return nil
+	}
 	var names []string
 	for _, h := range []string{host, strings.ToUpper(host)} {
 		for _, hyphen := range []string{"__", "-"} {
@@ -121,28 +126,18 @@ func (t *cliTokens) paths() []string {
 	return paths
 }
 
-const maxConfig = 1 << 20
-
 // readTokens reads the credentials blocks of one file, by host. A file that is not
 // there has none. An error holds nothing of what is in the file.
 func readTokens(path string) (map[string]string, error) {
-	info, err := os.Stat(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/null
+		return nil, nil
+	}
+	text, err := keyfile.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, errors.New("it cannot be opened")
-	case !info.Mode().IsRegular(): // such as /dev/null, or a pipe, which could be waited for
-		return nil, nil
-	}
-	f, err := os.Open(path) //nolint:gosec // the user's own configuration
-	if err != nil {
-		return nil, errors.New("it cannot be opened")
-	}
-	defer f.Close()
-	text, err := source.Read(f, -1, maxConfig)
-	if err != nil {
-		return nil, errors.New("it is too large, or reading it failed")
+		return nil, errors.Unwrap(err)
 	}
 	if trimmed := strings.TrimSpace(string(text)); strings.HasPrefix(trimmed, "{") {
 		return parseJSON(text)
