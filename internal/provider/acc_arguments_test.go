@@ -145,7 +145,7 @@ func TestAccArgumentMistakes(t *testing.T) {
 		"inherits no fallback":       {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`}, []string{"no method for encrypted data"}},
 		"inherits no method":         {"", []string{in("sealed"), `method = "unencrypted"`}, []string{"Step: envelope", "no method for encrypted data"}},
 		"fallback without method":    {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"}, []string{"method is required where there is a fallback"}},
-		"name and method":            {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"exclude one another"}},
+		"name and method":            {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"mutually exclusive"}},
 		"name in nobody's text":      {"", []string{in("sealed"), `name = "x"`}, []string{`no remote_state_data_source "x"`}},
 		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`}, []string{"enforced = true forbids"}},
 		"workspace of http":          {"", []string{fromHTTP("https://state.example.com/"), `workspace = "staging"`}, []string{"sources of the kind http have no workspaces"}},

@@ -21,30 +21,65 @@ type resourceRequest struct {
 	keepSensitive bool            // whether sensitive_attributes are filled
 }
 
-// resource is what the data source and the ephemeral resource share.
-func (c catalog) resource(doc string, own ...field) reading {
-	return newReading("statecrypt_resource", doc, slices.Concat(c.stateFields(), []field{
-		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; without the last index, all its instances. It may be left out where `object` is set and the state has exactly one resource."),
-
-		computed("attributes", cty.DynamicPseudoType, "An object of the attributes, with null in place of what the state marks as sensitive. All instances of a resource with `count` are a tuple of such objects, with null for an index that the state does not have; those of a resource with `for_each` are an object of them, by key."),
-		computed("provider_address", cty.String, "The address of the resource's provider, such as `registry.terraform.io/hashicorp/aws`."),
-		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null where the instances follow several."),
-		computed("type", cty.String, "The type of the resource."),
-		computed("mode", cty.String, "`managed` for a resource, `data` for a data source."),
-	}, headerFields(), own), func(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
-		return c.resourceRequest(arguments, env)
-	})
+// resourceData is data "statecrypt_resource".
+func (c catalog) resourceData() reading {
+	return c.resource("It never writes, locks or lists.",
+		argument("store_sensitive", cty.Bool, "Whether `sensitive_attributes` is filled. Everything that a data source gives is "+
+			"stored in plaintext in the state of the configuration that reads. Defaults to `false`; the ephemeral resource of "+
+			"the same name gives sensitive attributes without storing them."),
+		secret(computed("sensitive_attributes", cty.DynamicPseudoType, sensitiveAttributes+" Null unless `store_sensitive = true`.")),
+	)
 }
 
-func (c catalog) resourceRequest(arguments cty.Value, env attr.LookupEnv) (resourceRequest, []problem) {
-	d := c.requestDecoder(arguments, env)
+// resourceEphemeral is ephemeral "statecrypt_resource": what the data source of
+// the same name gives, with nothing stored.
+func (c catalog) resourceEphemeral() reading {
+	return c.resource("Neither the plan nor the state stores anything of it. It never writes, locks or lists.",
+		secret(computed("sensitive_attributes", cty.DynamicPseudoType, sensitiveAttributes)),
+	)
+}
+
+const sensitiveAttributes = "The attributes that the state marks as sensitive, in the shape of `attributes`: objects have only " +
+	"these, and tuples have null for what is not sensitive."
+
+// resource is what the data source and the ephemeral resource share.
+func (c catalog) resource(doc string, own ...field) reading {
+	return reading{
+		name: "statecrypt_resource",
+		doc: "Reads one resource from a state, decrypting it if need be. The sources and methods are those of " +
+			"`statecrypt_remote_state`. " + doc,
+		codec:   newCodec(slices.Concat(c.stateFields(), resourceFields(), headerFields(), own)),
+		request: c.resourceRequest,
+	}
+}
+
+func resourceFields() []field {
+	return []field{
+		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; "+
+			"without the last index, all its instances. It may be left out if `object` is set and the state has exactly one "+
+			"resource."),
+
+		computed("attributes", cty.DynamicPseudoType, "An object of the attributes, with null in place of what the state marks as "+
+			"sensitive. All instances of a resource with `count` are a tuple of such objects, with null for an index that the "+
+			"state does not have; those of a resource with `for_each` are an object of them, by key."),
+		computed("provider_address", cty.String, "The address of the resource's provider, such as "+
+			"`registry.terraform.io/hashicorp/aws`."),
+		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null if the "+
+			"instances follow several."),
+		computed("type", cty.String, "The type of the resource."),
+		computed("mode", cty.String, "`managed` for a resource, `data` for a data source."),
+	}
+}
+
+func (c catalog) resourceRequest(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
+	d := &decoder{catalog: c, env: env, block: arguments}
 	r := resourceRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
 	r.resources = true
 	d.address(&r)
 	return r, d.problems
 }
 
-func (d *requestDecoder) address(r *resourceRequest) {
+func (d *decoder) address(r *resourceRequest) {
 	address := d.block.GetAttr("address")
 	objects, known := blocks(d.block, "object")
 	switch {
@@ -55,7 +90,7 @@ func (d *requestDecoder) address(r *resourceRequest) {
 			d.fail(path.Root("address"), "%w", err)
 		}
 	case known && len(objects) == 0:
-		d.fail(path.Empty(), "address is required; it may be left out only where object is set")
+		d.fail(path.Empty(), "address is required; it may be left out only if object is set")
 	}
 }
 
@@ -68,13 +103,13 @@ func (r resourceRequest) read(ctx context.Context, provider *configured) (*resul
 		return nil, err
 	}
 	if state.missing != nil {
-		return nil, &stepError{step: stepFetch, source: state.source, err: fmt.Errorf("%w%s", state.missing, r.sent(state.missing))}
+		return nil, &stepError{step: stepFetch, source: state.source,
+			err: fmt.Errorf("%w%s", state.missing, r.sent(state.missing))}
 	}
 	got, err := r.resource(state)
 	if err != nil {
 		return nil, &stepError{step: stepResource, source: state.source, err: err}
 	}
-	got.warnings = state.warnings
 	return got, nil
 }
 
@@ -89,7 +124,8 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	case !c.resourceReads.IsKnown():
 		return unknownError("allow_resource_reads")
 	case c.resourceReads.IsNull() || c.resourceReads.False():
-		return errors.New("reading resources is off: with the keys of this provider, any module of the configuration could read the secrets in any resource. If all modules are trusted, set allow_resource_reads = true in the provider block")
+		return errors.New("reading resources is off: with the keys of this provider, any module of the configuration could read " +
+			"the secrets in any resource. If all modules are trusted, set allow_resource_reads = true in the provider block")
 	}
 	return nil
 }
@@ -101,7 +137,8 @@ func (r resourceRequest) resource(s *openedState) (*result, error) {
 		return nil, err
 	}
 	if size := found.Size(); size > maxMessage {
-		return nil, fmt.Errorf("the attributes are %d bytes long, and the plugin protocol of Terraform carries at most %d; name one instance", size, maxMessage)
+		return nil, fmt.Errorf("the attributes are %d bytes long, and the plugin protocol of Terraform carries at most %d; "+
+			"name one instance", size, maxMessage)
 	}
 	attributes, sensitive, err := found.Values()
 	if err != nil {
@@ -114,15 +151,15 @@ func (r resourceRequest) resource(s *openedState) (*result, error) {
 	if !r.keepSensitive {
 		sensitive = cty.NullVal(cty.DynamicPseudoType)
 	}
-	got := &result{attributes: s.header()}
-	got.attributes["attributes"] = attributes
-	got.attributes["sensitive_attributes"] = sensitive
-	got.attributes["provider_address"] = orNull(found.Provider)
-	got.attributes["schema_version"] = cty.NullVal(cty.Number)
+	out := s.header()
+	out["attributes"] = attributes
+	out["sensitive_attributes"] = sensitive
+	out["provider_address"] = orNull(found.Provider)
+	out["schema_version"] = cty.NullVal(cty.Number)
 	if found.SchemaVersion != nil {
-		got.attributes["schema_version"] = cty.NumberUIntVal(*found.SchemaVersion)
+		out["schema_version"] = cty.NumberUIntVal(*found.SchemaVersion)
 	}
-	got.attributes["type"] = cty.StringVal(found.Type)
-	got.attributes["mode"] = cty.StringVal(found.Mode)
-	return got, nil
+	out["type"] = cty.StringVal(found.Type)
+	out["mode"] = cty.StringVal(found.Mode)
+	return &result{attributes: out, warnings: s.warnings}, nil
 }
