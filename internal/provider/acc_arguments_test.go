@@ -144,7 +144,7 @@ func TestAccArgumentMistakes(t *testing.T) {
 		"defaults are no object":     {"", []string{in("sealed"), `defaults = ["x"]`}, []string{"defaults must be an object of outputs"}},
 		"inherits no fallback":       {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`}, []string{"no method for encrypted data"}},
 		"inherits no method":         {"", []string{in("sealed"), `method = "unencrypted"`}, []string{"Step: envelope", "no method for encrypted data"}},
-		"fallback without method":    {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"}, []string{"method is required where there is a fallback"}},
+		"fallback without method":    {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"}, []string{"method is required with a fallback"}},
 		"name and method":            {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"mutually exclusive"}},
 		"name in nobody's text":      {"", []string{in("sealed"), `name = "x"`}, []string{`no remote_state_data_source "x"`}},
 		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`}, []string{"enforced = true forbids"}},

@@ -27,16 +27,7 @@ func headerFields() []field {
 
 // header returns the read-only attributes that describe the state itself.
 func (s *openedState) header() map[string]cty.Value {
-	out := map[string]cty.Value{
-		"serial":            cty.NullVal(cty.Number),
-		"lineage":           cty.NullVal(cty.String),
-		"terraform_version": cty.NullVal(cty.String),
-		"encrypted":         cty.NullVal(cty.Bool),
-		"decrypted_with":    orNull(s.method),
-		"used_fallback":     cty.NullVal(cty.Bool),
-		"revision":          orNull(s.revision),
-		"lock":              lockValue(s.lock),
-	}
+	out := map[string]cty.Value{"revision": orNull(s.revision), "lock": lockValue(s.lock)}
 	if s.missing != nil {
 		return out
 	}
@@ -44,6 +35,7 @@ func (s *openedState) header() map[string]cty.Value {
 	out["lineage"] = orNull(s.Lineage)
 	out["terraform_version"] = orNull(s.TerraformVersion)
 	out["encrypted"] = cty.BoolVal(s.method != "")
+	out["decrypted_with"] = orNull(s.method)
 	out["used_fallback"] = cty.BoolVal(s.usedFallback)
 	return out
 }

@@ -29,8 +29,38 @@ type request interface {
 
 // result is what a data source or an ephemeral resource gives.
 type result struct {
-	attributes map[string]cty.Value // :: read-only attribute → value
+	attributes map[string]cty.Value // :: read-only attribute → value; what is absent is null
 	warnings   []warning
+}
+
+// role is what users write for a reading.
+type role string
+
+const (
+	dataSource        role = "data"
+	ephemeralResource role = "ephemeral"
+)
+
+func (r role) doc() string {
+	if r == ephemeralResource {
+		return "Neither the plan nor the state stores anything of it. It never writes, locks or lists."
+	}
+	return "It never writes, locks or lists."
+}
+
+// sensitiveFields are for the sensitive part of a result. A data source gives it
+// only on request, because what a data source gives is stored.
+func sensitiveFields(as role, what, doc string) []field {
+	name := "sensitive_" + what
+	if as == ephemeralResource {
+		return []field{secret(computed(name, cty.DynamicPseudoType, doc))}
+	}
+	return []field{
+		argument("store_sensitive", cty.Bool, fmt.Sprintf("Whether `%s` is filled. Everything that a data source gives is stored "+
+			"in plaintext in the state of the configuration that reads. Defaults to `false`; the ephemeral resource of the same "+
+			"name gives sensitive %s without storing them.", name, what)),
+		secret(computed(name, cty.DynamicPseudoType, doc+" Null unless `store_sensitive = true`.")),
+	}
 }
 
 func (r *result) warn(summary, format string, args ...any) {

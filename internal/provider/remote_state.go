@@ -22,32 +22,14 @@ type remoteStateRequest struct {
 	keepSensitive bool // whether sensitive_outputs are filled
 }
 
-// remoteStateData is data "statecrypt_remote_state".
-func (c catalog) remoteStateData() reading {
-	return c.remoteState("It never writes, locks or lists.",
-		argument("store_sensitive", cty.Bool, "Whether `sensitive_outputs` is filled. Everything that a data source gives is "+
-			"stored in plaintext in the state of the configuration that reads. Defaults to `false`; the ephemeral resource of "+
-			"the same name gives sensitive outputs without storing them."),
-		secret(computed("sensitive_outputs", cty.DynamicPseudoType, "An object of the outputs that are marked as sensitive; null "+
-			"unless `store_sensitive = true`.")),
-	)
-}
-
-// remoteStateEphemeral is ephemeral "statecrypt_remote_state": what the data
-// source of the same name gives, with nothing stored.
-func (c catalog) remoteStateEphemeral() reading {
-	return c.remoteState("Neither the plan nor the state stores anything of it. It never writes, locks or lists.",
-		secret(computed("sensitive_outputs", cty.DynamicPseudoType, "An object of the outputs that are marked as sensitive.")),
-	)
-}
-
-// remoteState is what the data source and the ephemeral resource share.
-func (c catalog) remoteState(doc string, own ...field) reading {
+// remoteState is statecrypt_remote_state.
+func (c catalog) remoteState(as role) reading {
+	sensitive := sensitiveFields(as, "outputs", "An object of the outputs that are marked as sensitive.")
 	return reading{
 		name: "statecrypt_remote_state",
 		doc: "Reads the outputs of a state that is kept in git, behind HTTP or in a file, decrypting it if need be. " +
-			doc,
-		codec:   newCodec(slices.Concat(c.stateFields(), outputFields(), headerFields(), own)),
+			as.doc(),
+		codec:   newCodec(slices.Concat(c.stateFields(), outputFields(), headerFields(), sensitive)),
 		request: c.remoteStateRequest,
 	}
 }
@@ -125,12 +107,11 @@ func (r remoteStateRequest) read(ctx context.Context, provider *configured) (*re
 		return nil, err
 	}
 	if err := r.acceptMissing(state); err != nil {
-		return nil, &stepError{step: stepFetch, source: state.source, err: err}
+		return nil, state.failed(stepFetch, err)
 	}
-	got, err := r.outputs(state)
+	got, err := r.result(state)
 	if err != nil {
-		return nil, &stepError{step: stepParse, source: state.source, err: err}
+		return nil, state.failed(stepParse, err)
 	}
-	got.warnings = slices.Concat(state.warnings, got.warnings)
 	return got, nil
 }

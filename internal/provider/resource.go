@@ -21,34 +21,15 @@ type resourceRequest struct {
 	keepSensitive bool            // whether sensitive_attributes are filled
 }
 
-// resourceData is data "statecrypt_resource".
-func (c catalog) resourceData() reading {
-	return c.resource("It never writes, locks or lists.",
-		argument("store_sensitive", cty.Bool, "Whether `sensitive_attributes` is filled. Everything that a data source gives is "+
-			"stored in plaintext in the state of the configuration that reads. Defaults to `false`; the ephemeral resource of "+
-			"the same name gives sensitive attributes without storing them."),
-		secret(computed("sensitive_attributes", cty.DynamicPseudoType, sensitiveAttributes+" Null unless `store_sensitive = true`.")),
-	)
-}
-
-// resourceEphemeral is ephemeral "statecrypt_resource": what the data source of
-// the same name gives, with nothing stored.
-func (c catalog) resourceEphemeral() reading {
-	return c.resource("Neither the plan nor the state stores anything of it. It never writes, locks or lists.",
-		secret(computed("sensitive_attributes", cty.DynamicPseudoType, sensitiveAttributes)),
-	)
-}
-
-const sensitiveAttributes = "The attributes that the state marks as sensitive, in the shape of `attributes`: objects have only " +
-	"these, and tuples have null for what is not sensitive."
-
-// resource is what the data source and the ephemeral resource share.
-func (c catalog) resource(doc string, own ...field) reading {
+// resource is statecrypt_resource.
+func (c catalog) resource(as role) reading {
+	sensitive := sensitiveFields(as, "attributes", "The attributes that the state marks as sensitive, in the shape of "+
+		"`attributes`: objects have only these, and tuples have null for what is not sensitive.")
 	return reading{
 		name: "statecrypt_resource",
 		doc: "Reads one resource from a state, decrypting it if need be. The sources and methods are those of " +
-			"`statecrypt_remote_state`. " + doc,
-		codec:   newCodec(slices.Concat(c.stateFields(), resourceFields(), headerFields(), own)),
+			"`statecrypt_remote_state`. " + as.doc(),
+		codec:   newCodec(slices.Concat(c.stateFields(), resourceFields(), headerFields(), sensitive)),
 		request: c.resourceRequest,
 	}
 }
@@ -103,12 +84,11 @@ func (r resourceRequest) read(ctx context.Context, provider *configured) (*resul
 		return nil, err
 	}
 	if state.missing != nil {
-		return nil, &stepError{step: stepFetch, source: state.source,
-			err: fmt.Errorf("%w%s", state.missing, r.sent(state.missing))}
+		return nil, state.failed(stepFetch, fmt.Errorf("%w%s", state.missing, r.sent(state.missing)))
 	}
-	got, err := r.resource(state)
+	got, err := r.result(state)
 	if err != nil {
-		return nil, &stepError{step: stepResource, source: state.source, err: err}
+		return nil, state.failed(stepResource, err)
 	}
 	return got, nil
 }
@@ -130,8 +110,8 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	return nil
 }
 
-// resource finds the resource and splits its attributes by their sensitivity.
-func (r resourceRequest) resource(s *openedState) (*result, error) {
+// result finds the resource and splits its attributes by their sensitivity.
+func (r resourceRequest) result(s *openedState) (*result, error) {
 	found, err := s.Resources.Find(r.address)
 	if err != nil {
 		return nil, err
@@ -148,14 +128,12 @@ func (r resourceRequest) resource(s *openedState) (*result, error) {
 		// Secrets of the cluster are among them, and nothing says which.
 		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
 	}
-	if !r.keepSensitive {
-		sensitive = cty.NullVal(cty.DynamicPseudoType)
-	}
 	out := s.header()
 	out["attributes"] = attributes
-	out["sensitive_attributes"] = sensitive
+	if r.keepSensitive {
+		out["sensitive_attributes"] = sensitive
+	}
 	out["provider_address"] = orNull(found.Provider)
-	out["schema_version"] = cty.NullVal(cty.Number)
 	if found.SchemaVersion != nil {
 		out["schema_version"] = cty.NumberUIntVal(*found.SchemaVersion)
 	}

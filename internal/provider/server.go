@@ -67,8 +67,8 @@ func builtinCatalog() catalog {
 func newServer(version string, c catalog) *Server {
 	o := offer{
 		block:              newCodec(c.providerFields()),
-		dataSources:        byName(c.remoteStateData(), c.resourceData()),
-		ephemeralResources: byName(c.remoteStateEphemeral(), c.resourceEphemeral(), derivedKey()),
+		dataSources:        byName(c.remoteState(dataSource), c.resource(dataSource)),
+		ephemeralResources: byName(c.remoteState(ephemeralResource), c.resource(ephemeralResource), derivedKey()),
 	}
 	return &Server{
 		ProviderServer: providerserver.NewProtocol6(&frameworkProvider{offer: o, version: version})(),

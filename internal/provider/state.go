@@ -160,21 +160,22 @@ func attempts(opened *encryption.Opened) string {
 // acceptPins checks the state against what the user pinned. A missing state is
 // refused as well: a deletion is a rollback.
 func (r stateRequest) acceptPins(s *openedState) error {
-	pinned := r.expectedLineage != "" || r.minimumSerial != nil
 	switch {
-	case s.missing != nil && pinned:
-		return &stepError{step: stepFetch, source: s.source,
-			err: fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing)}
+	case s.missing != nil && (r.expectedLineage != "" || r.minimumSerial != nil):
+		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		return &stepError{step: stepCheck, source: s.source,
-			err: fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state",
-				clip(s.Lineage), clip(r.expectedLineage))}
+		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state",
+			clip(s.Lineage), clip(r.expectedLineage)))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
-		return &stepError{step: stepCheck, source: s.source,
-			err: fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy", s.Serial, *r.minimumSerial)}
+		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy",
+			s.Serial, *r.minimumSerial))
 	}
 	return nil
+}
+
+func (s *openedState) failed(at step, err error) error {
+	return &stepError{step: at, source: s.source, err: err}
 }
 
 // sent says whether credentials were sent, on sources that have any.
