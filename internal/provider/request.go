@@ -110,35 +110,21 @@ func (d *decoder) source(r *stateRequest) {
 	}
 	switch {
 	case r.kind.Name != "":
-		r.source.Values = d.values(r.kind.Table, chosen)
+		r.source.Values, _ = d.values(r.kind.Table, chosen)
 	case allKnown:
 		d.fail(path.Empty(), "exactly one of these blocks is required: %s", strings.Join(names, ", "))
 	}
-}
-
-// values reads a block of which there is at most one. They are empty if
-// something in it is not known.
-func (d *decoder) values(table attr.Table, block cty.Value) attr.Values {
-	if !block.IsWhollyKnown() {
-		return attr.Values{}
-	}
-	values, err := attr.NewEntry(table.Name, table, blockValues(block)).Decode(table, d.env)
-	if err != nil {
-		d.failAt(path.Root(table.Name).AtListIndex(0), err)
-	}
-	return values
 }
 
 // object reads the block of a Kubernetes object.
 func (d *decoder) object(r *stateRequest) {
 	table := kube.Table()
 	list, _ := blocks(d.block, table.Name)
-	if len(list) == 0 || !list[0].IsWhollyKnown() {
+	if len(list) == 0 {
 		return
 	}
-	wrong := len(d.problems)
-	values := d.values(table, list[0])
-	if len(d.problems) > wrong {
+	values, ok := d.values(table, list[0])
+	if !ok {
 		return
 	}
 	var err error
@@ -146,6 +132,18 @@ func (d *decoder) object(r *stateRequest) {
 		d.failAt(path.Root(table.Name).AtListIndex(0), err)
 	}
 	r.objectIdentity = values.Identity()
+}
+
+// values reads a block of which there is at most one, if all of it is known.
+func (d *decoder) values(table attr.Table, block cty.Value) (attr.Values, bool) {
+	if !block.IsWhollyKnown() {
+		return attr.Values{}, false
+	}
+	values, err := attr.NewEntry(table.Name, table, blockValues(block)).Decode(table, d.env)
+	if err != nil {
+		d.failAt(path.Root(table.Name).AtListIndex(0), err)
+	}
+	return values, err == nil
 }
 
 var workspacePattern = regexp.MustCompile(`^[A-Za-z0-9_.~-]+$`) // what Terraform allows: it is used in URLs unescaped

@@ -136,9 +136,7 @@ func (s *Server) ValidateDataResourceConfig(
 }
 
 // ReadDataSource is a read that Stop ends.
-func (s *Server) ReadDataSource(
-	ctx context.Context, req *tfprotov6.ReadDataSourceRequest,
-) (*tfprotov6.ReadDataSourceResponse, error) {
+func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	r := s.dataSources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
 		value, diags := s.read(ctx, r, arguments)
@@ -246,9 +244,7 @@ func (s *Server) Stop() {
 }
 
 // StopProvider is how a CLI passes on that the user has interrupted it.
-func (s *Server) StopProvider(
-	ctx context.Context, req *tfprotov6.StopProviderRequest,
-) (*tfprotov6.StopProviderResponse, error) {
+func (s *Server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	s.Stop()
 	return s.ProviderServer.StopProvider(ctx, req)
 }
