@@ -24,9 +24,7 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform to this process")
 	flag.Parse()
-	// net/http logs what a server sends without being asked, which may be part
-	// of a state or of a key. CLIs write what they get so to their own log.
-	log.SetOutput(io.Discard)
+	keepSecretsOutOfLogs()
 	var options []tf6server.ServeOpt
 	if *debug {
 		options = append(options, tf6server.WithManagedDebug())
@@ -40,10 +38,20 @@ func main() {
 	}
 }
 
-// stopOnSignals ends all reads when the user presses Ctrl-C, which a terminal
-// tells this process as well as the CLI: "terraform apply" does not pass it on
-// while it plans. The CLI then ends this process. Told to end by itself, it
-// first lets the reads clean up.
+// keepSecretsOutOfLogs turns off what libraries write on their own.
+func keepSecretsOutOfLogs() {
+	// net/http logs unsolicited responses of servers, which may hold a part of
+	// a state or of a key. CLIs copy such output to their log.
+	log.SetOutput(io.Discard)
+	// plugin-go writes each message to this directory, readable by everyone:
+	// the provider's configuration and the results of ephemeral resources too.
+	_ = os.Unsetenv("TF_LOG_SDK_PROTO_DATA_DIR")
+}
+
+// stopOnSignals ends all reads when the user presses Ctrl-C. The terminal sends
+// it to this process as well as to the CLI, and "terraform apply" does not pass
+// it on while it plans. The CLI then ends this process. On SIGTERM, the process
+// ends by itself, after some time for the reads to clean up.
 func stopOnSignals(server *provider.Server) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -92,14 +92,49 @@ func BenchmarkStart(b *testing.B) {
 }
 
 // startAndAskForSchema does what a CLI does first. It returns the size of the
-// schema, and how much memory the process had at the most, 0 where the system
-// does not tell.
+// schema and the peak memory of the process, which is 0 if the system does not
+// tell.
 func startAndAskForSchema(tb testing.TB, path string) (schemaSize, resident int) {
+	tb.Helper()
+	p := start(tb, path)
+	schema := p.call(tb, "tfplugin6.Provider/GetProviderSchema", nil)
+	resident = peak(p.cmd.Process.Pid)
+	p.end()
+	return len(schema), resident
+}
+
+// Among what plugin-go would write to this directory, for anyone to read, are
+// the secrets of ephemeral resources.
+func TestProtocolDataIsNotWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the provider")
+	}
+	path, _ := releaseBinary(t)
+	dir := t.TempDir()
+	p := start(t, path, "TF_LOG_SDK_PROTO_DATA_DIR="+dir)
+	// Its config, a DynamicValue, is field 1; so is the MessagePack in that: here, null.
+	p.call(t, "tfplugin6.Provider/ValidateProviderConfig", []byte{0x0a, 3, 0x0a, 1, 0xc0})
+	p.end()
+	written, err := os.ReadDir(dir)
+	if err != nil || len(written) > 0 {
+		t.Errorf("got %v, %v", written, err)
+	}
+}
+
+// running is a provider that was started as a CLI does it.
+type running struct {
+	cmd  *exec.Cmd
+	conn *grpc.ClientConn
+}
+
+func start(tb testing.TB, path string, env ...string) *running {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Env = append(os.Environ(), "PLUGIN_PROTOCOL_VERSIONS=6",
-		"TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2") // go-plugin's way to tell a CLI from a person
+		// go-plugin's way to tell a CLI from a person
+		"TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
+	cmd.Env = append(cmd.Env, env...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		tb.Fatal(err)
@@ -107,8 +142,10 @@ func startAndAskForSchema(tb testing.TB, path string) (schemaSize, resident int)
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	defer func() { _ = cmd.Wait() }()
-	defer cancel() // kills it, if it is still there
+	tb.Cleanup(func() {
+		cancel() // kills it, if it is still there
+		_ = cmd.Wait()
+	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	parts := strings.Split(strings.TrimSpace(line), "|") // 1|6|unix|/tmp/plugin123|grpc|
 	if err != nil || len(parts) < 5 {
@@ -121,16 +158,31 @@ func startAndAskForSchema(tb testing.TB, path string) (schemaSize, resident int)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer conn.Close()
-	var schema, nothing []byte
-	if err := conn.Invoke(ctx, "/tfplugin6.Provider/GetProviderSchema", []byte{}, &schema, grpc.ForceCodec(raw{}), grpc.MaxCallRecvMsgSize(64<<20)); err != nil {
+	return &running{cmd: cmd, conn: conn}
+}
+
+// call makes a call with encoded messages.
+func (r *running) call(tb testing.TB, method string, request []byte) []byte {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var answer []byte
+	if err := r.conn.Invoke(ctx, "/"+method, request, &answer, grpc.ForceCodec(raw{}), grpc.MaxCallRecvMsgSize(64<<20)); err != nil {
 		tb.Fatal(err)
 	}
-	resident = peak(cmd.Process.Pid)
-	if err := conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", []byte{}, &nothing, grpc.ForceCodec(raw{})); err == nil {
-		_ = cmd.Wait()
-	}
-	return len(schema), resident
+	return answer
+}
+
+// end has the provider end, so that a benchmark does not measure the next start
+// beside it.
+func (r *running) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var nothing []byte
+	// Some end before they have answered.
+	_ = r.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", []byte{}, &nothing, grpc.ForceCodec(raw{}))
+	_ = r.cmd.Wait()
+	_ = r.conn.Close()
 }
 
 // peak is the most memory that a process has had, as Linux tells.

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
@@ -344,18 +343,12 @@ func TestManyReadsLeaveNothing(t *testing.T) {
 		t.Setenv("TMPDIR", temp)
 		l := newLoaded(t)
 		server := NewServer("test")
-		schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		typ := schemas.DataSourceSchemas["statecrypt_remote_state"].ValueType()
 		configure := func() {
-			block := object(t, schemas.Provider.ValueType(), map[string]cty.Value{
+			value := server.block.sends(t, map[string]cty.Value{
 				"key_provider": one(map[string]cty.Value{"static": one(map[string]cty.Value{"name": text1("k"), "key": text1(loadKey("both"))})}),
 				"method":       one(map[string]cty.Value{"aes_gcm": one(map[string]cty.Value{"name": text1("m"), "keys": text1("key_provider.static.k")})}),
 				"credentials":  one(map[string]cty.Value{"git": one(map[string]cty.Value{"url": text1(l.git.Origin + "/"), "username": text1("anna"), "password": text1("git of anna")})}),
 			})
-			value := wire(t, block)
 			if resp, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &value}); err != nil || len(resp.Diagnostics) > 0 {
 				t.Fatalf("%v, %v", err, resp)
 			}
@@ -366,7 +359,7 @@ func TestManyReadsLeaveNothing(t *testing.T) {
 				place = map[string]cty.Value{"file": one(map[string]cty.Value{"path": text1(filepath.Join(l.files, strconv.Itoa(i%loadFiles)))})}
 			}
 			place["method"] = text1("method.aes_gcm.m")
-			value := wire(t, object(t, typ, place))
+			value := server.dataSources["statecrypt_remote_state"].sends(t, place)
 			resp, err := server.ReadDataSource(t.Context(), &tfprotov6.ReadDataSourceRequest{TypeName: "statecrypt_remote_state", Config: &value})
 			if err != nil {
 				return err.Error()
@@ -427,13 +420,4 @@ func leftovers(t *testing.T) left {
 		t.Fatal(err)
 	}
 	return left{runtime.NumGoroutine(), len(files)}
-}
-
-func wire(t testing.TB, v tftypes.Value) tfprotov6.DynamicValue {
-	t.Helper()
-	out, err := tfprotov6.NewDynamicValue(v.Type(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }

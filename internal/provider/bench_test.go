@@ -69,16 +69,12 @@ func ready(tb testing.TB, c catalog) (*Server, tfprotov6.DynamicValue) {
 	if err := os.WriteFile(path, []byte(`{"version":4,"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	server := newServer(newStatecrypt("test", c))
-	schemas, err := server.GetProviderSchema(tb.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		tb.Fatal(err)
+	server := newServer("test", c)
+	provider := server.block.sends(tb, map[string]cty.Value{"default": one(map[string]cty.Value{"method": text1("unencrypted")})})
+	if _, diags := configureProvider(tb, server, "", provider); len(diags) > 0 {
+		tb.Fatal(diags)
 	}
-	provider := wire(tb, object(tb, schemas.Provider.ValueType(), map[string]cty.Value{"default": one(map[string]cty.Value{"method": text1("unencrypted")})}))
-	if resp, err := server.ConfigureProvider(tb.Context(), &tfprotov6.ConfigureProviderRequest{Config: &provider}); err != nil || len(resp.Diagnostics) > 0 {
-		tb.Fatal(err, resp)
-	}
-	block := wire(tb, object(tb, schemas.DataSourceSchemas["statecrypt_remote_state"].ValueType(), map[string]cty.Value{"file": at(path)}))
+	block := server.dataSources["statecrypt_remote_state"].sends(tb, map[string]cty.Value{"file": at(path)})
 	if _, diags := readData(tb, server, "statecrypt_remote_state", block); len(diags) != 1 || diags[0].Severity != tfprotov6.DiagnosticSeverityWarning {
 		tb.Fatalf("want a warning that the state is not encrypted, got %v", diags)
 	}
@@ -95,7 +91,7 @@ func BenchmarkGetProviderSchema(b *testing.B) {
 
 func benchmarkGetProviderSchema(b *testing.B, c catalog) {
 	for b.Loop() {
-		if _, err := newServer(newStatecrypt("test", c)).GetProviderSchema(b.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
+		if _, err := newServer("test", c).GetProviderSchema(b.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -26,16 +26,27 @@ func (c catalog) providerFields() []field {
 		}
 	}
 	return []field{
-		block("key_provider", "Where keys come from. The address of an entry is its path, such as `key_provider.pbkdf2.main`.", entryBlocks(options.KeyProviders, config.WithCommon)),
-		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.", entryBlocks(options.Methods, nil)),
+		block("key_provider", "Where keys come from. The address of an entry is its path, such as `key_provider.pbkdf2.main`.",
+			entryBlocks(options.KeyProviders, config.WithCommon)),
+		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
+			entryBlocks(options.Methods, nil)),
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
-		block("credentials", "Secrets and connection settings for sources. They live here and never in a data source, because any module can write a data source: each block is used only for the addresses that its `url` covers, or for the cluster that it names.", credentials),
-		argument("encryption", cty.String, "Encryption settings as OpenTofu writes them: the body of its `encryption` block, in native syntax or JSON, in place of `key_provider`, `method` and `default`. The environment variable `TF_ENCRYPTION` is merged over it; alone, it takes its place. The default for data sources is `remote_state_data_sources.default`, else `state`."),
+		block("credentials", "Secrets and connection settings for sources. They are here and never in a data source, because any "+
+			"module can write a data source: each block is used only for the addresses that its `url` covers, or for the cluster "+
+			"that it names.", credentials),
+		argument("encryption", cty.String, "Encryption settings as OpenTofu writes them: the body of its `encryption` block, in "+
+			"native syntax or JSON, in place of `key_provider`, `method` and `default`. The environment variable `TF_ENCRYPTION` "+
+			"is merged over it, or used alone if this is not set. The default for data sources is "+
+			"`remote_state_data_sources.default`, else `state`."),
 		secret(argument("encryption_variables", cty.Map(cty.String), "The values of `var.*` in the `encryption` text.")),
-		argument("enforced", cty.Bool, "Refuse unencrypted states everywhere, whatever a data source says. Defaults to `false`."),
-		argument("use_environment", cty.Bool, "Whether environment variables are read, such as `TF_ENCRYPTION` or `GIT_PASSWORD`, also by the clients of key services. Defaults to `true`."),
+		argument("enforced", cty.Bool, "Whether unencrypted states are refused everywhere, whatever a data source says. Defaults to "+
+			"`false`."),
+		argument("use_environment", cty.Bool, "Whether environment variables are read, such as `TF_ENCRYPTION` or `GIT_PASSWORD`, "+
+			"also by the clients of key services. Defaults to `true`."),
 		argument("allow_external", cty.Bool, "Whether a command may be run that only the environment names. Defaults to `false`."),
-		argument("allow_resource_reads", cty.Bool, "Whether `statecrypt_resource` may read resources of states. Any module can write such a read, and with the keys of this provider it gets the attributes of any resource, secrets included; outputs are what the owner of a state chose to give. Not needed where `object` is set. Defaults to `false`."),
+		argument("allow_resource_reads", cty.Bool, "Whether `statecrypt_resource` may read resources of states. Any module can write "+
+			"such a read, and with the keys of this provider it gets the attributes of any resource, secrets included; outputs "+
+			"are what the owner of a state chose to give. Not needed if `object` is set. Defaults to `false`."),
 	}
 }
 
@@ -46,7 +57,9 @@ func entryBlocks(tables []attr.Table, extend func(attr.Table) attr.Table) []fiel
 		if extend != nil {
 			t = extend(t)
 		}
-		out[i] = many(t, []field{required(argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and dashes."))})
+		out[i] = many(t, []field{
+			required(argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and dashes.")),
+		})
 	}
 	return out
 }
@@ -56,7 +69,7 @@ func entryBlocks(tables []attr.Table, extend func(attr.Table) attr.Table) []fiel
 func targetFields() []field {
 	return []field{
 		argument("method", cty.String, "The address of the method, such as `method.aes_gcm.main`, or `unencrypted`."),
-		block("fallback", "A method to try when those before it have no key for the file. Any number, tried in order.", []field{
+		block("fallback", "A method to try if those before it have no key for the file. Any number, tried in order.", []field{
 			required(argument("method", cty.String, "The address of the method, or `unencrypted`.")),
 		}),
 	}

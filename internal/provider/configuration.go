@@ -3,10 +3,8 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -16,11 +14,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// configured is the provider after Configure: what one provider block says,
-// and what its data sources and ephemeral resources share.
+// configured is the provider after ConfigureProvider: what one provider block
+// says, and what its data sources and ephemeral resources share.
 type configured struct {
 	encryption *encryption.Encryption
-	env        attr.LookupEnv // nil when the environment is not to be used
+	env        attr.LookupEnv // nil if the environment is not to be used
 	enforced   bool
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
@@ -29,62 +27,67 @@ type configured struct {
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
 
+// configure puts the provider block to work. With a nil env, it reads no
+// environment; unknown values are kept as such until something needs them.
+func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []problem) {
+	if !block.IsKnown() {
+		return &configured{unknown: unknownError("the provider block")}, nil
+	}
+	if !isTrue(block, "use_environment", block.GetAttr("use_environment").IsKnown()) {
+		env = nil
+	}
+	d := decoder{catalog: c, env: env, block: block}
+	cfg := d.encryptionConfig()
+	out := &configured{env: env, sources: d.openSources(), unknown: d.unknown, resourceReads: block.GetAttr("allow_resource_reads")}
+	out.enforced = isTrue(block, "enforced", !block.GetAttr("enforced").IsKnown())
+	if cfg != nil {
+		out.enforced = out.enforced || cfg.State != nil && cfg.State.Enforced
+		cfg.LookupEnv = env
+		cfg.AllowExternal = isTrue(block, "allow_external", false)
+	}
+	var err error
+	if out.encryption, err = encryption.New(c.registry, cfg); err != nil {
+		d.failAt(path.Empty(), err)
+	}
+	return out, d.problems
+}
+
+// decoder turns the arguments of a block into the settings of the packages
+// below. It collects all mistakes.
+type decoder struct {
+	catalog  catalog
+	env      attr.LookupEnv
+	block    cty.Value
+	problems []problem
+	unknown  error // the first thing that is not known yet
+}
+
 // problem is a mistake in a block, with its place.
 type problem struct {
 	path path.Path
 	err  error
 }
 
-// configure puts the provider block to work. With a nil env, it reads no
-// environment; unknown values are kept as such until something needs them.
-func (c catalog) configure(raw tftypes.Value, env attr.LookupEnv) (*configured, []problem) {
-	block, err := toCty(raw)
-	if err != nil {
-		return nil, []problem{{err: err}}
-	}
-	if !block.IsKnown() || block.IsNull() {
-		return &configured{unknown: unknownError("the provider block")}, nil
-	}
-	if !isTrue(block, "use_environment", block.GetAttr("use_environment").IsKnown()) {
-		env = nil
-	}
-	d := decoder{catalog: c, env: env}
-	cfg := d.encryptionConfig(block)
-	out := &configured{
-		env:     env,
-		sources: d.openSources(block),
-		unknown: d.unknown,
-
-		resourceReads: block.GetAttr("allow_resource_reads"),
-	}
-	enforced := block.GetAttr("enforced")
-	out.enforced = isTrue(block, "enforced", !enforced.IsKnown()) || cfg != nil && cfg.State != nil && cfg.State.Enforced
-	if cfg != nil {
-		cfg.LookupEnv = env
-		cfg.AllowExternal = isTrue(block, "allow_external", false)
-	}
-	if out.encryption, err = encryption.New(c.registry, cfg); err != nil {
-		d.problems = append(d.problems, problem{err: err})
-	}
-	return out, d.problems
-}
-
-// decoder turns the provider block into the settings of the packages below.
-type decoder struct {
-	catalog  catalog
-	env      attr.LookupEnv
-	problems []problem
-	unknown  error // the first thing that is not known yet
-}
-
 func (d *decoder) fail(p path.Path, format string, args ...any) {
-	d.problems = append(d.problems, problem{p, fmt.Errorf(format, args...)})
+	d.failAt(p, fmt.Errorf(format, args...))
 }
+
+func (d *decoder) failAt(p path.Path, err error) { d.problems = append(d.problems, problem{p, err}) }
 
 func (d *decoder) notKnown(what string) {
 	if d.unknown == nil {
 		d.unknown = unknownError(what)
 	}
+}
+
+// known returns the blocks of one kind. If they are not known, it says so of
+// what, and there are none.
+func (d *decoder) known(block cty.Value, name, what string) []cty.Value {
+	list, known := blocks(block, name)
+	if !known {
+		d.notKnown(what)
+	}
+	return list
 }
 
 func unknownError(what string) error {
@@ -93,85 +96,68 @@ func unknownError(what string) error {
 
 // encryptionConfig takes the settings from the blocks or from text, never from
 // both.
-func (d *decoder) encryptionConfig(block cty.Value) *config.Config {
-	hasText := !block.GetAttr("encryption").IsNull()
+func (d *decoder) encryptionConfig() *config.Config {
+	hasText := !d.block.GetAttr("encryption").IsNull()
 	for _, name := range []string{"key_provider", "method", "default"} {
-		list, known := blocks(block, name)
+		list, known := blocks(d.block, name)
 		if known && len(list) == 0 {
 			continue
 		}
 		if hasText {
-			d.fail(path.Empty(), "encryption and %s blocks exclude one another: encryption settings stand in one place", name)
+			d.fail(path.Empty(), "encryption and %s blocks are mutually exclusive: encryption settings stand in one place", name)
 			return nil
 		}
-		return d.configFromBlocks(block)
+		return d.configFromBlocks()
 	}
-	return d.configFromText(block)
+	return d.configFromText()
 }
 
 // configFromText merges TF_ENCRYPTION over the encryption argument, as
 // OpenTofu merges it over the code.
-func (d *decoder) configFromText(block cty.Value) *config.Config {
-	if !block.GetAttr("encryption").IsKnown() {
+func (d *decoder) configFromText() *config.Config {
+	if !d.block.GetAttr("encryption").IsKnown() {
 		d.notKnown("encryption")
 		return nil
 	}
-	fromEnv, _ := d.env.Get("TF_ENCRYPTION")
-	options := d.catalog.registry.Options(block.GetAttr("encryption_variables"))
-	code, err := config.Parse(text(block, "encryption"), "encryption", options)
-	if err != nil {
-		d.problems = append(d.problems, textProblems(err)...)
-	}
+	options := d.catalog.registry.Options(d.block.GetAttr("encryption_variables"))
+	code := d.parse(text(d.block, "encryption"), "encryption", options)
 	options.FromEnvironment = true
-	layer, err := config.Parse(fromEnv, "TF_ENCRYPTION", options)
-	if err != nil {
-		d.problems = append(d.problems, textProblems(err)...)
-	}
-	return config.Merge(code, layer)
+	fromEnv, _ := d.env.Get("TF_ENCRYPTION")
+	return config.Merge(code, d.parse(fromEnv, "TF_ENCRYPTION", options))
 }
 
-// textProblems have no path: at the path of an argument, Terraform prints the
-// source of its value, and this text may hold secrets.
-func textProblems(err error) []problem {
+// parse reports problems without a path: at the path of an argument, Terraform
+// prints the source of its value, and this text may hold secrets.
+func (d *decoder) parse(text, name string, options config.Options) *config.Config {
+	cfg, err := config.Parse(text, name, options)
 	var several attr.Errors
-	if !errors.As(err, &several) {
+	if err != nil && !errors.As(err, &several) {
 		several = attr.Errors{err}
 	}
-	var out []problem
 	for _, e := range several {
-		out = append(out, problem{path.Empty(), e})
+		d.failAt(path.Empty(), e)
 	}
-	return out
+	return cfg
 }
 
-func (d *decoder) configFromBlocks(block cty.Value) *config.Config {
+func (d *decoder) configFromBlocks() *config.Config {
 	options := d.catalog.registry.Options(cty.NilVal)
 	cfg := &config.Config{
-		KeyProviders: d.entries(block, "key_provider", options.KeyProviders),
-		Methods:      d.entries(block, "method", options.Methods),
+		KeyProviders: d.entries("key_provider", options.KeyProviders),
+		Methods:      d.entries("method", options.Methods),
 	}
-	if list, known := blocks(block, "default"); !known {
-		d.notKnown("default")
-	} else if len(list) == 1 {
+	if list := d.known(d.block, "default", "default"); len(list) == 1 {
 		cfg.RemoteDefault = d.target(list[0], path.Root("default").AtListIndex(0))
 	}
 	return cfg
 }
 
 // entries reads all key_provider or method blocks.
-func (d *decoder) entries(block cty.Value, what string, tables []attr.Table) map[string]*attr.Entry {
+func (d *decoder) entries(what string, tables []attr.Table) map[string]*attr.Entry {
 	out := map[string]*attr.Entry{}
-	outer, known := blocks(block, what)
-	if !known {
-		d.notKnown(what)
-	}
-	for i, group := range outer {
+	for i, group := range d.known(d.block, what, what) {
 		for _, table := range tables {
-			inner, known := blocks(group, table.Name)
-			if !known {
-				d.notKnown(what + "." + table.Name)
-			}
-			for j, entry := range inner {
+			for j, entry := range d.known(group, table.Name, what+"."+table.Name) {
 				d.entry(out, what, table, entry, path.Root(what).AtListIndex(i).AtName(table.Name).AtListIndex(j))
 			}
 		}
@@ -180,7 +166,7 @@ func (d *decoder) entries(block cty.Value, what string, tables []attr.Table) map
 }
 
 func (d *decoder) entry(into map[string]*attr.Entry, what string, table attr.Table, entry cty.Value, p path.Path) {
-	if !entry.IsKnown() || !entry.GetAttr("name").IsKnown() {
+	if !entry.GetAttr("name").IsKnown() {
 		d.notKnown(what + "." + table.Name)
 		return
 	}
@@ -201,20 +187,16 @@ func (d *decoder) entry(into map[string]*attr.Entry, what string, table attr.Tab
 func blockValues(block cty.Value) map[string]cty.Value {
 	out := block.AsValueMap()
 	for name, v := range out {
-		if typ := v.Type(); !typ.IsListType() || !typ.ElementType().IsObjectType() || !v.IsKnown() {
+		if typ := v.Type(); !typ.IsListType() || !typ.ElementType().IsObjectType() {
 			continue
 		}
-		if v.IsNull() || v.LengthInt() == 0 {
+		switch nested, known := blocks(block, name); {
+		case !known:
+		case len(nested) == 0:
 			delete(out, name)
-			continue
+		default:
+			out[name] = cty.ObjectVal(blockValues(nested[0]))
 		}
-		nested := blockValues(v.AsValueSlice()[0])
-		for k, inner := range nested {
-			if inner.IsNull() {
-				delete(nested, k)
-			}
-		}
-		out[name] = cty.ObjectVal(nested)
 	}
 	return out
 }
@@ -230,7 +212,7 @@ func (d *decoder) target(block cty.Value, p path.Path) *config.Target {
 	method := text(block, "method")
 	if method == "" {
 		if len(fallbacks) > 0 || !p.Equal(path.Empty()) {
-			d.fail(p.AtName("method"), "method is required where there is a fallback or a default block")
+			d.fail(p.AtName("method"), "method is required with a fallback, and in a default block")
 		}
 		return nil
 	}
@@ -255,72 +237,26 @@ func (d *decoder) checkMethod(address string, p path.Path) {
 }
 
 // openSources starts every kind of source with its credentials.
-func (d *decoder) openSources(block cty.Value) map[string]source.Open {
-	groups, known := blocks(block, "credentials")
-	if !known {
-		d.notKnown("credentials")
-	}
+func (d *decoder) openSources() map[string]source.Open {
+	groups := d.known(d.block, "credentials", "credentials")
 	out := map[string]source.Open{}
 	for _, kind := range d.catalog.sources {
 		credentials := source.Credentials{Table: kind.Credentials, Env: d.env}
-		for i, group := range groups {
-			if kind.Credentials.Name == "" {
-				continue
-			}
-			list, known := blocks(group, kind.Credentials.Name)
-			if !known {
-				d.notKnown("credentials." + kind.Credentials.Name)
-			}
-			for j, entry := range list {
-				address := fmt.Sprintf("credentials[%d].%s[%d]", i, kind.Credentials.Name, j)
-				credentials.Entries = append(credentials.Entries, attr.NewEntry(address, kind.Credentials, blockValues(entry)))
-			}
+		if kind.Credentials.Name != "" {
+			credentials.Entries = d.credentials(groups, kind.Credentials)
 		}
 		out[kind.Name] = kind.Start(source.Settings{Credentials: credentials, LookupEnv: d.env})
 	}
 	return out
 }
 
-// targetFor chooses the methods for one read.
-func (c *configured) targetFor(own *config.Target, name string) (encryption.Target, error) {
-	var t encryption.Target
-	switch {
-	case own != nil:
-		t = c.encryption.Use(own.Methods()...)
-	case name != "" && !c.encryption.HasRemoteState(name):
-		return t, fmt.Errorf("there is no remote_state_data_source %q in the encryption text", name)
-	case name != "" || c.encryption.HasRemoteState(""):
-		t = c.encryption.RemoteState(name)
-	default:
-		t = c.encryption.State()
-	}
-	if c.enforced {
-		t = t.Enforce()
-	}
-	return t, nil
-}
-
-// chosenSource returns the one kind of source that is set, with its block. The
-// kind is empty while it is not known which one that is.
-func (c catalog) chosenSource(arguments cty.Value) (source.Kind, cty.Value, error) {
-	var kind source.Kind
-	var block cty.Value
-	var names []string
-	allKnown := true
-	for _, k := range c.sources {
-		names = append(names, k.Name)
-		list, known := blocks(arguments, k.Name)
-		allKnown = allKnown && known
-		if len(list) == 0 {
-			continue
+func (d *decoder) credentials(groups []cty.Value, table attr.Table) []*attr.Entry {
+	var out []*attr.Entry
+	for i, group := range groups {
+		for j, entry := range d.known(group, table.Name, "credentials."+table.Name) {
+			address := fmt.Sprintf("credentials[%d].%s[%d]", i, table.Name, j)
+			out = append(out, attr.NewEntry(address, table, blockValues(entry)))
 		}
-		if kind.Name != "" {
-			return kind, block, fmt.Errorf("%s and %s exclude one another: exactly one source is read", kind.Name, k.Name)
-		}
-		kind, block = k, list[0]
 	}
-	if kind.Name == "" && allKnown {
-		return kind, block, fmt.Errorf("exactly one of these blocks is required: %s", strings.Join(names, ", "))
-	}
-	return kind, block, nil
+	return out
 }

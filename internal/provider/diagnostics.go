@@ -28,6 +28,7 @@ const (
 	stepParse         = step("parse")
 	stepCheck         = step("check")
 	stepResource      = step("resource")
+	stepDerive        = step("derive")
 )
 
 // summary is the headline of the step's errors.
@@ -45,6 +46,8 @@ func (s step) summary() string {
 		return "Cannot use what the state holds"
 	case stepResource:
 		return "Cannot read the resource"
+	case stepDerive:
+		return "Cannot derive the key"
 	case stepCheck:
 		return "The state is not what it should be"
 	}
@@ -97,6 +100,9 @@ func readDiagnostics(err error) diag.Diagnostics {
 // advise says what to do next where the error itself does not.
 func advise(e *stepError) string {
 	if c, ok := errors.AsType[*attr.Error](e.err); ok && c.Unknown {
+		if e.step == stepDerive {
+			return "The value comes from something that does not exist before apply. Keys can be derived only from what is known when planning."
+		}
 		return "The value comes from something that does not exist before apply. Add depends_on to this data source, naming what the value comes from, so that it is read during apply."
 	}
 	if errors.Is(e.err, encryption.ErrNoKey) {
@@ -163,13 +169,4 @@ func clip(s string) string {
 		return s
 	}
 	return s[:limit] + "…"
-}
-
-// deriveDiagnostics explains a derivation that failed.
-func deriveDiagnostics(err error) diag.Diagnostics {
-	detail := sentence(err)
-	if c, ok := errors.AsType[*attr.Error](err); ok && c.Unknown {
-		detail += "\n\nThe value comes from something that does not exist before apply. Keys can be derived only from what is known when planning."
-	}
-	return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot derive the key", printable(detail))}
 }

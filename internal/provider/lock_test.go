@@ -67,8 +67,8 @@ func TestLockAttribute(t *testing.T) {
 			if lock := got.attributes["lock"]; !lock.RawEquals(tt.want) {
 				t.Errorf("got %#v, want %#v", lock, tt.want)
 			}
-			if sent := fromCty(got.attributes["lock"]); !sent.Type().Equal(fromCtyType(lockType)) {
-				t.Errorf("sent as %s", sent.Type())
+			if typ := got.attributes["lock"].Type(); !typ.Equals(lockType) {
+				t.Errorf("sent as %#v", typ)
 			}
 		})
 	}

@@ -4,60 +4,37 @@ package provider
 
 import (
 	"context"
-	"os"
-	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	dataschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	ephemeralschema "github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
 )
 
-// New returns the constructor of the provider with everything built in.
-func New(version string) func() provider.Provider {
-	return func() provider.Provider {
-		return newStatecrypt(version, builtinCatalog())
-	}
-}
+// The types in this file are the provider as the plugin framework knows it:
+// names and schemas. Calls that do something never get here: see Server.
 
-func builtinCatalog() catalog {
-	return catalog{registry: builtin.Registry(), sources: all.Kinds()}
-}
+const (
+	bypassed       = "The provider was bypassed"
+	bypassedDetail = "The plugin framework was called in place of the provider's own server. " +
+		"This is a bug in the provider; please report it."
+)
 
-type statecrypt struct {
+type frameworkProvider struct {
+	offer
 	version string
-	catalog catalog
-
-	dataSources        []reading
-	ephemeralResources []reading
-
-	configured atomic.Pointer[configured] // nil before Configure
 }
 
-func newStatecrypt(version string, c catalog) *statecrypt {
-	return &statecrypt{
-		version: version, catalog: c,
-		dataSources:        []reading{c.remoteStateData(), c.resourceData()},
-		ephemeralResources: []reading{c.remoteStateEphemeral(), c.resourceEphemeral()},
-	}
-}
-
-var (
-	_ provider.ProviderWithValidateConfig     = (*statecrypt)(nil)
-	_ provider.ProviderWithEphemeralResources = (*statecrypt)(nil)
-)
-
-func (p *statecrypt) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+func (p *frameworkProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "statecrypt"
 	resp.Version = p.version
 }
 
-func (p *statecrypt) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
-	attrs, blocks := schemaOf[schema.Attribute, schema.Block](p.catalog.providerFields())
+func (p *frameworkProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	attrs, blocks := schemaOf[schema.Attribute, schema.Block](p.block.fields)
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Reads the outputs and the resources of remote state that is encrypted, and derives keys.",
 		Attributes:          attrs,
@@ -65,35 +42,54 @@ func (p *statecrypt) Schema(_ context.Context, _ provider.SchemaRequest, resp *p
 	}
 }
 
-// ValidateConfig checks what can be checked without the environment.
-func (p *statecrypt) ValidateConfig(_ context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
-	_, problems := p.catalog.configure(req.Config.Raw, nil)
-	resp.Diagnostics.Append(diagnostics(problems)...)
+func (p *frameworkProvider) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	resp.Diagnostics.AddError(bypassed, bypassedDetail)
 }
 
-// Configure contacts nothing, and accepts values that are not known yet.
-func (p *statecrypt) Configure(_ context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	configured, problems := p.catalog.configure(req.Config.Raw, os.LookupEnv)
-	resp.Diagnostics.Append(diagnostics(problems)...)
-	p.configured.Store(configured)
-	resp.DataSourceData = configured
-	resp.EphemeralResourceData = configured
-}
+func (p *frameworkProvider) Resources(context.Context) []func() resource.Resource { return nil }
 
-func (p *statecrypt) DataSources(context.Context) []func() datasource.DataSource {
+func (p *frameworkProvider) DataSources(context.Context) []func() datasource.DataSource {
 	var out []func() datasource.DataSource
 	for _, r := range p.dataSources {
-		out = append(out, func() datasource.DataSource { return &dataSource{reading: r} })
+		out = append(out, func() datasource.DataSource { return frameworkDataSource{r} })
 	}
 	return out
 }
 
-func (p *statecrypt) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
-	out := []func() ephemeral.EphemeralResource{func() ephemeral.EphemeralResource { return &derivedKeyEphemeral{} }}
+func (p *frameworkProvider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	var out []func() ephemeral.EphemeralResource
 	for _, r := range p.ephemeralResources {
-		out = append(out, func() ephemeral.EphemeralResource { return &ephemeralResource{reading: r} })
+		out = append(out, func() ephemeral.EphemeralResource { return frameworkEphemeral{r} })
 	}
 	return out
 }
 
-func (p *statecrypt) Resources(context.Context) []func() resource.Resource { return nil }
+type frameworkDataSource struct{ reading }
+
+func (d frameworkDataSource) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = d.name
+}
+
+func (d frameworkDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	attrs, blocks := schemaOf[dataschema.Attribute, dataschema.Block](d.fields)
+	resp.Schema = dataschema.Schema{MarkdownDescription: d.doc, Attributes: attrs, Blocks: blocks}
+}
+
+func (d frameworkDataSource) Read(_ context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	resp.Diagnostics.AddError(bypassed, bypassedDetail)
+}
+
+type frameworkEphemeral struct{ reading }
+
+func (e frameworkEphemeral) Metadata(_ context.Context, _ ephemeral.MetadataRequest, resp *ephemeral.MetadataResponse) {
+	resp.TypeName = e.name
+}
+
+func (e frameworkEphemeral) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
+	attrs, blocks := schemaOf[ephemeralschema.Attribute, ephemeralschema.Block](e.fields)
+	resp.Schema = ephemeralschema.Schema{MarkdownDescription: e.doc, Attributes: attrs, Blocks: blocks}
+}
+
+func (e frameworkEphemeral) Open(_ context.Context, _ ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
+	resp.Diagnostics.AddError(bypassed, bypassedDetail)
+}

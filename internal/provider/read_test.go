@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
@@ -59,32 +59,48 @@ func newCatalog(m *memory) catalog {
 	return catalog{registry: builtin.Registry(), sources: []source.Kind{m.kind()}}
 }
 
-// object makes the value that Terraform sends for a block: what is not set is
-// null, or no block at all.
-func object(t testing.TB, typ tftypes.Type, set map[string]cty.Value) tftypes.Value {
+// object makes the value that Terraform sends for a block of this type: what is
+// not set is null, or no block at all.
+func object(t testing.TB, typ cty.Type, set map[string]cty.Value) cty.Value {
 	t.Helper()
-	attrs := map[string]tftypes.Value{}
-	for name, at := range typ.(tftypes.Object).AttributeTypes {
-		list, isList := at.(tftypes.List)
+	values := map[string]cty.Value{}
+	for name, at := range typ.AttributeTypes() {
 		v, isSet := set[name]
+		isBlock := at.IsListType() && at.ElementType().IsObjectType()
 		switch {
 		case isSet && !v.IsKnown():
-			attrs[name] = tftypes.NewValue(at, tftypes.UnknownValue)
-		case isSet && isList && list.ElementType.Is(tftypes.Object{}):
-			var blocks []tftypes.Value
+			values[name] = cty.UnknownVal(at)
+		case isSet && isBlock && v.LengthInt() > 0:
+			var blocks []cty.Value
 			for _, b := range v.AsValueSlice() {
-				blocks = append(blocks, object(t, list.ElementType, b.AsValueMap()))
+				blocks = append(blocks, object(t, at.ElementType(), b.AsValueMap()))
 			}
-			attrs[name] = tftypes.NewValue(at, blocks)
+			values[name] = cty.ListVal(blocks)
+		case isBlock:
+			values[name] = cty.ListValEmpty(at.ElementType())
 		case isSet:
-			attrs[name] = fromCty(v)
-		case isList && list.ElementType.Is(tftypes.Object{}):
-			attrs[name] = tftypes.NewValue(at, []tftypes.Value{})
+			values[name] = v
 		default:
-			attrs[name] = tftypes.NewValue(at, nil)
+			values[name] = cty.NullVal(at)
 		}
 	}
-	return tftypes.NewValue(typ, attrs)
+	return cty.ObjectVal(values)
+}
+
+// wire is the value as the plugin protocol has it.
+func wire(t testing.TB, v cty.Value, typ cty.Type) tfprotov6.DynamicValue {
+	t.Helper()
+	data, err := msgpack.Marshal(v, typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tfprotov6.DynamicValue{MsgPack: data}
+}
+
+// sends is the block that Terraform sends with these arguments.
+func (c codec) sends(t testing.TB, set map[string]cty.Value) tfprotov6.DynamicValue {
+	t.Helper()
+	return wire(t, object(t, c.typ, set), c.typ)
 }
 
 func one(members map[string]cty.Value) cty.Value {
@@ -95,33 +111,20 @@ func at(p string) cty.Value { return one(map[string]cty.Value{"path": cty.String
 
 func configureWith(t *testing.T, c catalog, env attr.LookupEnv, set map[string]cty.Value) *configured {
 	t.Helper()
-	p := &statecrypt{catalog: c}
-	var s frameworkprovider.SchemaResponse
-	p.Schema(t.Context(), frameworkprovider.SchemaRequest{}, &s)
-	out, problems := c.configure(object(t, s.Schema.Type().TerraformType(t.Context()), set), env)
+	out, problems := c.configure(object(t, typeOf(c.providerFields()), set), env)
 	for _, problem := range problems {
 		t.Fatal(problem.err)
 	}
 	return out
 }
 
-// arguments are what Terraform sends for a block of the reading.
-func arguments(t *testing.T, r reading, set map[string]cty.Value) cty.Value {
-	t.Helper()
-	v, err := toCty(object(t, fromCtyType(r.typ), set))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func requestFor(t *testing.T, c catalog, set map[string]cty.Value) (remoteStateRequest, error) {
 	t.Helper()
-	r, problems := c.remoteStateRequest(arguments(t, c.remoteStateData(), set), nil)
+	r, problems := c.remoteStateRequest(object(t, c.remoteState(dataSource).typ, set), nil)
 	if len(problems) > 0 {
-		return r, problems[0].err
+		return remoteStateRequest{}, problems[0].err
 	}
-	return r, nil
+	return r.(remoteStateRequest), nil
 }
 
 const plainState = `{"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"l-1","resources":[],"outputs":{
@@ -206,7 +209,7 @@ func TestRead(t *testing.T) {
 		"fallback without method":  {map[string]cty.Value{"method": cty.NullVal(cty.String), "fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("method is required")}, ""},
 		"no method":                {map[string]cty.Value{"method": cty.NullVal(cty.String)}, map[string]cty.Value{"error": text1("plaintext is read only where the method or a fallback is \"unencrypted\", and no method is in effect")}, ""},
 		"name without text":        {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")}, map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},
-		"name and method":          {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("exclude one another")}, ""},
+		"name and method":          {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("mutually exclusive")}, ""},
 		"no source":                {map[string]cty.Value{"memory": cty.EmptyTupleVal}, map[string]cty.Value{"error": text1("exactly one of these blocks is required: memory")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +230,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			for attr, want := range c.want {
-				if got := result.attributes[attr]; !got.RawEquals(want) {
+				if got := result.attribute(attr, want); !got.RawEquals(want) {
 					t.Errorf("%s: got %#v, want %#v", attr, got, want)
 				}
 			}
@@ -240,6 +243,14 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// attribute is what a read-only attribute becomes: null, if it is absent.
+func (r *result) attribute(name string, like cty.Value) cty.Value {
+	if v, ok := r.attributes[name]; ok {
+		return v
+	}
+	return cty.NullVal(like.Type())
 }
 
 func read(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*result, error) {

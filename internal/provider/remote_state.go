@@ -22,30 +22,45 @@ type remoteStateRequest struct {
 	keepSensitive bool // whether sensitive_outputs are filled
 }
 
-// remoteState is what the data source and the ephemeral resource share.
-func (c catalog) remoteState(doc string, own ...field) reading {
-	return newReading("statecrypt_remote_state", doc, slices.Concat(c.stateFields(), []field{
-		argument("only", cty.List(cty.String), "The names of the outputs to give. One that neither the state nor the defaults have is an error. Defaults to all."),
-		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give where the state has none of that name. It never takes the place of an output that the state has, null and sensitive ones included."),
-		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. Like every argument of a data source, it is stored in the state of the configuration that reads.")),
-		argument("on_missing", cty.String, "`error`, or `defaults` to go on with the defaults and a warning when there is no state. A refusal, a timeout, a missing repository or branch, or a state that cannot be decrypted is always an error, as is a missing state under `expected_lineage` or `minimum_serial`. Defaults to `error`."),
-
-		computed("outputs", cty.DynamicPseudoType, "An object of the outputs that are not marked as sensitive, with their exact types."),
-		computed("sensitive_output_names", cty.List(cty.String), "The names of the outputs that are marked as sensitive, sorted."),
-		computed("exists", cty.Bool, "Whether there is a state."),
-	}, headerFields(), own), func(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
-		return c.remoteStateRequest(arguments, env)
-	})
+// remoteState is statecrypt_remote_state.
+func (c catalog) remoteState(as role) reading {
+	sensitive := sensitiveFields(as, "outputs", "An object of the outputs that are marked as sensitive.")
+	return reading{
+		name: "statecrypt_remote_state",
+		doc: "Reads the outputs of a state that is kept in git, behind HTTP or in a file, decrypting it if need be. " +
+			as.doc(),
+		codec:   newCodec(slices.Concat(c.stateFields(), outputFields(), headerFields(), sensitive)),
+		request: c.remoteStateRequest,
+	}
 }
 
-func (c catalog) remoteStateRequest(arguments cty.Value, env attr.LookupEnv) (remoteStateRequest, []problem) {
-	d := c.requestDecoder(arguments, env)
+func outputFields() []field {
+	return []field{
+		argument("only", cty.List(cty.String), "The names of the outputs to give. A name that neither the state nor the defaults "+
+			"have is an error. Defaults to all."),
+		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give if the state has none of that name. It never "+
+			"replaces an output that the state has, not even a null or sensitive one."),
+		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. Like every "+
+			"argument of a data source, it is stored in the state of the configuration that reads.")),
+		argument("on_missing", cty.String, "`error`, or `defaults` to continue with the defaults and a warning if there is no "+
+			"state. A refusal, a timeout, a missing repository or branch, or a state that cannot be decrypted is always an "+
+			"error, as is a missing state under `expected_lineage` or `minimum_serial`. Defaults to `error`."),
+
+		computed("outputs", cty.DynamicPseudoType, "An object of the outputs that are not marked as sensitive, with their exact "+
+			"types."),
+		computed("sensitive_output_names", cty.List(cty.String), "The names of the outputs that are marked as sensitive, sorted."),
+		computed("exists", cty.Bool, "Whether there is a state."),
+	}
+}
+
+func (c catalog) remoteStateRequest(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
+	d := &decoder{catalog: c, env: env, block: arguments}
 	r := remoteStateRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
 	d.selection(&r)
 	return r, d.problems
 }
 
-func (d *requestDecoder) selection(r *remoteStateRequest) {
+func (d *decoder) selection(r *remoteStateRequest) {
 	if v := d.block.GetAttr("only"); v.IsWhollyKnown() && !v.IsNull() {
 		r.only = []string{}
 		for _, name := range v.AsValueSlice() {
@@ -56,24 +71,24 @@ func (d *requestDecoder) selection(r *remoteStateRequest) {
 			r.only = append(r.only, name.AsString())
 		}
 	}
-	r.defaults = d.object("defaults")
-	r.sensitiveDefaults = d.object("sensitive_defaults")
+	r.defaults = d.outputs("defaults")
+	r.sensitiveDefaults = d.outputs("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
 			d.fail(path.Root("defaults"), "%q stands in sensitive_defaults as well", clip(name))
 		}
 	}
-	switch v := d.block.GetAttr("on_missing"); {
-	case !v.IsKnown() || v.IsNull() || v.AsString() == "error":
-	case v.AsString() == "defaults":
+	switch v, ok := given(d.block, "on_missing"); {
+	case !ok || v == "error":
+	case v == "defaults":
 		r.defaultsIfMissing = true
 	default:
 		d.fail(path.Root("on_missing"), `"error" or "defaults" is required`)
 	}
 }
 
-// object reads an argument of dynamic type that must be an object or a map.
-func (d *requestDecoder) object(name string) map[string]cty.Value {
+// outputs reads an argument of dynamic type that must be an object or a map.
+func (d *decoder) outputs(name string) map[string]cty.Value {
 	v := d.block.GetAttr(name)
 	switch {
 	case v.IsNull() || !v.IsWhollyKnown():
@@ -92,12 +107,11 @@ func (r remoteStateRequest) read(ctx context.Context, provider *configured) (*re
 		return nil, err
 	}
 	if err := r.acceptMissing(state); err != nil {
-		return nil, &stepError{step: stepFetch, source: state.source, err: err}
+		return nil, state.failed(stepFetch, err)
 	}
-	got, err := r.outputs(state)
+	got, err := r.result(state)
 	if err != nil {
-		return nil, &stepError{step: stepParse, source: state.source, err: err}
+		return nil, state.failed(stepParse, err)
 	}
-	got.warnings = slices.Concat(state.warnings, got.warnings)
 	return got, nil
 }

@@ -20,81 +20,91 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	return fmt.Errorf("%w%s; if that is expected, set on_missing = \"defaults\"", s.missing, r.sent(s.missing))
 }
 
-// outputs splits the state's outputs by their sensitivity and lays them over
-// the defaults. A default never stands in for an output that the state has,
-// sensitive or not.
-func (r remoteStateRequest) outputs(s *openedState) (*result, error) {
-	plain, sensitive := map[string]cty.Value{}, map[string]cty.Value{}
-	var sensitiveNames, deprecated []string
+// result lays the outputs of the state over the defaults.
+func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	var stored map[string]tfstate.Output
 	if s.missing == nil {
 		stored = s.Outputs
 	}
 	wanted, err := r.wanted(stored)
+	if err == nil {
+		err = r.checkSize(stored, wanted, maxMessage)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkSize(stored, wanted, maxMessage); err != nil {
+	plain, sensitive, err := r.values(stored, wanted)
+	if err != nil {
 		return nil, err
 	}
+	got := &result{attributes: s.header(), warnings: slices.Clone(s.warnings)}
+	got.attributes["exists"] = cty.BoolVal(s.missing == nil)
+	got.attributes["outputs"] = cty.ObjectVal(plain)
+	if r.keepSensitive {
+		got.attributes["sensitive_outputs"] = cty.ObjectVal(sensitive)
+	}
+	got.describe(stored, wanted)
+	if s.missing != nil {
+		got.warn("Defaults in place of a state", "%v%s. The defaults stand in for its outputs.", s.missing, r.sent(s.missing))
+	}
+	return got, nil
+}
+
+// values splits the outputs by their sensitivity. A default never stands in for
+// an output that the state has, sensitive or not.
+func (r remoteStateRequest) values(stored map[string]tfstate.Output, wanted []string) (plain, sensitive map[string]cty.Value, err error) {
+	plain, sensitive = map[string]cty.Value{}, map[string]cty.Value{}
 	for _, name := range wanted {
 		output, ok := stored[name]
-		if !ok {
+		switch {
+		case !ok:
 			addDefault(plain, r.defaults, name)
 			addDefault(sensitive, r.sensitiveDefaults, name)
-			continue
+		case !output.Sensitive:
+			plain[name], err = output.Value()
+		case r.keepSensitive:
+			sensitive[name], err = output.Value()
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return plain, sensitive, nil
+}
+
+// describe says which of the outputs are sensitive, and which are deprecated.
+func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
+	var sensitive, deprecated []string
+	for _, name := range wanted {
+		output := stored[name]
+		if output.Sensitive {
+			sensitive = append(sensitive, name)
 		}
 		if output.Deprecated != "" {
 			deprecated = append(deprecated, fmt.Sprintf("\n  - %q: %q", clip(name), clip(output.Deprecated)))
 		}
-		into := plain
-		if output.Sensitive {
-			sensitiveNames = append(sensitiveNames, name)
-			if into = sensitive; !r.keepSensitive {
-				continue
-			}
-		}
-		if into[name], err = output.Value(); err != nil {
-			return nil, err
-		}
 	}
-	got := &result{attributes: s.header()}
-	got.attributes["exists"] = cty.BoolVal(s.missing == nil)
-	got.attributes["outputs"] = cty.ObjectVal(plain)
-	got.attributes["sensitive_outputs"] = cty.NullVal(cty.DynamicPseudoType)
-	if r.keepSensitive {
-		got.attributes["sensitive_outputs"] = cty.ObjectVal(sensitive)
-	}
-	got.attributes["sensitive_output_names"] = stringList(sensitiveNames)
-	if s.missing != nil {
-		got.warn("Defaults in place of a state", "%v%s. The defaults stand in for its outputs.", s.missing, r.sent(s.missing))
-	}
+	r.attributes["sensitive_output_names"] = stringList(sensitive)
 	if deprecated != nil {
-		got.warn("Deprecated outputs", "The configuration that owns the state marks these outputs as deprecated:%s", strings.Join(deprecated, ""))
+		r.warn("Deprecated outputs", "The configuration that owns the state marks these outputs as deprecated:%s",
+			strings.Join(deprecated, ""))
 	}
-	return got, nil
 }
 
 // wanted returns the names of the outputs to give, sorted: those of only, else
 // all that the state or the defaults have.
 func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, error) {
-	all := map[string]bool{}
-	for name := range stored {
-		all[name] = true
-	}
-	for name := range r.defaults {
-		all[name] = true
-	}
-	for name := range r.sensitiveDefaults {
-		all[name] = true
-	}
-	names := slices.Sorted(maps.Keys(all))
+	names := slices.AppendSeq(slices.Collect(maps.Keys(stored)), maps.Keys(r.defaults))
+	names = slices.AppendSeq(names, maps.Keys(r.sensitiveDefaults))
+	slices.Sort(names)
+	names = slices.Compact(names)
 	if r.only == nil {
 		return names, nil
 	}
 	for _, name := range r.only {
-		if !all[name] {
-			return nil, fmt.Errorf("the argument only names the output %q, which neither the state nor the defaults have%s", clip(name), attr.Suggest(name, names))
+		if _, found := slices.BinarySearch(names, name); !found {
+			return nil, fmt.Errorf("the argument only names the output %q, which neither the state nor the defaults have%s",
+				clip(name), attr.Suggest(name, names))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
@@ -114,7 +124,8 @@ func (r remoteStateRequest) checkSize(stored map[string]tfstate.Output, wanted [
 		}
 	}
 	if size > limit {
-		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; name those that are needed in only", size, limit)
+		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; "+
+			"name those that are needed in only", size, limit)
 	}
 	return nil
 }

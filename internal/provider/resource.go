@@ -21,30 +21,46 @@ type resourceRequest struct {
 	keepSensitive bool            // whether sensitive_attributes are filled
 }
 
-// resource is what the data source and the ephemeral resource share.
-func (c catalog) resource(doc string, own ...field) reading {
-	return newReading("statecrypt_resource", doc, slices.Concat(c.stateFields(), []field{
-		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; without the last index, all its instances. It may be left out where `object` is set and the state has exactly one resource."),
-
-		computed("attributes", cty.DynamicPseudoType, "An object of the attributes, with null in place of what the state marks as sensitive. All instances of a resource with `count` are a tuple of such objects, with null for an index that the state does not have; those of a resource with `for_each` are an object of them, by key."),
-		computed("provider_address", cty.String, "The address of the resource's provider, such as `registry.terraform.io/hashicorp/aws`."),
-		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null where the instances follow several."),
-		computed("type", cty.String, "The type of the resource."),
-		computed("mode", cty.String, "`managed` for a resource, `data` for a data source."),
-	}, headerFields(), own), func(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
-		return c.resourceRequest(arguments, env)
-	})
+// resource is statecrypt_resource.
+func (c catalog) resource(as role) reading {
+	sensitive := sensitiveFields(as, "attributes", "The attributes that the state marks as sensitive, in the shape of "+
+		"`attributes`: objects have only these, and tuples have null for what is not sensitive.")
+	return reading{
+		name: "statecrypt_resource",
+		doc: "Reads one resource from a state, decrypting it if need be. The sources and methods are those of " +
+			"`statecrypt_remote_state`. " + as.doc(),
+		codec:   newCodec(slices.Concat(c.stateFields(), resourceFields(), headerFields(), sensitive)),
+		request: c.resourceRequest,
+	}
 }
 
-func (c catalog) resourceRequest(arguments cty.Value, env attr.LookupEnv) (resourceRequest, []problem) {
-	d := c.requestDecoder(arguments, env)
+func resourceFields() []field {
+	return []field{
+		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; "+
+			"without the last index, all its instances. It may be left out if `object` is set and the state has exactly one "+
+			"resource."),
+
+		computed("attributes", cty.DynamicPseudoType, "An object of the attributes, with null in place of what the state marks as "+
+			"sensitive. All instances of a resource with `count` are a tuple of such objects, with null for an index that the "+
+			"state does not have; those of a resource with `for_each` are an object of them, by key."),
+		computed("provider_address", cty.String, "The address of the resource's provider, such as "+
+			"`registry.terraform.io/hashicorp/aws`."),
+		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null if the "+
+			"instances follow several."),
+		computed("type", cty.String, "The type of the resource."),
+		computed("mode", cty.String, "`managed` for a resource, `data` for a data source."),
+	}
+}
+
+func (c catalog) resourceRequest(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
+	d := &decoder{catalog: c, env: env, block: arguments}
 	r := resourceRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
 	r.resources = true
 	d.address(&r)
 	return r, d.problems
 }
 
-func (d *requestDecoder) address(r *resourceRequest) {
+func (d *decoder) address(r *resourceRequest) {
 	address := d.block.GetAttr("address")
 	objects, known := blocks(d.block, "object")
 	switch {
@@ -55,7 +71,7 @@ func (d *requestDecoder) address(r *resourceRequest) {
 			d.fail(path.Root("address"), "%w", err)
 		}
 	case known && len(objects) == 0:
-		d.fail(path.Empty(), "address is required; it may be left out only where object is set")
+		d.fail(path.Empty(), "address is required; it may be left out only if object is set")
 	}
 }
 
@@ -68,13 +84,12 @@ func (r resourceRequest) read(ctx context.Context, provider *configured) (*resul
 		return nil, err
 	}
 	if state.missing != nil {
-		return nil, &stepError{step: stepFetch, source: state.source, err: fmt.Errorf("%w%s", state.missing, r.sent(state.missing))}
+		return nil, state.failed(stepFetch, fmt.Errorf("%w%s", state.missing, r.sent(state.missing)))
 	}
-	got, err := r.resource(state)
+	got, err := r.result(state)
 	if err != nil {
-		return nil, &stepError{step: stepResource, source: state.source, err: err}
+		return nil, state.failed(stepResource, err)
 	}
-	got.warnings = state.warnings
 	return got, nil
 }
 
@@ -89,19 +104,21 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	case !c.resourceReads.IsKnown():
 		return unknownError("allow_resource_reads")
 	case c.resourceReads.IsNull() || c.resourceReads.False():
-		return errors.New("reading resources is off: with the keys of this provider, any module of the configuration could read the secrets in any resource. If all modules are trusted, set allow_resource_reads = true in the provider block")
+		return errors.New("reading resources is off: with the keys of this provider, any module of the configuration could read " +
+			"the secrets in any resource. If all modules are trusted, set allow_resource_reads = true in the provider block")
 	}
 	return nil
 }
 
-// resource finds the resource and splits its attributes by their sensitivity.
-func (r resourceRequest) resource(s *openedState) (*result, error) {
+// result finds the resource and splits its attributes by their sensitivity.
+func (r resourceRequest) result(s *openedState) (*result, error) {
 	found, err := s.Resources.Find(r.address)
 	if err != nil {
 		return nil, err
 	}
 	if size := found.Size(); size > maxMessage {
-		return nil, fmt.Errorf("the attributes are %d bytes long, and the plugin protocol of Terraform carries at most %d; name one instance", size, maxMessage)
+		return nil, fmt.Errorf("the attributes are %d bytes long, and the plugin protocol of Terraform carries at most %d; "+
+			"name one instance", size, maxMessage)
 	}
 	attributes, sensitive, err := found.Values()
 	if err != nil {
@@ -111,18 +128,16 @@ func (r resourceRequest) resource(s *openedState) (*result, error) {
 		// Secrets of the cluster are among them, and nothing says which.
 		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
 	}
-	if !r.keepSensitive {
-		sensitive = cty.NullVal(cty.DynamicPseudoType)
+	out := s.header()
+	out["attributes"] = attributes
+	if r.keepSensitive {
+		out["sensitive_attributes"] = sensitive
 	}
-	got := &result{attributes: s.header()}
-	got.attributes["attributes"] = attributes
-	got.attributes["sensitive_attributes"] = sensitive
-	got.attributes["provider_address"] = orNull(found.Provider)
-	got.attributes["schema_version"] = cty.NullVal(cty.Number)
+	out["provider_address"] = orNull(found.Provider)
 	if found.SchemaVersion != nil {
-		got.attributes["schema_version"] = cty.NumberUIntVal(*found.SchemaVersion)
+		out["schema_version"] = cty.NumberUIntVal(*found.SchemaVersion)
 	}
-	got.attributes["type"] = cty.StringVal(found.Type)
-	got.attributes["mode"] = cty.StringVal(found.Mode)
-	return got, nil
+	out["type"] = cty.StringVal(found.Type)
+	out["mode"] = cty.StringVal(found.Mode)
+	return &result{attributes: out, warnings: s.warnings}, nil
 }

@@ -20,12 +20,12 @@ const resourceState = `{"version":4,"terraform_version":"1.9.0","serial":7,"line
 
 func readOneResource(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	return readOneAs(t, c, cat.resourceData(), set)
+	return readOneAs(t, c, cat.resource(dataSource), set)
 }
 
 func readOneAs(t *testing.T, c *configured, as reading, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	r, problems := as.decode(arguments(t, as, set), nil)
+	r, problems := as.request(object(t, as.typ, set), nil)
 	if len(problems) > 0 {
 		return nil, problems[0].err
 	}
@@ -132,7 +132,7 @@ func wantResult(t *testing.T, got *result, err error, wanted map[string]cty.Valu
 		t.Fatal(err)
 	}
 	for attr, want := range wanted {
-		if v := got.attributes[attr]; !v.RawEquals(want) {
+		if v := got.attribute(attr, want); !v.RawEquals(want) {
 			t.Errorf("%s: got %#v, want %#v", attr, v, want)
 		}
 	}
@@ -142,7 +142,7 @@ func wantResult(t *testing.T, got *result, err error, wanted map[string]cty.Valu
 func TestEphemeralResourceKeepsSensitive(t *testing.T) {
 	t.Parallel()
 	cat := newCatalog(resourceMemory(t))
-	got, err := readOneAs(t, configureWith(t, cat, nil, allowed), cat.resourceEphemeral(),
+	got, err := readOneAs(t, configureWith(t, cat, nil, allowed), cat.resource(ephemeralResource),
 		map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted"), "address": text1("aws_db.main")})
 	if err != nil || !got.attributes["sensitive_attributes"].GetAttr("password").RawEquals(text1("s3cret")) {
 		t.Errorf("got %v, %v", got, err)

@@ -32,8 +32,8 @@ func fields(attrs []attr.Attr) []field {
 
 func (f field) isBlock() bool { return f.Fields != nil }
 
-// required says whether Terraform itself may insist on the argument: not when
-// the environment can fill it.
+// required says whether Terraform itself may insist on the argument: not if the
+// environment can fill it.
 func (f field) required() bool { return f.Required && len(f.Env) == 0 }
 
 func (f field) optional() bool { return !f.Computed && !f.required() }
@@ -49,39 +49,10 @@ func typeOf(fs []field) cty.Type {
 	return cty.Object(attrs)
 }
 
-// blockValidators limit how often a block may stand. List blocks everywhere: a
-// single nested block with a required argument fails even when it is absent.
-func (f field) blockValidators() []validator.List {
-	if f.Many {
-		return nil
-	}
-	return []validator.List{listvalidator.SizeAtMost(1)}
-}
-
-func elementType(t cty.Type) fwattr.Type { return primitiveType(t.ElementType()) }
-
-func attributeTypes(t cty.Type) map[string]fwattr.Type {
-	out := map[string]fwattr.Type{}
-	for name, at := range t.AttributeTypes() {
-		out[name] = primitiveType(at)
-	}
-	return out
-}
-
-func primitiveType(t cty.Type) fwattr.Type {
-	switch t {
-	case cty.Number:
-		return types.NumberType
-	case cty.Bool:
-		return types.BoolType
-	}
-	return types.StringType
-}
-
-// schemaOf makes attributes and blocks. The schema packages of the framework
-// each declare interfaces of their own, with the same methods, so what data
-// sources use serves the provider and ephemeral resources as well: A and B are
-// the interfaces of the package at hand.
+// schemaOf makes attributes and blocks. The framework's schema packages each
+// declare their own interfaces, with the same methods, so the types of data
+// sources serve the provider and ephemeral resources as well: A and B are the
+// interfaces of the package at hand.
 func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	attrs, blocks := map[string]A{}, map[string]B{}
 	for _, f := range fs {
@@ -94,28 +65,61 @@ func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	return attrs, blocks
 }
 
+// blockOf makes a list of blocks, even if one at most may stand there: a single
+// nested block with a required argument fails even if it is absent.
 func blockOf(f field) schema.Block {
 	attrs, blocks := schemaOf[schema.Attribute, schema.Block](f.Fields)
-	return schema.ListNestedBlock{
-		MarkdownDescription: f.Doc, Validators: f.blockValidators(),
-		NestedObject: schema.NestedBlockObject{Attributes: attrs, Blocks: blocks},
+	out := schema.ListNestedBlock{
+		MarkdownDescription: f.Doc,
+		NestedObject:        schema.NestedBlockObject{Attributes: attrs, Blocks: blocks},
 	}
+	if !f.Many {
+		out.Validators = []validator.List{listvalidator.SizeAtMost(1)}
+	}
+	return out
 }
 
 func attributeOf(f field) schema.Attribute {
+	doc, required, optional, computed, secret := f.Doc, f.required(), f.optional(), f.Computed, f.Sensitive
 	switch {
 	case f.Type == cty.String:
-		return schema.StringAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
+		return schema.StringAttribute{
+			MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 	case f.Type == cty.Number:
-		return schema.NumberAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
+		return schema.NumberAttribute{
+			MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 	case f.Type == cty.Bool:
-		return schema.BoolAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
+		return schema.BoolAttribute{
+			MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 	case f.Type.IsListType():
-		return schema.ListAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
-	case f.Type.IsObjectType():
-		return schema.ObjectAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, AttributeTypes: attributeTypes(f.Type)}
+		return schema.ListAttribute{ElementType: frameworkType(f.Type.ElementType()),
+			MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 	case f.Type.IsMapType():
-		return schema.MapAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive, ElementType: elementType(f.Type)}
+		return schema.MapAttribute{ElementType: frameworkType(f.Type.ElementType()),
+			MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
+	case f.Type.IsObjectType():
+		return schema.ObjectAttribute{AttributeTypes: frameworkTypes(f.Type.AttributeTypes()),
+			MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 	}
-	return schema.DynamicAttribute{MarkdownDescription: f.Doc, Required: f.required(), Optional: f.optional(), Computed: f.Computed, Sensitive: f.Sensitive}
+	return schema.DynamicAttribute{
+		MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
+}
+
+func frameworkTypes(members map[string]cty.Type) map[string]fwattr.Type {
+	out := map[string]fwattr.Type{}
+	for name, t := range members {
+		out[name] = frameworkType(t)
+	}
+	return out
+}
+
+// frameworkType is for the types that collections and objects have inside.
+func frameworkType(t cty.Type) fwattr.Type {
+	switch t {
+	case cty.Number:
+		return types.NumberType
+	case cty.Bool:
+		return types.BoolType
+	}
+	return types.StringType
 }

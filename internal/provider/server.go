@@ -2,44 +2,83 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
 )
 
-var errStopped = fmt.Errorf("the read was stopped, because the run was interrupted: %w", context.Canceled)
+var (
+	errStopped       = fmt.Errorf("the read was stopped, because the run was interrupted: %w", context.Canceled)
+	errNotConfigured = errors.New("the provider has not been configured")
+	errUnknown       = &attr.Error{Unknown: true, Err: errors.New("an argument is not known yet")}
+	errMalformed     = errors.New("these arguments do not conform to the provider's schema, so this program and the provider " +
+		"do not fit each other; please report it")
+)
 
-// Server is the provider as a CLI talks to it. Beyond what the framework does,
-// it stays stopped: a CLI that was interrupted goes on with all the reads that
-// it has planned, and each of them would wait again for whom the user did not
-// want to wait for. And it answers itself what nothing is wrong with, at a
-// fraction of the framework's cost: see reading.
+// Server is the provider as a CLI talks to it. The plugin framework, which is
+// embedded, serves the schemas and reports arguments that do not conform to
+// them. Server answers all that is validated, configured or read.
+//
+// When the protocol gets a new field in one of these messages, look here: what
+// Server does not mention is ignored. Today that is, in requests, the client's
+// capabilities and version, and the module's metadata, for which there is no
+// schema; in responses, deferrals (an unknown value is an error of the read that
+// needs it, because no CLI that is released defers) and what keeps an ephemeral
+// resource open (a time to renew it, private data): a read leaves nothing open.
 type Server struct {
 	tfprotov6.ProviderServer
-	provider           *statecrypt
-	dataSources        map[string]reading // :: name → reading
-	ephemeralResources map[string]reading
+	offer
+	catalog    catalog
+	configured atomic.Pointer[configured] // nil before ConfigureProvider
 
 	mu      sync.Mutex
 	stopped chan struct{} // closed by Stop
 }
 
-// NewServer returns the server of one CLI.
-func NewServer(version string) *Server {
-	return newServer(newStatecrypt(version, builtinCatalog()))
+// offer is all that the provider has for users.
+type offer struct {
+	block              codec              // of the provider block
+	dataSources        map[string]reading // :: name → reading
+	ephemeralResources map[string]reading
 }
 
-func newServer(p *statecrypt) *Server {
+// NewServer returns the server of one CLI, with everything built in.
+func NewServer(version string) *Server {
+	return newServer(version, builtinCatalog())
+}
+
+func builtinCatalog() catalog {
+	return catalog{registry: builtin.Registry(), sources: all.Kinds()}
+}
+
+func newServer(version string, c catalog) *Server {
+	o := offer{
+		block:              newCodec(c.providerFields()),
+		dataSources:        byName(c.remoteState(dataSource), c.resource(dataSource)),
+		ephemeralResources: byName(c.remoteState(ephemeralResource), c.resource(ephemeralResource), derivedKey()),
+	}
 	return &Server{
-		ProviderServer: providerserver.NewProtocol6(p)(),
-		provider:       p, dataSources: byName(p.dataSources), ephemeralResources: byName(p.ephemeralResources),
-		stopped: make(chan struct{}),
+		ProviderServer: providerserver.NewProtocol6(&frameworkProvider{offer: o, version: version})(),
+		offer:          o,
+		catalog:        c,
+		stopped:        make(chan struct{}),
 	}
 }
 
-func byName(readings []reading) map[string]reading {
+func byName(readings ...reading) map[string]reading {
 	out := map[string]reading{}
 	for _, r := range readings {
 		out[r.name] = r
@@ -47,8 +86,153 @@ func byName(readings []reading) map[string]reading {
 	return out
 }
 
+// ValidateProviderConfig checks what can be checked without the environment.
+func (s *Server) ValidateProviderConfig(
+	ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest,
+) (*tfprotov6.ValidateProviderConfigResponse, error) {
+	if block, ok := s.block.decode(req.Config); ok {
+		_, problems := s.catalog.configure(block, nil)
+		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: sent(diagnostics(problems))}, nil
+	}
+	resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
+	if err == nil {
+		resp.Diagnostics = refusal(resp.Diagnostics)
+	}
+	return resp, err
+}
+
+// ConfigureProvider begins a run. A provider in a debugger sees several. It
+// contacts nothing, and accepts values that are not known yet.
+func (s *Server) ConfigureProvider(
+	ctx context.Context, req *tfprotov6.ConfigureProviderRequest,
+) (*tfprotov6.ConfigureProviderResponse, error) {
+	s.restart()
+	if block, ok := s.block.decode(req.Config); ok {
+		configured, problems := s.catalog.configure(block, os.LookupEnv)
+		s.configured.Store(configured)
+		return &tfprotov6.ConfigureProviderResponse{Diagnostics: sent(diagnostics(problems))}, nil
+	}
+	s.configured.Store(nil)
+	resp, err := s.ValidateProviderConfig(ctx, &tfprotov6.ValidateProviderConfigRequest{Config: req.Config})
+	if err != nil {
+		return nil, err
+	}
+	return &tfprotov6.ConfigureProviderResponse{Diagnostics: resp.Diagnostics}, nil
+}
+
+// ValidateDataResourceConfig checks the arguments of a data source.
+func (s *Server) ValidateDataResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	r := s.dataSources[req.TypeName]
+	if arguments, ok := r.decode(req.Config); ok {
+		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: sent(r.validate(arguments))}, nil
+	}
+	resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
+	if err == nil {
+		resp.Diagnostics = refusal(resp.Diagnostics)
+	}
+	return resp, err
+}
+
+// ReadDataSource is a read that Stop ends.
+func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+	r := s.dataSources[req.TypeName]
+	if arguments, ok := r.decode(req.Config); ok {
+		value, diags := s.read(ctx, r, arguments)
+		return &tfprotov6.ReadDataSourceResponse{State: value, Diagnostics: diags}, nil
+	}
+	resp, err := s.ValidateDataResourceConfig(ctx,
+		&tfprotov6.ValidateDataResourceConfigRequest{TypeName: req.TypeName, Config: req.Config})
+	if err != nil {
+		return nil, err
+	}
+	return &tfprotov6.ReadDataSourceResponse{Diagnostics: resp.Diagnostics}, nil
+}
+
+// ValidateEphemeralResourceConfig checks the arguments of an ephemeral resource.
+func (s *Server) ValidateEphemeralResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateEphemeralResourceConfigRequest,
+) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
+	r := s.ephemeralResources[req.TypeName]
+	if arguments, ok := r.decode(req.Config); ok {
+		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: sent(r.validate(arguments))}, nil
+	}
+	resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
+	if err == nil {
+		resp.Diagnostics = refusal(resp.Diagnostics)
+	}
+	return resp, err
+}
+
+// OpenEphemeralResource is a read that Stop ends.
+func (s *Server) OpenEphemeralResource(
+	ctx context.Context, req *tfprotov6.OpenEphemeralResourceRequest,
+) (*tfprotov6.OpenEphemeralResourceResponse, error) {
+	r := s.ephemeralResources[req.TypeName]
+	if arguments, ok := r.decode(req.Config); ok {
+		value, diags := s.read(ctx, r, arguments)
+		return &tfprotov6.OpenEphemeralResourceResponse{Result: value, Diagnostics: diags}, nil
+	}
+	resp, err := s.ValidateEphemeralResourceConfig(ctx,
+		&tfprotov6.ValidateEphemeralResourceConfigRequest{TypeName: req.TypeName, Config: req.Config})
+	if err != nil {
+		return nil, err
+	}
+	return &tfprotov6.OpenEphemeralResourceResponse{Diagnostics: resp.Diagnostics}, nil
+}
+
+func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+	ctx, end := s.stoppable(ctx)
+	defer end(nil)
+	value, diags := r.read(ctx, s.configured.Load(), arguments)
+	return value, sent(diags)
+}
+
+// refusal is what the framework says about arguments that do not conform. If it
+// accepts them, as it does a null block, they are refused all the same.
+func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			return diags
+		}
+	}
+	return append(diags, sent(diagnostics([]problem{{err: errMalformed}}))...)
+}
+
+// sent are the diagnostics as the protocol has them.
+func sent(diags diag.Diagnostics) []*tfprotov6.Diagnostic {
+	var out []*tfprotov6.Diagnostic
+	for _, d := range diags {
+		to := &tfprotov6.Diagnostic{Severity: tfprotov6.DiagnosticSeverityWarning, Summary: d.Summary(), Detail: d.Detail()}
+		if d.Severity() == diag.SeverityError {
+			to.Severity = tfprotov6.DiagnosticSeverityError
+		}
+		if placed, ok := d.(diag.DiagnosticWithPath); ok {
+			to.Attribute = attributePath(placed.Path())
+		}
+		out = append(out, to)
+	}
+	return out
+}
+
+func attributePath(p path.Path) *tftypes.AttributePath {
+	out := tftypes.NewAttributePath()
+	for _, step := range p.Steps() {
+		switch step := step.(type) {
+		case path.PathStepAttributeName:
+			out = out.WithAttributeName(string(step))
+		case path.PathStepElementKeyInt:
+			out = out.WithElementKeyInt(int(step))
+		}
+	}
+	return out
+}
+
 // Stop ends the reads that are under way, and those to come until the provider
-// is configured again. It does not wait.
+// is configured again: a CLI that was interrupted goes on with every read that
+// it has planned, and each of them would wait again for what the user no longer
+// wants to wait for. Stop itself does not wait.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,62 +243,21 @@ func (s *Server) Stop() {
 	}
 }
 
-// StopProvider is the CLI's word that the user has interrupted it.
+// StopProvider is how a CLI passes on that the user has interrupted it.
 func (s *Server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	s.Stop()
 	return s.ProviderServer.StopProvider(ctx, req)
 }
 
-// ConfigureProvider begins a run. A provider in a debugger sees several.
-func (s *Server) ConfigureProvider(ctx context.Context, req *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
+// restart has reads go on after a Stop.
+func (s *Server) restart() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	select {
 	case <-s.stopped:
 		s.stopped = make(chan struct{})
 	default:
 	}
-	s.mu.Unlock()
-	return s.ProviderServer.ConfigureProvider(ctx, req)
-}
-
-// ValidateDataResourceConfig checks the arguments of a data source.
-func (s *Server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	if r, ok := s.dataSources[req.TypeName]; ok && r.accepts(req.Config) {
-		return &tfprotov6.ValidateDataResourceConfigResponse{}, nil
-	}
-	return s.ProviderServer.ValidateDataResourceConfig(ctx, req)
-}
-
-// ReadDataSource is a read that Stop ends.
-func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	ctx, end := s.stoppable(ctx)
-	defer end(nil)
-	if r, ok := s.dataSources[req.TypeName]; ok {
-		if value, diags, ok := r.answer(ctx, s.provider.configured.Load(), req.Config); ok {
-			return &tfprotov6.ReadDataSourceResponse{State: value, Diagnostics: diags}, nil
-		}
-	}
-	return s.ProviderServer.ReadDataSource(ctx, req)
-}
-
-// ValidateEphemeralResourceConfig checks the arguments of an ephemeral resource.
-func (s *Server) ValidateEphemeralResourceConfig(ctx context.Context, req *tfprotov6.ValidateEphemeralResourceConfigRequest) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
-	if r, ok := s.ephemeralResources[req.TypeName]; ok && r.accepts(req.Config) {
-		return &tfprotov6.ValidateEphemeralResourceConfigResponse{}, nil
-	}
-	return s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
-}
-
-// OpenEphemeralResource is a read that Stop ends.
-func (s *Server) OpenEphemeralResource(ctx context.Context, req *tfprotov6.OpenEphemeralResourceRequest) (*tfprotov6.OpenEphemeralResourceResponse, error) {
-	ctx, end := s.stoppable(ctx)
-	defer end(nil)
-	if r, ok := s.ephemeralResources[req.TypeName]; ok {
-		if value, diags, ok := r.answer(ctx, s.provider.configured.Load(), req.Config); ok {
-			return &tfprotov6.OpenEphemeralResourceResponse{Result: value, Diagnostics: diags}, nil
-		}
-	}
-	return s.ProviderServer.OpenEphemeralResource(ctx, req)
 }
 
 func (s *Server) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {

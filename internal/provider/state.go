@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -20,13 +16,12 @@ import (
 type openedState struct {
 	*tfstate.State
 	source   source.Source
-	missing  *source.MissingError // set when there is no state; State is nil then
+	missing  *source.MissingError // set if there is no state; State is nil then
 	revision string
-	lock     *source.Lock // nil when nobody has locked the state
+	lock     *source.Lock // nil if nobody has locked the state
 	warnings []warning
 
-	encrypted    bool
-	method       string
+	method       string // address of the method that decrypted the file; "" if it was not encrypted
 	usedFallback bool
 }
 
@@ -34,22 +29,16 @@ type openedState struct {
 // user wrote and a state whose contents can be given. A missing state is no
 // error here.
 func (c *configured) open(ctx context.Context, req stateRequest) (*openedState, error) {
-	if c.unknown != nil {
-		return nil, &stepError{step: stepConfiguration, err: c.unknown}
-	}
-	if req.kind.Name == "" {
-		return nil, &stepError{step: stepConfiguration, err: unknownError("the source")}
-	}
-	src, err := c.sources[req.kind.Name](req.source)
+	src, err := c.source(req)
 	if err != nil {
 		return nil, &stepError{step: stepConfiguration, err: err}
 	}
-	target, err := c.targetFor(req.target, req.name)
+	target, err := c.target(req)
 	if err != nil {
 		return nil, &stepError{step: stepConfiguration, source: src, err: err}
 	}
 	state, err := c.states.Do(ctx, req.identity(target), func(ctx context.Context) (*openedState, error) {
-		return openState(ctx, src, target, req)
+		return req.openAt(ctx, src, target)
 	})
 	if err != nil {
 		return nil, err
@@ -57,13 +46,36 @@ func (c *configured) open(ctx context.Context, req stateRequest) (*openedState, 
 	return state, req.acceptPins(state)
 }
 
-// openState fetches, decrypts and parses one state.
-func openState(ctx context.Context, src source.Source, target encryption.Target, req stateRequest) (*openedState, error) {
-	snapshot, err := src.Fetch(ctx)
-	var file []byte
-	if err == nil {
-		file, err = stateFile(snapshot.Data, req.source.Object)
+// source is where the state is.
+func (c *configured) source(req stateRequest) (source.Source, error) {
+	if c.unknown != nil {
+		return nil, c.unknown
 	}
+	return c.sources[req.kind.Name](req.source)
+}
+
+// target is the methods that may open the state.
+func (c *configured) target(req stateRequest) (encryption.Target, error) {
+	var t encryption.Target
+	switch {
+	case req.target != nil:
+		t = c.encryption.Use(req.target.Methods()...)
+	case req.name != "" && !c.encryption.HasRemoteState(req.name):
+		return t, fmt.Errorf("there is no remote_state_data_source %q in the encryption text", req.name)
+	case c.encryption.HasRemoteState(req.name):
+		t = c.encryption.RemoteState(req.name)
+	default:
+		t = c.encryption.State()
+	}
+	if c.enforced {
+		t = t.Enforce()
+	}
+	return t, nil
+}
+
+// openAt fetches, decrypts and parses a state.
+func (r stateRequest) openAt(ctx context.Context, src source.Source, target encryption.Target) (*openedState, error) {
+	snapshot, file, err := r.fetch(ctx, src)
 	if missing, ok := source.IsMissing(err); ok {
 		return &openedState{source: src, missing: missing, lock: missing.Lock}, nil
 	}
@@ -74,37 +86,46 @@ func openState(ctx context.Context, src source.Source, target encryption.Target,
 	if err != nil {
 		return nil, &stepError{step: stepOf(err), source: src, err: err}
 	}
-	parse := tfstate.Parse
-	if req.resources {
-		parse = tfstate.ParseResources
-	}
-	state, err := parse(opened.Data)
+	state, err := r.parse(opened.Data)
 	if err != nil {
 		return nil, &stepError{step: stepParse, source: src, err: err}
 	}
-	return &openedState{
+	out := &openedState{
 		State:        state,
 		source:       src,
 		revision:     snapshot.Revision,
 		lock:         snapshot.Lock,
 		warnings:     openingWarnings(src, snapshot, opened),
-		encrypted:    opened.Encrypted,
-		method:       opened.Method,
 		usedFallback: opened.UsedFallback,
-	}, nil
+	}
+	if opened.Encrypted {
+		out.method = opened.Method
+	}
+	return out, nil
 }
 
-// stateFile takes the state out of a manifest, where the state is that of a
-// Kubernetes object.
-func stateFile(data []byte, object *kube.Object) ([]byte, error) {
-	if object == nil {
-		return data, nil
+// fetch returns what the source has, and the file of the state: if the state is
+// that of a Kubernetes object, the source has a manifest.
+func (r stateRequest) fetch(ctx context.Context, src source.Source) (*source.Snapshot, []byte, error) {
+	snapshot, err := src.Fetch(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	file, err := object.File(data)
+	if r.source.Object == nil {
+		return snapshot, snapshot.Data, nil
+	}
+	file, err := r.source.Object.File(snapshot.Data)
 	if errors.Is(err, kube.ErrNoState) {
-		return nil, &source.MissingError{Detail: err.Error()}
+		err = &source.MissingError{Detail: err.Error()}
 	}
-	return file, err
+	return snapshot, file, err
+}
+
+func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
+	if r.resources {
+		return tfstate.ParseResources(plaintext)
+	}
+	return tfstate.Parse(plaintext)
 }
 
 func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []warning {
@@ -116,16 +137,22 @@ func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encry
 		out = append(out, warning{"Weak encryption", fmt.Sprintf("%s: opened with %s", src, w)})
 	}
 	if !opened.Encrypted {
-		out = append(out, warning{"Unencrypted state", fmt.Sprintf("%s is not encrypted. It was read because %q is in effect for it.", src, opened.Method)})
+		out = append(out, warning{"Unencrypted state",
+			fmt.Sprintf("%s is not encrypted. It was read because %q is in effect for it.", src, opened.Method)})
 	} else if opened.UsedFallback {
-		tried := ""
-		if len(opened.Attempts) > 0 {
-			tried = " Tried before:"
-		}
-		for _, a := range opened.Attempts {
-			tried += fmt.Sprintf("\n  - %s: %v", a.Method, a.Err)
-		}
-		out = append(out, warning{"Fallback used", fmt.Sprintf("%s was opened by the fallback %s.%s", src, opened.Method, tried)})
+		out = append(out, warning{"Fallback used",
+			fmt.Sprintf("%s was opened by the fallback %s.%s", src, opened.Method, attempts(opened))})
+	}
+	return out
+}
+
+func attempts(opened *encryption.Opened) string {
+	if len(opened.Attempts) == 0 {
+		return ""
+	}
+	out := " Tried before:"
+	for _, a := range opened.Attempts {
+		out += fmt.Sprintf("\n  - %s: %v", a.Method, a.Err)
 	}
 	return out
 }
@@ -133,20 +160,25 @@ func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encry
 // acceptPins checks the state against what the user pinned. A missing state is
 // refused as well: a deletion is a rollback.
 func (r stateRequest) acceptPins(s *openedState) error {
-	pinned := r.expectedLineage != "" || r.minimumSerial != nil
 	switch {
-	case s.missing != nil && pinned:
-		return &stepError{step: stepFetch, source: s.source, err: fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing)}
+	case s.missing != nil && (r.expectedLineage != "" || r.minimumSerial != nil):
+		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		return &stepError{step: stepCheck, source: s.source, err: fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state", clip(s.Lineage), clip(r.expectedLineage))}
+		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state",
+			clip(s.Lineage), clip(r.expectedLineage)))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
-		return &stepError{step: stepCheck, source: s.source, err: fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy", s.Serial, *r.minimumSerial)}
+		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy",
+			s.Serial, *r.minimumSerial))
 	}
 	return nil
 }
 
-// sent says whether credentials were sent, on sources that know any.
+func (s *openedState) failed(at step, err error) error {
+	return &stepError{step: at, source: s.source, err: err}
+}
+
+// sent says whether credentials were sent, on sources that have any.
 func (r stateRequest) sent(m *source.MissingError) string {
 	switch {
 	case m.CredentialsSent:
@@ -155,82 +187,4 @@ func (r stateRequest) sent(m *source.MissingError) string {
 		return " (no credentials were sent; some servers give the same answer when they need some)"
 	}
 	return ""
-}
-
-// headerFields are the read-only attributes that describe the state itself.
-func headerFields() []field {
-	return []field{
-		computed("serial", cty.Number, "The serial of the state."),
-		computed("lineage", cty.String, "The lineage of the state."),
-		computed("terraform_version", cty.String, "The version of the program that wrote the state."),
-		computed("encrypted", cty.Bool, "Whether the file was encrypted."),
-		computed("decrypted_with", cty.String, "The address of the method that opened the file; null when it was not encrypted."),
-		computed("used_fallback", cty.Bool, "Whether a fallback opened the file, which then wants to be written again by its owner."),
-		computed("revision", cty.String, "The revision that was read: a commit, an ETag or an object version; null where the source has none."),
-		computed("lock", lockType, "Who had the state locked when it was read, on sources that see locks (`git`, where terraform-backend-git writes them, `azurerm` and `remote`): an object with `id`, `who`, `operation` and `created`, each null when the lock does not tell it. Null when nobody had."),
-	}
-}
-
-var lockType = cty.Object(map[string]cty.Type{"id": cty.String, "who": cty.String, "operation": cty.String, "created": cty.String})
-
-func lockValue(l *source.Lock) cty.Value {
-	if l == nil {
-		return cty.NullVal(lockType)
-	}
-	return cty.ObjectVal(map[string]cty.Value{
-		"id": orNull(l.ID), "who": orNull(l.Who), "operation": orNull(l.Operation), "created": orNull(l.Created),
-	})
-}
-
-// header returns the read-only attributes that describe the state itself.
-func (s *openedState) header() map[string]cty.Value {
-	out := map[string]cty.Value{
-		"serial":            cty.NullVal(cty.Number),
-		"lineage":           cty.NullVal(cty.String),
-		"terraform_version": cty.NullVal(cty.String),
-		"encrypted":         cty.NullVal(cty.Bool),
-		"decrypted_with":    cty.NullVal(cty.String),
-		"used_fallback":     cty.NullVal(cty.Bool),
-		"revision":          orNull(s.revision),
-		"lock":              lockValue(s.lock),
-	}
-	if s.missing != nil {
-		return out
-	}
-	out["serial"] = cty.NumberIntVal(s.Serial)
-	out["lineage"] = orNull(s.Lineage)
-	out["terraform_version"] = orNull(s.TerraformVersion)
-	out["encrypted"] = cty.BoolVal(s.encrypted)
-	out["used_fallback"] = cty.BoolVal(s.usedFallback)
-	if s.encrypted {
-		out["decrypted_with"] = cty.StringVal(s.method)
-	}
-	return out
-}
-
-func orNull(s string) cty.Value {
-	if s == "" {
-		return cty.NullVal(cty.String)
-	}
-	return cty.StringVal(s)
-}
-
-// result is what a data source or an ephemeral resource gives.
-type result struct {
-	attributes map[string]cty.Value // :: read-only attribute → value
-	warnings   []warning
-}
-
-// fill returns the arguments with the read-only attributes filled.
-func (r *result) fill(raw tftypes.Value) (tftypes.Value, diag.Diagnostics) {
-	diags := warningDiagnostics(r.warnings)
-	filled, err := withResults(raw, r.attributes)
-	if err != nil {
-		diags.AddError("Cannot return the result", err.Error())
-	}
-	return filled, diags
-}
-
-func (r *result) warn(summary, format string, args ...any) {
-	r.warnings = append(r.warnings, warning{summary, fmt.Sprintf(format, args...)})
 }

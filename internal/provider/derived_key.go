@@ -1,0 +1,83 @@
+package provider
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// derivedKey is ephemeral "statecrypt_derived_key".
+func derivedKey() reading {
+	return reading{
+		name: "statecrypt_derived_key",
+		doc: "Derives a key for another use from a key provider, with HKDF-SHA-256. The same arguments always give the " +
+			"same key. The key that opens states is never handed out, and nothing is stored.",
+		codec: newCodec([]field{
+			required(argument("key_provider", cty.String, "The address of the key provider, such as "+
+				"`key_provider.pbkdf2.main`. Its entry must set `exportable = true`.")),
+			required(argument("info", cty.String, "What the key is for. Another text gives another, independent key.")),
+			argument("length", cty.Number, "The length of the key in bytes, 16 to 64. Defaults to `32`."),
+			argument("salt", cty.String, "At least 16 random bytes in standard base64. They need not be secret: keep them "+
+				"with the configuration to get the same key again. Required for `pbkdf2`."),
+			argument("wrapped_key", cty.String, "Metadata as it stands in an encrypted file (the JSON document under the key "+
+				"provider's name in `meta`, decoded from base64), in place of `salt`. Its parameters must be as strong as "+
+				"those of new keys."),
+			secret(computed("key_base64", cty.String, "The key, in standard base64.")),
+			secret(computed("key_hex", cty.String, "The key, in hexadecimal.")),
+		}),
+		request: derivedKeyFrom,
+	}
+}
+
+// derivedKeyRequest is statecrypt_derived_key as the user wrote it.
+type derivedKeyRequest struct {
+	keyProvider string
+	derivation  encryption.Derivation
+}
+
+func derivedKeyFrom(arguments cty.Value, _ attr.LookupEnv) (request, []problem) {
+	d := decoder{block: arguments}
+	out := derivedKeyRequest{derivation: encryption.Derivation{Info: text(arguments, "info"), Length: 32}}
+	if s, ok := given(arguments, "key_provider"); ok {
+		if out.keyProvider = s; !attr.IsKeyProviderAddress(s) {
+			d.fail(path.Root("key_provider"), "the address of a key provider is required, such as key_provider.pbkdf2.main")
+		}
+	}
+	if n, ok := d.number("length", 16, 64); ok {
+		out.derivation.Length = int(n)
+	}
+	if s, ok := given(arguments, "salt"); ok {
+		salt, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			d.fail(path.Root("salt"), "this is not standard base64")
+		}
+		out.derivation.Salt = salt
+	}
+	if s, ok := given(arguments, "wrapped_key"); ok {
+		if out.derivation.Wrapped = json.RawMessage(s); !json.Valid(out.derivation.Wrapped) {
+			d.fail(path.Root("wrapped_key"), "this is not a JSON document")
+		}
+	}
+	return out, d.problems
+}
+
+func (r derivedKeyRequest) read(ctx context.Context, provider *configured) (*result, error) {
+	if provider.unknown != nil {
+		return nil, &stepError{step: stepDerive, err: provider.unknown}
+	}
+	key, err := provider.encryption.DeriveKey(ctx, r.keyProvider, r.derivation)
+	if err != nil {
+		return nil, &stepError{step: stepDerive, err: err}
+	}
+	return &result{attributes: map[string]cty.Value{
+		"key_base64": cty.StringVal(base64.StdEncoding.EncodeToString(key)),
+		"key_hex":    cty.StringVal(hex.EncodeToString(key)),
+	}}, nil
+}

@@ -1,0 +1,202 @@
+package provider
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+const defaultMaxSize = 512 << 20 // bytes
+
+// stateRequest says which state to read, how to open it, and what it must be:
+// what all requests for states have in common.
+type stateRequest struct {
+	kind   source.Kind // empty while it is not known which one is set
+	source source.Request
+	target *config.Target // nil if the request sets no method
+	name   string         // of a remote_state_data_source in the text
+
+	resources bool // whether the resources of the state are wanted
+
+	objectIdentity string // of source.Object, "" if there is none
+
+	expectedLineage string // "" if not pinned
+	minimumSerial   *int64
+}
+
+// identity is equal for requests that read the same state in the same way.
+func (r stateRequest) identity(target encryption.Target) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, r.resources)
+	fmt.Fprintf(&b, "%v\x00%q\x00%q\x00", target.Enforced(), target.Methods(), r.objectIdentity)
+	b.WriteString(r.source.Values.Identity())
+	return b.String()
+}
+
+// stateFields are the arguments that make a stateRequest.
+func (c catalog) stateFields() []field {
+	var out []field
+	for _, kind := range c.sources {
+		out = append(out, atMostOne(many(kind.Table, nil)))
+	}
+	out = append(out, atMostOne(many(kube.Table(), nil)))
+	out = append(out, targetFields()...)
+	return append(out,
+		argument("name", cty.String, "The name of a `remote_state_data_source` in the provider's `encryption` text, whose "+
+			"methods are then used."),
+		argument("workspace", cty.String, "The workspace to read, on sources that have workspaces. Defaults to `default`."),
+		argument("expected_lineage", cty.String, "The lineage that the state must have. A missing state is then always an error."),
+		argument("minimum_serial", cty.Number, "The serial that the state must have reached, against old copies. A missing "+
+			"state is then always an error."),
+		argument("max_size", cty.Number,
+			fmt.Sprintf("The maximum size of the file in bytes. Defaults to `%d` (512 MiB).", defaultMaxSize)),
+	)
+}
+
+func computed(name string, typ cty.Type, doc string) field {
+	f := argument(name, typ, doc)
+	f.Computed = true
+	return f
+}
+
+// state reads the arguments of stateFields.
+func (d *decoder) state() stateRequest {
+	r := stateRequest{source: source.Request{MaxSize: defaultMaxSize}}
+	d.source(&r)
+	d.object(&r)
+	r.source.Workspace = d.workspace(r.kind)
+	if n, ok := d.number("max_size", 1, math.MaxInt64); ok {
+		r.source.MaxSize = n
+	}
+	d.encryption(&r)
+	d.pins(&r)
+	return r
+}
+
+// keepsSensitive says whether sensitive values are given. An ephemeral resource
+// has no argument for it: what it gives is not stored.
+func (d *decoder) keepsSensitive() bool {
+	return !d.block.Type().HasAttribute("store_sensitive") || isTrue(d.block, "store_sensitive", false)
+}
+
+// source reads the one block of a source.
+func (d *decoder) source(r *stateRequest) {
+	var chosen cty.Value
+	var names []string
+	allKnown := true
+	for _, kind := range d.catalog.sources {
+		names = append(names, kind.Name)
+		list, known := blocks(d.block, kind.Name)
+		allKnown = allKnown && known
+		if len(list) == 0 {
+			continue
+		}
+		if r.kind.Name != "" {
+			d.fail(path.Empty(), "%s and %s are mutually exclusive: exactly one source is read", r.kind.Name, kind.Name)
+			return
+		}
+		r.kind, chosen = kind, list[0]
+	}
+	switch {
+	case r.kind.Name != "":
+		r.source.Values, _ = d.values(r.kind.Table, chosen)
+	case allKnown:
+		d.fail(path.Empty(), "exactly one of these blocks is required: %s", strings.Join(names, ", "))
+	}
+}
+
+// object reads the block of a Kubernetes object.
+func (d *decoder) object(r *stateRequest) {
+	table := kube.Table()
+	list, _ := blocks(d.block, table.Name)
+	if len(list) == 0 {
+		return
+	}
+	values, ok := d.values(table, list[0])
+	if !ok {
+		return
+	}
+	var err error
+	if r.source.Object, err = kube.New(values); err != nil {
+		d.failAt(path.Root(table.Name).AtListIndex(0), err)
+	}
+	r.objectIdentity = values.Identity()
+}
+
+// values reads a block of which there is at most one, if all of it is known.
+func (d *decoder) values(table attr.Table, block cty.Value) (attr.Values, bool) {
+	if !block.IsWhollyKnown() {
+		return attr.Values{}, false
+	}
+	values, err := attr.NewEntry(table.Name, table, blockValues(block)).Decode(table, d.env)
+	if err != nil {
+		d.failAt(path.Root(table.Name).AtListIndex(0), err)
+	}
+	return values, err == nil
+}
+
+var workspacePattern = regexp.MustCompile(`^[A-Za-z0-9_.~-]+$`) // what Terraform allows: it is used in URLs unescaped
+
+func (d *decoder) workspace(kind source.Kind) string {
+	name, ok := given(d.block, "workspace")
+	switch {
+	case !ok:
+		return "default"
+	case name == "":
+		d.fail(path.Root("workspace"), "the name of a workspace must not be empty; leave the argument out, or write \"default\"")
+	case name != "default" && kind.Name != "" && !kind.Workspaces:
+		d.fail(path.Root("workspace"), "sources of the kind %s have no workspaces", kind.Name)
+	case !workspacePattern.MatchString(name) || name == "." || name == "..":
+		d.fail(path.Root("workspace"), "this is not the name of a workspace: letters, digits, dots, dashes, underscores and "+
+			"tildes are allowed")
+	}
+	return name
+}
+
+func (d *decoder) encryption(r *stateRequest) {
+	r.target = d.target(d.block, path.Empty())
+	r.name = text(d.block, "name")
+	if r.name != "" && r.target != nil {
+		d.fail(path.Root("name"), "name and method are mutually exclusive: a named target has its own methods")
+	}
+}
+
+func (d *decoder) pins(r *stateRequest) {
+	lineage, ok := given(d.block, "expected_lineage")
+	if ok && lineage == "" {
+		// An empty pin is what a broken reference gives, and would pin nothing.
+		d.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
+	}
+	r.expectedLineage = lineage
+	if n, ok := d.number("minimum_serial", 0, math.MaxInt64); ok {
+		r.minimumSerial = &n
+	}
+}
+
+func (d *decoder) number(name string, min, max int64) (int64, bool) {
+	v := d.block.GetAttr(name)
+	if v.IsNull() || !v.IsKnown() {
+		return 0, false
+	}
+	n, accuracy := v.AsBigFloat().Int64()
+	switch {
+	case accuracy == big.Exact && min <= n && n <= max:
+		return n, true
+	case max == math.MaxInt64:
+		d.fail(path.Root(name), "a whole number of at least %d is required", min)
+	default:
+		d.fail(path.Root(name), "a whole number from %d to %d is required", min, max)
+	}
+	return 0, false
+}
