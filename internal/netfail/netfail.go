@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -44,9 +43,9 @@ func KnownReason(err error, trust string) string {
 	case IsTLS(err):
 		return reasonOfTLS(err, trust)
 	case isDNS:
-		return fmt.Sprintf("the host %s cannot be found: %s", shown(lookup.Name), shown(lookup.Err))
+		return strings.TrimSpace("the host "+shown(lookup.Name)) + " cannot be found: " + shown(lookup.Err)
 	case IsTimeout(err):
-		return "there was no complete answer in time"
+		return notInTime
 	case isOp:
 		return notReached + shown(network.Error())
 	case isErrno:
@@ -88,6 +87,7 @@ func reasonOfTLS(err error, trust string) string {
 }
 
 const (
+	notInTime        = "there was no complete answer in time"
 	notReached       = "the server cannot be reached: "
 	notTLS           = "the server does not speak TLS; check the port and the scheme"
 	notTrusted       = "the server's certificate is not trusted: "
@@ -111,6 +111,7 @@ func reasonInText(text, trust string) string {
 		{"network is unreachable", notReached + "network is unreachable"},
 		{"i/o timeout", notReached + "i/o timeout"},
 		{"failed to do connect handshake", "the proxy refuses the connection"},
+		{"context deadline exceeded", notInTime},
 	} {
 		if strings.Contains(text, known.text) {
 			return known.means

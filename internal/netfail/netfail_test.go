@@ -156,6 +156,7 @@ func TestReason(t *testing.T) {
 		{err: &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "the server cannot be reached: dial tcp: i/o timeout"},
 		{err: &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "there was no complete answer in time"},
 		{err: &net.DNSError{Err: "no such host", Name: "a\x1b[2J.example"}, want: `the host a\u001b[2J.example cannot be found: no such host`},
+		{err: &net.DNSError{Err: "no such host"}, want: `the host cannot be found: no such host`},
 		{err: reset, want: "the server cannot be reached: read tcp: read: connection reset by peer"},
 		{err: syscall.ECONNRESET, want: "the connection failed: connection reset by peer"},
 		{err: io.ErrUnexpectedEOF, want: "the connection broke off before the answer was complete"},
@@ -185,6 +186,7 @@ func TestReason(t *testing.T) {
 		{err: text("dial tcp: lookup a: no such host"), want: "the host cannot be found"},
 		{err: text("connect: connection refused"), want: "the server cannot be reached: connection refused"},
 		{err: text("failed to do connect handshake, response: x"), want: "the proxy refuses the connection"},
+		{err: text("context deadline exceeded"), want: "there was no complete answer in time"},
 		{err: text("HTTP/1.1 200 OK"), want: unknown},
 	} {
 		got := Reason(c.err, c.trust)

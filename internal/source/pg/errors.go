@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 
@@ -50,10 +51,22 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 	}
 	// What is no matter of the network is about the protocol. The text of such
 	// errors may hold what the server wrote.
-	if reason := netfail.KnownReason(err, "set sslrootcert in the connection settings"); reason != "" {
+	if reason := netfail.KnownReason(anonymous(err), "set sslrootcert in the connection settings"); reason != "" {
 		return errors.New(reason)
 	}
 	return errNotPostgres
+}
+
+// anonymous leaves out the host: a connection string that is not written as it
+// should be has a part of the password there.
+func anonymous(err error) error {
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		return &net.DNSError{Err: lookup.Err}
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return &net.OpError{Op: op.Op, Net: op.Net, Err: op.Err}
+	}
+	return err
 }
 
 var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
