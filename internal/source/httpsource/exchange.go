@@ -101,12 +101,15 @@ func (x *exchange) refusal(code int) error {
 
 func (x *exchange) redirected() string {
 	if to := public(x.asked); to != x.String() {
-		return " (redirected to " + to + ")"
+		return " (redirected to " + outside.Line(to, maxPlace) + ")"
 	}
 	return ""
 }
 
-const maxRevision = 1024 // bytes
+const (
+	maxPlace    = 300  // bytes of a URL that a server gave
+	maxRevision = 1024 // bytes
+)
 
 // revision is the ETag without its decoration: an opaque word to compare.
 func revision(etag string) string {
