@@ -32,7 +32,7 @@ type stranger struct {
 func (s stranger) String() string { return s.name }
 
 func (s stranger) Fetch(context.Context) (*source.Snapshot, error) {
-	return &source.Snapshot{Data: []byte(plainState), Warnings: s.warnings}, s.err
+	return &source.Snapshot{Data: []byte(plainState), Revision: hostile, Warnings: s.warnings}, s.err
 }
 
 func (s stranger) catalog() catalog {
@@ -165,6 +165,22 @@ func TestTextFromOutside(t *testing.T) {
 				t.Errorf("nothing of it is shown, so that this shows nothing: %v", get(t))
 			}
 		})
+	}
+}
+
+// A revision is what a server says. Whoever uses the attribute may print it.
+func TestHostileRevision(t *testing.T) {
+	t.Parallel()
+	cat := stranger{name: "a source"}.catalog()
+	set := map[string]cty.Value{"memory": at("file"), "method": text1("unencrypted")}
+	got, err := read(t, configureWith(t, cat, nil, nil), cat, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision := got.attributes["revision"].AsString()
+	checkHarmless(t, revision)
+	if !strings.HasPrefix(revision, "h0stile ") || strings.ContainsAny(revision, "\n") || strings.Contains(revision, "::") {
+		t.Errorf("got %q", revision)
 	}
 }
 

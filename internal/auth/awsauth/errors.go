@@ -15,8 +15,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
-// failure has a text of its own in the place of the SDK's, which repeats what
-// servers and programs answered. The cause is there for errors.Is and As.
+// failure has a text of its own in place of the SDK's, which repeats what servers
+// and programs answered. The cause is for errors.Is and As.
 type failure struct {
 	text  string
 	cause error
@@ -45,7 +45,7 @@ func CommonReason(code string) (string, bool) {
 	return "", false
 }
 
-// explainSettings puts an error of the SDK's configuration into words.
+// explainSettings explains an error of the SDK's configuration.
 func (s Settings) explainSettings(err error) error {
 	text := "the AWS settings in the environment or in the shared files are not valid"
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
@@ -56,8 +56,8 @@ func (s Settings) explainSettings(err error) error {
 	return &failure{text: text, cause: err}
 }
 
-// explainCredentials puts an error on the way to credentials into words. It is
-// final: what the role or the token lacks says nothing of the file.
+// explainCredentials says why there are no credentials. The error is final: it says
+// nothing about the file.
 func (s Settings) explainCredentials(err error) error {
 	return s.explainSTS("no AWS credentials to be had", err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
-// unset is the error where nothing says how to authenticate.
+// unset is the error if nothing says how to authenticate.
 type unset string
 
 func (e unset) Error() string { return string(e) }
@@ -21,8 +21,8 @@ func IsUnset(err error) bool {
 	return ok
 }
 
-// Explain returns an error for people where err says that there is no access
-// token, and nil where it does not.
+// Explain says why there is no access token. It returns nil if err is about
+// something else.
 func Explain(err error) error {
 	if failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
 		text := "no access token: Azure does not accept the credentials, or cannot be reached"

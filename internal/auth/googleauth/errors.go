@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
-// Explain says why there is no token. None of these is a matter of what is read: a
-// fallback would hide that the credentials are wrong.
+// Explain says why there is no token. Its errors are final: a fallback would hide
+// that the credentials are wrong.
 func (a Access) Explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for a Google access token: %w", ctx.Err())

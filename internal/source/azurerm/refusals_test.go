@@ -46,7 +46,7 @@ func TestRefusals(t *testing.T) {
 		"no keys allowed":      {403, "KeyBasedAuthenticationNotPermitted", withKey(), "set use_azuread_auth"},
 		"address":              {403, "AuthorizationSourceIPMismatch", sas, "address of this machine"},
 		"other service":        {403, "AuthorizationServiceMismatch", sas, "blob service"},
-		"anonymous":            {409, "PublicAccessNotPermitted", sas, "nobody without credentials"},
+		"anonymous":            {409, "PublicAccessNotPermitted", sas, "the account requires credentials"},
 		"disabled":             {403, "AccountIsDisabled", withKey(), "the account is disabled"},
 		"archive":              {409, "BlobArchived", withKey(), "archive tier"},
 		"customer's key":       {409, "BlobUsesCustomerSpecifiedEncryption", withKey(), "customer_provided_key"},

@@ -16,13 +16,13 @@ import (
 var (
 	errPatience = errors.New("the server did not answer in time")
 
-	// errUnauthorized is for the one who may ask again with new credentials.
+	// errUnauthorized is for callers that may try again with new credentials.
 	errUnauthorized = errors.New("the server did not accept the credentials (401 Unauthorized)")
 	// errNotThere means that the server knows the kind, and has no such object.
 	errNotThere = errors.New("there is no such object")
 )
 
-// explain makes an error for people. What the server wrote is not in it.
+// explain says in our own words what went wrong.
 func (c *client) explain(ctx context.Context, what thing, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -47,17 +47,20 @@ func (c *client) refusal(what thing, status metav1.Status) error {
 	}
 	switch code := status.Code; {
 	case code == http.StatusUnauthorized && !c.sends:
-		return fmt.Errorf("%w: there are none; set token, exec or another one in the kubernetes block of credentials, in the provider block", errUnauthorized)
+		return fmt.Errorf("%w: there are none; set token, exec or another one in the kubernetes block of "+
+			"credentials, in the provider block", errUnauthorized)
 	case code == http.StatusUnauthorized:
 		return fmt.Errorf("%w; they may be wrong or expired", errUnauthorized)
 	case code == http.StatusForbidden && what.name == "":
-		return fmt.Errorf("the server does not allow to read %s (403 Forbidden); set resource to the plural name of the kind, and it is not asked", what)
+		return fmt.Errorf("the server does not allow reading %s (403 Forbidden); set resource to the plural name of "+
+			"the kind, and it does not have to", what)
 	case code == http.StatusForbidden:
-		return fmt.Errorf("the server does not allow to read %s (403 Forbidden); what it takes is %s", what, what.rule())
+		return fmt.Errorf("the server does not allow reading %s (403 Forbidden); this requires %s", what, what.rule())
 	case code == http.StatusNotFound && isAbout(status, what):
 		return errNotThere
 	case code == http.StatusNotFound:
-		return fmt.Errorf("the server has no API for %s (404 Not Found); check the host, and whether the custom resource is installed in this version", what)
+		return fmt.Errorf("the server has no API for %s (404 Not Found); check the host, and whether the custom "+
+			"resource is installed in this version", what)
 	default:
 		return fmt.Errorf("the server answered %d %s", code, text)
 	}

@@ -64,7 +64,7 @@ func TestFaults(t *testing.T) {
 
 			"429 with Retry-After of a year": late,
 
-			"403":                        `what it takes is the verb "get" for the resource "secrets"`,
+			"403":                        `this requires the verb "get" for the resource "secrets"`,
 			"500, once":                  "the server answered 500 Internal Server Error",
 			"500":                        "the server answered 500 Internal Server Error",
 			"503 with Retry-After, once": sourcetest.Works,

@@ -24,8 +24,8 @@ type ownError struct{ error }
 
 func (e ownError) Unwrap() error { return e.error }
 
-// explain makes an error for people. What the server wrote is not in it, nor
-// what the driver says, which has parts of the settings in it.
+// explain says in our own words what went wrong: what the server wrote may repeat
+// anything, and what the driver says holds parts of the settings.
 func (c *connection) explain(ctx context.Context, l *location, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -86,15 +86,19 @@ func (c *connection) meaning(l *location, code string) string {
 	switch code {
 	case "28P01", "28000":
 		if !c.hasAccount {
-			return "the server refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block"
+			return "the server refused the login: there is no password; set one in conn_str, in the pg block of " +
+				"credentials, in the provider block"
 		}
-		return "the server refused the login; check user, password, database and sslmode in the connection settings, and the server's pg_hba.conf"
+		return "the server refused the login; check user, password, database and sslmode in the connection settings, " +
+			"and the server's pg_hba.conf"
 	case "3D000":
 		return "the server has no such database; check the one in the connection settings"
 	case "42P01", "3F000":
-		return fmt.Sprintf("the database has no table %s; check schema_name, table_name, and the database in the connection settings", l.name())
+		return fmt.Sprintf("the database has no table %s; check schema_name, table_name, and the database in the "+
+			"connection settings", l.name())
 	case "42501":
-		return fmt.Sprintf("the role may not read %s; what it takes is CONNECT on the database, USAGE on the schema, and SELECT on the columns name and data", l.name())
+		return fmt.Sprintf("the role may not read %s; this requires CONNECT on the database, USAGE on the schema, "+
+			"and SELECT on the columns name and data", l.name())
 	case "42703":
 		return fmt.Sprintf("%s does not have the columns name and data", l.name())
 	case "42883", "42804", "42846":
@@ -112,9 +116,9 @@ func (c *connection) meaning(l *location, code string) string {
 	case "57014":
 		return "the server cancelled the query, perhaps because of its statement_timeout"
 	case "55P03":
-		return fmt.Sprintf("%s is locked by somebody who changes the table; try again", l.name())
+		return fmt.Sprintf("%s is locked by a change of the table; try again", l.name())
 	case "42704", "22023", "08P01":
-		return "the server, or a pooler in front of it, does not take a parameter of the connection settings"
+		return "the server, or a pooler in front of it, does not accept a parameter of the connection settings"
 	}
 	return "the server answered with an error"
 }

@@ -160,7 +160,7 @@ func TestFaults(t *testing.T) {
 		"error without a code":              {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: echo, Message: echo}, ready), sees: "an error that has no code of PostgreSQL"},
 		"error after the row":               {fault: rows(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), []byte("{}")}}, selected, secret, ready), sees: "SQLSTATE 42601"},
 		"starting up":                       {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "57P03", Message: echo}), sees: "is starting up, shutting down or recovering; try again (SQLSTATE 57P03)"},
-		"a parameter that a pooler refuses": {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: echo}), sees: "does not take a parameter of the connection settings (SQLSTATE 08P01)"},
+		"a parameter that a pooler refuses": {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: echo}), sees: "does not accept a parameter of the connection settings (SQLSTATE 08P01)"},
 		"cancelled by the server":           {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: "57014", Message: echo}, ready), sees: "statement_timeout"},
 		"TLS refused":                       {fault: write("N"), sees: "the server does not offer TLS, which sslmode requires; nothing was sent to it"},
 		"TLS refused, by default":           {fault: write("N"), query: "application_name=x", sees: "the server does not offer TLS"},
