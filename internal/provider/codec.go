@@ -46,7 +46,7 @@ func (c codec) decode(sent *tfprotov6.DynamicValue) (cty.Value, bool) {
 func (c codec) encode(arguments cty.Value, attributes map[string]cty.Value) (*tfprotov6.DynamicValue, error) {
 	values := arguments.AsValueMap()
 	maps.Copy(values, attributes)
-	data, err := msgpack.Marshal(cty.ObjectVal(values), c.typ)
+	data, err := marshal(cty.ObjectVal(values), c.typ)
 	return &tfprotov6.DynamicValue{MsgPack: data}, err
 }
 

@@ -3,6 +3,7 @@ package provider
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -25,9 +26,13 @@ func headerFields() []field {
 	}
 }
 
+// maxRevision is in bytes. Version IDs of S3 have up to 1024, before they are
+// escaped.
+const maxRevision = 4096
+
 // header returns the read-only attributes that describe the state itself.
 func (s *openedState) header() map[string]cty.Value {
-	out := map[string]cty.Value{"revision": orNull(s.revision), "lock": lockValue(s.lock)}
+	out := map[string]cty.Value{"revision": orNull(outside.Value(s.revision, maxRevision)), "lock": lockValue(s.lock)}
 	if s.missing != nil {
 		return out
 	}

@@ -27,7 +27,7 @@ func message(file []byte, resource bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(cty.ObjectVal(values), cty.DynamicPseudoType)
+	return marshal(cty.ObjectVal(values), cty.DynamicPseudoType)
 }
 
 func resourceMessage(file []byte) ([]byte, error) {
@@ -47,7 +47,7 @@ func resourceMessage(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(cty.TupleVal([]cty.Value{open, sensitive}), cty.DynamicPseudoType)
+	return marshal(cty.TupleVal([]cty.Value{open, sensitive}), cty.DynamicPseudoType)
 }
 
 // allocated is how many bytes f allocates, whether or not they are kept.

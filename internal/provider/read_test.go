@@ -164,7 +164,7 @@ func TestRead(t *testing.T) {
 		"stored": {map[string]cty.Value{"store_sensitive": cty.True}, map[string]cty.Value{
 			"sensitive_outputs": cty.ObjectVal(map[string]cty.Value{"hidden": text1("s3cret")}),
 		}, ""},
-		"deprecated": {nil, nil, `"old": "use \x1b[31mopen"`},
+		"deprecated": {nil, nil, `"old": "use \u001b[31mopen"`},
 		"only": {map[string]cty.Value{"only": names("open", "open")}, map[string]cty.Value{
 			"outputs":                cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
 			"sensitive_output_names": cty.ListValEmpty(cty.String),
@@ -365,10 +365,11 @@ func TestOutputsTooLargeForTheProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (remoteStateRequest{keepSensitive: true}).checkSize(state.Outputs, []string{"open", "hidden"}, 20); err == nil || !strings.Contains(err.Error(), "only") {
+	all := (remoteStateRequest{keepSensitive: true}).given(state, []string{"hidden", "open"})
+	if err := checkSize(state, all, 20); err == nil || !strings.Contains(err.Error(), "only") {
 		t.Errorf("got %v", err)
 	}
-	if err := (remoteStateRequest{}).checkSize(state.Outputs, []string{"open", "hidden"}, 20); err != nil {
+	if err := checkSize(state, (remoteStateRequest{}).given(state, []string{"hidden", "open"}), 20); err != nil {
 		t.Error(err)
 	}
 }

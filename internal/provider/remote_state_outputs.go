@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
@@ -22,18 +24,15 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 
 // result lays the outputs of the state over the defaults.
 func (r remoteStateRequest) result(s *openedState) (*result, error) {
-	var stored map[string]tfstate.Output
-	if s.missing == nil {
-		stored = s.Outputs
+	state := s.State
+	if s.missing != nil {
+		state = &tfstate.State{}
 	}
-	wanted, err := r.wanted(stored)
-	if err == nil {
-		err = r.checkSize(stored, wanted, maxMessage)
-	}
+	wanted, err := r.wanted(state.Outputs)
 	if err != nil {
 		return nil, err
 	}
-	plain, sensitive, err := r.values(stored, wanted)
+	plain, sensitive, err := r.values(state, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -43,33 +42,51 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	if r.keepSensitive {
 		got.attributes["sensitive_outputs"] = cty.ObjectVal(sensitive)
 	}
-	got.describe(stored, wanted)
+	got.describe(state.Outputs, wanted)
 	if s.missing != nil {
 		got.warn("Defaults in place of a state", "%v%s. The defaults stand in for its outputs.", s.missing, r.sent(s.missing))
 	}
 	return got, nil
 }
 
-// values splits the outputs by their sensitivity. A default never stands in for
-// an output that the state has, sensitive or not.
-func (r remoteStateRequest) values(stored map[string]tfstate.Output, wanted []string) (plain, sensitive map[string]cty.Value, err error) {
+// values decodes the outputs and splits them by their sensitivity. A default
+// never stands in for an output that the state has, sensitive or not.
+func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain, sensitive map[string]cty.Value, err error) {
 	plain, sensitive = map[string]cty.Value{}, map[string]cty.Value{}
 	for _, name := range wanted {
-		output, ok := stored[name]
-		switch {
-		case !ok:
+		if _, ok := state.Outputs[name]; !ok {
 			addDefault(plain, r.defaults, name)
 			addDefault(sensitive, r.sensitiveDefaults, name)
-		case !output.Sensitive:
-			plain[name], err = output.Value()
-		case r.keepSensitive:
-			sensitive[name], err = output.Value()
-		}
-		if err != nil {
-			return nil, nil, err
 		}
 	}
-	return plain, sensitive, nil
+	given := r.given(state, wanted)
+	if err := checkSize(state, given, maxMessage); err != nil {
+		return nil, nil, err
+	}
+	decoded, err := state.Values(given...)
+	if errors.Is(err, tfstate.ErrCost) {
+		err = fmt.Errorf("%w; if it is not needed, name the others in only", err)
+	}
+	for name, v := range decoded {
+		into := plain
+		if state.Outputs[name].Sensitive {
+			into = sensitive
+		}
+		into[name] = v
+	}
+	return plain, sensitive, err
+}
+
+// given are the outputs of the state whose values are given: not the sensitive
+// ones that are left out.
+func (r remoteStateRequest) given(state *tfstate.State, wanted []string) []string {
+	var names []string
+	for _, name := range wanted {
+		if o, ok := state.Outputs[name]; ok && (r.keepSensitive || !o.Sensitive) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // describe says which of the outputs are sensitive, and which are deprecated.
@@ -81,7 +98,7 @@ func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 			sensitive = append(sensitive, name)
 		}
 		if output.Deprecated != "" {
-			deprecated = append(deprecated, fmt.Sprintf("\n  - %q: %q", clip(name), clip(output.Deprecated)))
+			deprecated = append(deprecated, fmt.Sprintf("\n  - %s: %s", outside.Quoted(name, maxName), outside.Quoted(output.Deprecated, maxName)))
 		}
 	}
 	r.attributes["sensitive_output_names"] = stringList(sensitive)
@@ -103,8 +120,8 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	}
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
-			return nil, fmt.Errorf("the argument only names the output %q, which neither the state nor the defaults have%s",
-				clip(name), attr.Suggest(name, names))
+			return nil, fmt.Errorf("the argument only names the output %s, which neither the state nor the defaults have%s",
+				outside.Quoted(name, maxName), attr.Suggest(name, names))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
@@ -114,14 +131,11 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 // less some room for all but the outputs.
 const maxMessage = 255 << 20 // bytes
 
-// checkSize counts what will be sent: not the sensitive outputs that are left
-// out.
-func (r remoteStateRequest) checkSize(stored map[string]tfstate.Output, wanted []string, limit int) error {
+// checkSize counts what will be sent.
+func checkSize(state *tfstate.State, names []string, limit int) error {
 	size := 0
-	for _, name := range wanted {
-		if o := stored[name]; r.keepSensitive || !o.Sensitive {
-			size += o.Size()
-		}
+	for _, name := range names {
+		size += state.Outputs[name].Size()
 	}
 	if size > limit {
 		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; "+

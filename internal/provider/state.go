@@ -7,6 +7,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
@@ -165,8 +166,8 @@ func (r stateRequest) acceptPins(s *openedState) error {
 		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state",
-			clip(s.Lineage), clip(r.expectedLineage)))
+		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: this is another state",
+			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName)))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
 		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy",
 			s.Serial, *r.minimumSerial))

@@ -12,8 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
-// failure has a text of its own in the place of the SDK's, which repeats what
-// servers and programs answered. The cause is there for errors.Is and As.
+// failure has a text of its own in place of the SDK's, which repeats what servers
+// and programs answered. The cause is for errors.Is and As.
 type failure struct {
 	text  string
 	noKey bool
@@ -34,7 +34,7 @@ func (f *failure) Unwrap() []error {
 	return []error{f.cause}
 }
 
-// explain puts an error of KMS into words. The codes are those of
+// explain explains an error of KMS. The codes are those of
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 func (p *Provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
@@ -43,15 +43,16 @@ func (p *Provider) explain(operation string, err error) error {
 	}
 	code := api.ErrorCode()
 	text, noKey := p.reason(operation, code)
-	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Printable(code)), noKey: noKey, cause: err}
+	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Code(code)), noKey: noKey, cause: err}
 }
 
-// reason says what a code means, and whether the next method may be tried:
-// where this key is denied, disabled, not found or the wrong one.
+// reason says what a code means, and whether the next method may be tried: if this
+// key is denied, disabled, not found or the wrong one.
 func (p *Provider) reason(operation, code string) (text string, noKey bool) {
 	switch code {
 	case "AccessDeniedException":
-		return fmt.Sprintf("access is denied; the credentials need kms:%s on this key, and its policy, with any encryption context that this asks for, must allow it", operation), true
+		return fmt.Sprintf("access is denied; the credentials need kms:%s on this key, and its policy, with any "+
+			"encryption context that this asks for, must allow it", operation), true
 	case "NotFoundException":
 		return "there is no such key; check kms_key_id, region and the account of the credentials" + p.otherRegion(), true
 	case "DisabledException":
@@ -75,11 +76,11 @@ func (p *Provider) reason(operation, code string) (text string, noKey bool) {
 	return "the request failed", false
 }
 
-// otherRegion points out the likeliest mistake about a key that is not found.
+// otherRegion points out the most likely mistake if a key is not found.
 func (p *Provider) otherRegion() string {
 	a, err := arn.Parse(p.keyID)
 	if err != nil || a.Region == p.connection.settings.Region {
 		return ""
 	}
-	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Printable(a.Region), p.connection.settings.Region)
+	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Code(a.Region), p.connection.settings.Region)
 }

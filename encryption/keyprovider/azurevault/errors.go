@@ -15,7 +15,7 @@ import (
 )
 
 // explain says what an error of the vault means, and whether another key
-// provider may be tried. The bodies of answers stay out of it.
+// provider may be tried. The bodies of answers are not shown.
 func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for %s: %w", p.vault, ctx.Err())
@@ -23,14 +23,10 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	if own := azureauth.Explain(err); own != nil {
 		return own
 	}
-	answer, ok := errors.AsType[*azcore.ResponseError](err)
-	switch {
-	case ok:
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return p.explainAnswer(verb, answer)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no answer in time from %s", p.vault)
 	}
-	return fmt.Errorf("no usable answer from %s%s", p.vault, azureauth.NetworkReason(err))
+	return fmt.Errorf("no usable answer from %s: %s", p.vault, azureauth.Reason(err))
 }
 
 // explainAnswer knows the vault's error codes:
@@ -47,9 +43,11 @@ func (p *Provider) explainAnswer(verb string, answer *azcore.ResponseError) erro
 		case "KeyDisabled":
 			return fmt.Errorf("%w: %s, or the version that is needed, is disabled", encryption.ErrNoKey, key)
 		}
-		return fmt.Errorf("%w: the vault denies to %s with %s, or the key is disabled or has expired; grant the key permission %s (role Key Vault Crypto User)", encryption.ErrNoKey, verb, key, verb)
+		return fmt.Errorf("%w: the vault denies to %s with %s, or the key is disabled or has expired; grant the key "+
+			"permission %s (role Key Vault Crypto User)", encryption.ErrNoKey, verb, key, verb)
 	case http.StatusBadRequest:
-		return fmt.Errorf("%w: the vault cannot %s this with %s: it was encrypted with another key, it is damaged, or the key is of another type", encryption.ErrNoKey, verb, key)
+		return fmt.Errorf("%w: the vault cannot %s this with %s: it was encrypted with another key, it is damaged, "+
+			"or the key is of another type", encryption.ErrNoKey, verb, key)
 	case http.StatusUnauthorized:
 		return fmt.Errorf("no access: %s does not accept the credentials; check the tenant and the cloud", p.vault)
 	case http.StatusTooManyRequests:

@@ -2,18 +2,15 @@ package openbao
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/openbao/openbao/api/v2"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 var (
@@ -45,8 +42,8 @@ type cannotOpen struct{ error }
 
 func (e cannotOpen) Unwrap() error { return e.error }
 
-// explain turns an error of the client into one for the user. Nothing of the
-// answer is in it, because servers repeat what they were sent.
+// explain explains an error of the client. The answer is not shown, because servers
+// repeat what they were sent.
 func (s *server) explain(ctx context.Context, err error, r request) error {
 	what := fmt.Sprintf("the server at %s", s.address)
 	if ctx.Err() != nil {
@@ -59,7 +56,7 @@ func (s *server) explain(ctx context.Context, err error, r request) error {
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:
-		return fmt.Errorf("%s cannot be reached: %w", what, network(err))
+		return fmt.Errorf("no answer from %s: %s", what, netfail.Reason(err, "set ca_cert_file"))
 	}
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests:
@@ -70,28 +67,35 @@ func (s *server) explain(ctx context.Context, err error, r request) error {
 		return s.explainLogin(code, r)
 	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusBadRequest && said(answer, "missing client token"):
 		if s.token == "" && s.login == nil {
-			return fmt.Errorf("%w: %s asks for a token (status %d); set token, BAO_TOKEN or one of the auth_ blocks", encryption.ErrNoKey, what, code)
+			return fmt.Errorf("%w: %s asks for a token (status %d); set token, BAO_TOKEN or one of the "+
+				"auth_ blocks", encryption.ErrNoKey, what, code)
 		}
-		return fmt.Errorf("%w: %s denies it (status %d); the token must be valid there%s, and its policy must allow update on %s", encryption.ErrNoKey, what, code, s.inNamespace(), r.path)
+		return fmt.Errorf("%w: %s denies it (status %d); the token must be valid there%s, and its policy must allow "+
+			"update on %s", encryption.ErrNoKey, what, code, s.inNamespace(), r.path)
 	case code == http.StatusNotFound:
-		return fmt.Errorf("%w: %s has nothing at %s%s; check transit_engine_path and namespace", encryption.ErrNoKey, what, r.path, s.inNamespace())
+		return fmt.Errorf("%w: %s has nothing at %s%s; check transit_engine_path "+
+			"and namespace", encryption.ErrNoKey, what, r.path, s.inNamespace())
 	case code == http.StatusBadRequest:
 		for _, refusal := range refusals {
 			if said(answer, refusal.said) {
-				return cannotOpen{fmt.Errorf("%w: %s cannot use the key %q for this file: %s", encryption.ErrNoKey, what, r.key, refusal.means)}
+				return cannotOpen{fmt.Errorf("%w: %s cannot use the key %q for "+
+					"this file: %s", encryption.ErrNoKey, what, r.key, refusal.means)}
 			}
 		}
 	}
-	return fmt.Errorf("%s refuses the request to %s (status %d); check key_name, its type and associated_data", what, r.path, answer.StatusCode)
+	return fmt.Errorf("%s refuses the request to %s (status %d); check key_name, its type and "+
+		"associated_data", what, r.path, answer.StatusCode)
 }
 
 // explainLogin: auth methods answer wrong credentials with 400 or 403.
 func (s *server) explainLogin(code int, r request) error {
 	switch code {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and its credentials", encryption.ErrNoKey, s.address, r.path, s.inNamespace(), code)
+		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and "+
+			"its credentials", encryption.ErrNoKey, s.address, r.path, s.inNamespace(), code)
 	}
-	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path and namespace", s.address, r.path, s.inNamespace(), code)
+	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path "+
+		"and namespace", s.address, r.path, s.inNamespace(), code)
 }
 
 func (s *server) inNamespace() string {
@@ -103,23 +107,4 @@ func (s *server) inNamespace() string {
 
 func said(answer *api.ResponseError, text string) bool {
 	return strings.Contains(strings.ToLower(strings.Join(answer.Errors, "\n")), text)
-}
-
-// network says why there was no answer. Some errors of net/http quote what
-// the server sent, so only those that do not are shown.
-func network(err error) error {
-	untrusted, isTLS := errors.AsType[*tls.CertificateVerificationError](err)
-	failed, isOp := errors.AsType[*net.OpError](err)
-	switch {
-	case isTLS:
-		quoted := strconv.Quote(untrusted.Error())
-		return errors.New(quoted[1 : len(quoted)-1])
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return errors.New("it does not speak TLS at this port")
-	case isOp:
-		return failed
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the connection broke off")
-	}
-	return errors.New("the connection failed, or the answer is not valid HTTP; check proxies if there are any")
 }

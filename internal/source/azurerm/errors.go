@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -18,19 +19,20 @@ type ownError struct{ error }
 
 func (e ownError) Unwrap() error { return e.error }
 
-// lookupError befell the search for an access key.
+// lookupError is about looking up an access key.
 type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
 
 var (
-	errNoSAS     = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the portal shows it; a URL or a connection string is not one")
+	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the " +
+		"portal shows it; a URL or a connection string is not one")
 	errEndpoint  = errors.New("an https URL is required; http is for this machine itself only")
 	errNoStorage = ownError{errors.New("what answered is not Azure Storage; check the proxy and blob_endpoint")}
 	errBrokeOff  = errors.New("the connection broke off before the answer was complete")
 )
 
-// explain makes an error for people. What a server wrote is not in it.
+// explain says in our own words what went wrong.
 func (l *location) explain(limited context.Context, err error) error {
 	asked := "storage account " + l.account.name
 	_, lookup := errors.AsType[lookupError](err)
@@ -38,7 +40,7 @@ func (l *location) explain(limited context.Context, err error) error {
 		asked = "resource manager"
 	}
 	if limited.Err() != nil {
-		return fmt.Errorf("there was no complete answer of the %s within %s; timeout_seconds can be raised", asked, l.timeout)
+		return fmt.Errorf("there was no complete answer from the %s within %s; timeout_seconds can be raised", asked, l.timeout)
 	}
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own.error
@@ -50,17 +52,19 @@ func (l *location) explain(limited context.Context, err error) error {
 		return noToken
 	}
 	answer, answered := errors.AsType[*azcore.ResponseError](err)
-	switch reason := azureauth.NetworkReason(err); {
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	switch {
 	case answered && lookup:
 		return l.lookupRefused(answer)
 	case answered:
 		return l.refused(answer)
-	case reason == " (no such host)" && !lookup:
-		return fmt.Errorf("the host of the storage account %s is not known: there is no such account in this cloud, or it can be reached through a private network only", l.account.name)
+	case isDNS && !lookup:
+		return fmt.Errorf("%s: there is no account %s in this cloud, or only a private "+
+			"network leads to it", azureauth.Reason(err), l.account.name)
 	case errors.Is(err, errBrokeOff):
-		return fmt.Errorf("%w (after %d tries)%s", errBrokeOff, maxTries, reason)
+		return fmt.Errorf("%w (after %d tries)", errBrokeOff, maxTries)
 	default:
-		return fmt.Errorf("there is no usable answer of the %s%s", asked, reason)
+		return fmt.Errorf("no usable answer from the %s: %s", asked, azureauth.Reason(err))
 	}
 }
 
@@ -76,14 +80,16 @@ func (l *location) refused(answer *azcore.ResponseError) error {
 		if l.version != "" {
 			return fmt.Errorf("there is no version %s of the blob %q (404 BlobNotFound); it may have been deleted", l.version, l.blob)
 		}
-		return &source.MissingError{Detail: fmt.Sprintf("the container %s holds no blob %q (404 BlobNotFound)", l.container, l.blob), CredentialsSent: true}
+		return &source.MissingError{Detail: fmt.Sprintf("the container %s holds no blob %q (404 "+
+			"BlobNotFound)", l.container, l.blob), CredentialsSent: true}
 	}
 	if advice := l.advice(code); advice != "" {
 		return fmt.Errorf("the storage account %s refuses the read (%d %s): %s", l.account.name, answer.StatusCode, code, advice)
 	}
 	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return fmt.Errorf("the storage account %s is asked too often or is overloaded (%s); try again later", l.account.name, web.Status(answer.StatusCode))
+		return fmt.Errorf("the storage account %s is asked too often or is overloaded (%s); "+
+			"try again later", l.account.name, web.Status(answer.StatusCode))
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("the storage account %s refuses the credentials (%s)", l.account.name, web.Status(answer.StatusCode))
 	}
@@ -99,18 +105,20 @@ func (l *location) advice(code string) string {
 	case "ContainerBeingDeleted", "ContainerDisabled":
 		return "the container " + l.container + " is disabled or being deleted"
 	case "ResourceNotFound", "AccountNotFound":
-		return "there is no such account or container, or it is not for whoever asks; check storage_account_name, container_name and the credentials"
+		return "there is no such account or container, or the credentials may not see it; check storage_account_name, " +
+			"container_name and the credentials"
 	case "AccountIsDisabled", "AccountBeingCreated":
 		return "the account is disabled, or not yet there"
 	case "AuthorizationPermissionMismatch", "InsufficientAccountPermissions":
 		if l.grant.sas != "" {
-			return "the shared access signature does not allow to read blobs; make one with the permission r for blobs"
+			return "the shared access signature does not allow reading blobs; make one with the permission r for blobs"
 		}
 		return "the identity may not read blobs; give it the role Storage Blob Data Reader on the container; a new role needs some minutes"
 	case "AuthenticationFailed":
 		switch {
 		case l.grant.sas != "":
-			return "the shared access signature is expired, not yet valid, or not of this account; check sas_token" + inBlock + ", and the clock of this machine"
+			return "the shared access signature is expired, not yet valid, or not of this account; " +
+				"check sas_token" + inBlock + ", and the clock of this machine"
 		case l.grant.accessKey != "" || l.looksUp():
 			return "the access key is not one of this account; check access_key" + inBlock + ", and the clock of this machine"
 		}
@@ -122,11 +130,13 @@ func (l *location) advice(code string) string {
 	case "AuthorizationSourceIPMismatch":
 		return "the shared access signature is not for the address of this machine"
 	case "AuthorizationProtocolMismatch", "AuthorizationResourceTypeMismatch", "AuthorizationServiceMismatch":
-		return "the shared access signature is for something else; make one for objects (srt=o) of the blob service (ss=b), or for the container (sr=c)"
+		return "the shared access signature is for something else; make one for objects (srt=o) of the blob service " +
+			"(ss=b), or for the container (sr=c)"
 	case "KeyBasedAuthenticationNotPermitted":
-		return "the account accepts no access keys and no signatures made with them; set use_azuread_auth" + inBlock + ", and give the identity the role Storage Blob Data Reader"
+		return "the account accepts no access keys and no signatures made with them; set " +
+			"use_azuread_auth" + inBlock + ", and give the identity the role Storage Blob Data Reader"
 	case "PublicAccessNotPermitted":
-		return "the account accepts nobody without credentials"
+		return "the account requires credentials"
 	case "BlobArchived", "BlobBeingRehydrated":
 		return "the blob is in the archive tier, from which nothing can be read; move it to another tier first"
 	case "BlobUsesCustomerSpecifiedEncryption", "BlobCustomerSpecifiedEncryptionMismatch":
@@ -151,7 +161,8 @@ func (l *location) lookupRefused(answer *azcore.ResponseError) error {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s: the token of the identity is not accepted; check tenant_id and environment%s", what, inBlock)
 	case http.StatusNotFound:
-		return fmt.Errorf("%s: the subscription has no such resource group, or that has no such account; check subscription_id, resource_group_name and storage_account_name", what)
+		return fmt.Errorf("%s: the subscription has no such resource group, or that has no such account; check "+
+			"subscription_id, resource_group_name and storage_account_name", what)
 	case http.StatusConflict, http.StatusLocked:
 		return fmt.Errorf("%s: a lock on the account or its group does not allow it%s", what, instead)
 	}

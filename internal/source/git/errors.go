@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -36,7 +36,7 @@ func says(err error, what *regexp.Regexp) bool {
 // isRefusal: the server does not have, or does not give out, the objects.
 func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadvertised) }
 
-// advice is what to do about a failure, found by git's words. The first match
+// advice says what to do about a failure, recognised by git's words. The first match
 // counts.
 var advice = []struct {
 	when *regexp.Regexp
@@ -59,22 +59,27 @@ var advice = []struct {
 	}},
 	{unadvertised, say("the server gives out branches and tags only, not single commits; set ref to a branch or tag")},
 	{regexp.MustCompile(`Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No .* host key is known`),
-		say("ssh does not trust the server's host key; compare it with the one that the server's owner publishes and add it to known_hosts")},
+		say("ssh does not trust the server's host key; compare it with the one that the server's owner publishes and " +
+			"add it to known_hosts")},
 	{regexp.MustCompile(`Permission denied \(|Too many authentication failures`),
-		say("the ssh server accepted no key; load one into the ssh agent, or set ssh_private_key_file in the provider's credentials block for this server")},
+		say("the ssh server accepted no key; load one into the ssh agent, or set ssh_private_key_file in the " +
+			"provider's credentials block for this server")},
 	{regexp.MustCompile(`Authentication failed|could not read (Username|Password)|unable to get password from user|returned error: 40[13]|HTTP Basic: Access denied`), deniedAdvice},
 	{redirect, say("the server redirects, and credentials are not sent along; set repository to the address that it redirects to")},
 	{regexp.MustCompile(`strange hostname|strange pathname`), say("git refuses the address")},
 	{regexp.MustCompile(`transport '.*' not allowed|[Pp]rotocol "?.*"? .*(not supported|disabled)`),
-		say("the address leads to another kind of transport, by a redirect or by url.<base>.insteadOf in the git configuration; set repository to the final address")},
+		say("the address leads to another kind of transport, by a redirect or by url.<base>.insteadOf in the git " +
+			"configuration; set repository to the final address")},
 	{regexp.MustCompile(`dubious ownership`), say("the repository belongs to another user; see safe.directory in git-config(1)")},
 	{regexp.MustCompile(`repository '.*' not found|[Rr]epository not found|does not appear to be a git repository|could not be found|returned error: 404`), notFoundAdvice},
-	{regexp.MustCompile(`(?i)certificate|SSL`), say("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")},
+	{regexp.MustCompile(`(?i)certificate|SSL`), say("the server's certificate was not accepted; for a private " +
+		"authority, set ca_file in the provider's credentials block")},
 	{regexp.MustCompile(`(?i)could not resolve host|failed to connect|couldn't connect|connection refused|connection timed out|network is unreachable|no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{regexp.MustCompile(`Operation too slow|Operation timed out|Timeout, server`), say("the server stopped sending; try again")},
 	{regexp.MustCompile(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
-	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
+	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), say("the disk for temporary files is full; " +
+		"TMPDIR says where it is")},
 	{regexp.MustCompile(`early EOF|unexpected disconnect|hung up unexpectedly|index-pack failed|invalid index-pack|bad pack|pack (is corrupted|has bad object)|inflate|reset by peer|transfer closed|Empty reply from server`),
 		say("the connection broke off, or the data was damaged; try again")},
 }
@@ -88,7 +93,8 @@ func deniedAdvice(d *repository, _ ref) string {
 		return "the server rejected the credentials"
 	}
 	origin := source.Origin(d.remote.url)
-	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with username and password to the provider, or set up a credential helper of git", origin+"/")
+	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with "+
+		"username and password to the provider, or set up a credential helper of git", origin+"/")
 }
 
 func notFoundAdvice(d *repository, _ ref) string {
@@ -98,8 +104,8 @@ func notFoundAdvice(d *repository, _ ref) string {
 	return "there is no such repository, or it is not public: many servers answer so when credentials are missing"
 }
 
-// explain turns a failure into sentences: what to do, and what git said. The
-// caller says which repository it was.
+// explain says what to do about a failure, and what git said. The caller says which
+// repository it was.
 func (d *repository) explain(err error, at ref) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -122,18 +128,12 @@ func (d *repository) explain(err error, at ref) error {
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)
 	}
-	return fmt.Errorf("%s. git said: %s", what, excerpt(said, 1024))
+	return fmt.Errorf("%s. git said: %s", what, outside.End(said, maxSaid))
 }
 
-// excerpt escapes text from outside and keeps its end, where git says what
-// made it stop.
-func excerpt(text string, limit int) string {
-	cut := ""
-	if len(text) > limit {
-		text, cut = text[len(text)-limit:], "… "
-		for len(text) > 0 && !utf8.RuneStart(text[0]) {
-			text = text[1:]
-		}
-	}
-	return cut + source.Printable(text)
-}
+const (
+	maxSaid = 1024 // bytes of what git says that are shown
+	maxName = 1024 // bytes of a path or a ref that are shown
+)
+
+func shown(name string) string { return outside.Line(name, maxName) }

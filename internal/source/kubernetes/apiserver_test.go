@@ -204,7 +204,7 @@ func TestRealAPIServer(t *testing.T) {
 		t.Error("a secret that is not there is missing to those who may read it")
 	}
 	for what, c := range map[string]struct{ token, suffix, want string }{
-		"another secret": {readerToken, "other", `what it takes is the verb "get" for the resource "secrets"`},
+		"another secret": {readerToken, "other", `this requires the verb "get" for the resource "secrets"`},
 		"wrong token":    {"wrong", "never-written", "the server did not accept the credentials (401 Unauthorized)"},
 		// The server takes this for an anonymous user.
 		"no token": {"", "never-written", "403 Forbidden"},

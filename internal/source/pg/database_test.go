@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 		CREATE TABLE %[1]q.denied (name text, data text)`, x.schema))
 	reader := x.reader(t)
 	nobody := x.URL("stranger", readerPassword, "postgres", "sslmode=disable")
-	const denied = "what it takes is CONNECT on the database, USAGE on the schema, and SELECT on the columns name and data (SQLSTATE 42501)"
+	const denied = "this requires CONNECT on the database, USAGE on the schema, and SELECT on the columns name and data (SQLSTATE 42501)"
 	for name, c := range map[string]struct {
 		connStr, table, workspace string
 		data, err                 string
@@ -84,9 +84,9 @@ func TestAnswers(t *testing.T) {
 		"not without TLS":        {connStr: x.URL("tlsuser", readerPassword, "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode"},
 		"no such database":       {connStr: x.URL("reader", readerPassword, "c4n4ry", "sslmode=disable"), err: "has no such database; check the one in the connection settings (SQLSTATE 3D000)"},
 		"no free connection":     {connStr: x.URL("busy", readerPassword, "postgres", "sslmode=disable"), err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
-		"unknown parameter":      {connStr: reader + "&c4n4ry=1", err: "does not take a parameter of the connection settings (SQLSTATE 42704)"},
+		"unknown parameter":      {connStr: reader + "&c4n4ry=1", err: "does not accept a parameter of the connection settings (SQLSTATE 42704)"},
 		"statement_timeout":      {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
-		"not a host":             {connStr: "host=c4n4ry..invalid user=me", err: "the host of the server cannot be found"},
+		"not a host":             {connStr: "host=c4n4ry..invalid user=me", err: "the host cannot be found"},
 		"client certificate":     {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
 	} {
 		t.Run(name, func(t *testing.T) {

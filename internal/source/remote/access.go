@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -71,7 +72,8 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 	}
 	token := l.tokens.forHost(u.Host)
 	if !web.IsFieldValue(token) {
-		return "", errors.New("the token for " + web.Printable(u.Host) + " in a file of the CLI holds a line break or another control character")
+		return "", errors.New("the token for " + outside.Line(u.Host, maxHost) +
+			" in a file of the CLI contains a line break or another control character")
 	}
 	return token, nil
 }

@@ -401,7 +401,7 @@ func TestWhereTokensComeFrom(t *testing.T) {
 		"a large file": {files: func(string) map[string]string {
 			return map[string]string{".terraformrc": strings.Repeat("#", 1<<20+1)}
 		}, want: "/.terraformrc (it is larger than 1 MiB)"},
-		"a line break": {env: func(h string) map[string]string { return map[string]string{variable(h): "a\nb"} }, want: "holds a line break"},
+		"a line break": {env: func(h string) map[string]string { return map[string]string{variable(h): "a\nb"} }, want: "line break"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server([]byte(`{"version":4}`))

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -215,7 +215,7 @@ func (s Store) transport(err error) string {
 	)
 	switch {
 	case isDNS && dns.IsNotFound:
-		return fmt.Sprintf("the host %s is not found; check the region, and the endpoint and proxies if there are any", awsauth.Printable(dns.Name))
+		return fmt.Sprintf("the host %s is not found; check the region, and the endpoint and proxies if there are any", outside.Line(dns.Name, 300))
 	case canTime && timeout.Timeout():
 		return "there was no answer in time"
 	case isTLS && s.Words.CA != "":

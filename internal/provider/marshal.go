@@ -12,12 +12,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// encode writes a known value as a CLI reads it, with the same result as
+// marshal writes a known value as a CLI reads it, with the same result as
 // cty's own encoder. That one spends sixty microseconds on each 1.1: it looks
 // for the shortest text of all 512 bits of a number, where the shortest text of
 // a float64 mostly says the same. A list of a few thousand prices would take
 // longer to send than to fetch.
-func encode(v cty.Value, typ cty.Type) ([]byte, error) {
+func marshal(v cty.Value, typ cty.Type) ([]byte, error) {
 	var out bytes.Buffer
 	e := encoder{msgpack.NewEncoder(&out)}
 	e.UseCompactInts(true)

@@ -11,11 +11,11 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// sameAsCty checks that a CLI reads what encode writes, and what cty's own
+// sameAsCty checks that a CLI reads what marshal writes, and what cty's own
 // encoder writes, as the same value.
 func sameAsCty(t *testing.T, v cty.Value, typ cty.Type) {
 	t.Helper()
-	data, err := encode(v, typ)
+	data, err := marshal(v, typ)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func sameAsCty(t *testing.T, v cty.Value, typ cty.Type) {
 	}
 }
 
-func TestEncode(t *testing.T) {
+func TestMarshal(t *testing.T) {
 	object := cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.List(cty.Number), "any": cty.DynamicPseudoType})
 	full := cty.ObjectVal(map[string]cty.Value{
 		"a": cty.StringVal("ü\x00"), "b": cty.ListVal([]cty.Value{cty.NumberIntVal(1), cty.NullVal(cty.Number)}),
@@ -48,12 +48,12 @@ func TestEncode(t *testing.T) {
 		sameAsCty(t, v, cty.DynamicPseudoType)
 	}
 	sameAsCty(t, full, object)
-	if _, err := encode(cty.UnknownVal(cty.String), cty.String); err == nil {
+	if _, err := marshal(cty.UnknownVal(cty.String), cty.String); err == nil {
 		t.Error("an unknown value is sent")
 	}
 }
 
-func TestEncodeNumbers(t *testing.T) {
+func TestMarshalNumbers(t *testing.T) {
 	numbers := []string{
 		"0", "-1", "9007199254740993", "18446744073709551615", "-9223372036854775809", "1e300", "1.5e300", "1e-300", "1e400", "-1e-400",
 		"0.1", "1.1", "-1.1", "3.141592653589793", "3.141592653589793238462643383279502884197", "0.30000000000000004", "123456789.123456789",
@@ -66,7 +66,7 @@ func TestEncodeNumbers(t *testing.T) {
 	sameAsCty(t, cty.NumberVal(new(big.Float).SetPrec(53).SetFloat64(0.1)), cty.Number)
 }
 
-func FuzzEncode(f *testing.F) {
+func FuzzMarshal(f *testing.F) {
 	folders, err := filepath.Glob("../tfstate/testdata/*/outputs.json")
 	if err != nil {
 		f.Fatal(err)
@@ -93,13 +93,13 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-func BenchmarkEncodePrices(b *testing.B) {
+func BenchmarkMarshalPrices(b *testing.B) {
 	prices := make([]cty.Value, 1000)
 	for i := range prices {
 		prices[i] = cty.MustParseNumberVal(big.NewRat(int64(i)*10+1, 100).FloatString(2))
 	}
 	list := cty.ListVal(prices)
-	for name, f := range map[string]func(cty.Value, cty.Type) ([]byte, error){"here": encode, "cty": msgpack.Marshal} {
+	for name, f := range map[string]func(cty.Value, cty.Type) ([]byte, error){"here": marshal, "cty": msgpack.Marshal} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := f(list, list.Type()); err != nil {
