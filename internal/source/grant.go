@@ -338,17 +338,14 @@ type policy struct {
 func newPolicy(attrs []attr.Attr, own map[string]attr.Setting, near Nearness) policy {
 	p := policy{own: own, closed: map[string]bool{}, secret: map[string]bool{}, distant: near == Elsewhere}
 	for _, a := range attrs {
-		if isSecret(a) {
-			p.secret[a.Group], p.secret[a.Follows] = true, true
+		for _, group := range []string{a.Group, a.Follows} {
+			p.secret[group] = p.secret[group] || group != "" && isSecret(a)
 		}
 		if decides(own[a.Name]) {
-			p.closed[a.Group] = true
+			p.closed[a.Group] = a.Group != ""
 			p.holds = p.holds || holdsSecret(a)
 		}
 	}
-	// No group has no name.
-	delete(p.closed, "")
-	delete(p.secret, "")
 	return p
 }
 
@@ -371,23 +368,23 @@ func holdsSecret(a attr.Attr) bool { return isSecret(a) || slices.ContainsFunc(a
 // says reports whether the user said something about a. An empty string is what
 // an absent variable of Terraform comes to; only of a guard it may be meant.
 func says(a attr.Attr, s attr.Setting) bool {
-	v := s.Value
-	if s.Err != nil || v == cty.NilVal || !v.IsKnown() || v.IsNull() {
-		return s.Err != nil || v != cty.NilVal && !v.IsKnown()
+	switch v := s.Value; {
+	case s.Err != nil:
+		return true
+	case v == cty.NilVal || v.IsNull():
+		return false
+	case !v.IsKnown() || a.Guard:
+		return true
+	case v.Type() == cty.String:
+		return v.AsString() != ""
+	default:
+		return !v.CanIterateElements() || v.LengthInt() > 0
 	}
-	return !isEmpty(v) || a.Guard
 }
 
 // decides reports whether s is a choice: that something is not so is none.
 func decides(s attr.Setting) bool {
-	return says(attr.Attr{}, s) && (s.Err != nil || !s.Value.IsKnown() || s.Value.Type() != cty.Bool || s.Value.True())
-}
-
-func isEmpty(v cty.Value) bool {
-	if v.Type() == cty.String {
-		return v.AsString() == ""
-	}
-	return v.CanIterateElements() && v.LengthInt() == 0
+	return says(attr.Attr{}, s) && (s.Err != nil || !s.Value.RawEquals(cty.False))
 }
 
 // covering returns the block whose url covers target, nil if none does.

@@ -240,6 +240,9 @@ func TestHomeIsURL(t *testing.T) {
 	}{
 		"at home":               {place, "", "u"},
 		"a folder":              {"https://example.com/a/", "", "u"},
+		"half a segment":        {"https://example.com/a/stat", "", ""},
+		"below it":              {place + "/x", "", ""},
+		"out of a folder":       {"https://example.com/b/../a/", "", ""},
 		"another place":         {"https://example.com/b", "", ""},
 		"another place, block":  {"https://example.com/b", "https://example.com/a/", "u"},
 		"another server":        {"https://example.org/a/state", "", ""},

@@ -45,12 +45,14 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(home)
-		ca := home + "/ca.pem"
-		if err := os.WriteFile(ca, []byte(internet.authority()), 0o600); err != nil {
-			panic(err)
+		for _, w := range []*world{internet, stranger} {
+			w.caFile = fmt.Sprintf("%s/ca-%p.pem", home, w)
+			if err := os.WriteFile(w.caFile, []byte(w.authority()), 0o600); err != nil {
+				panic(err)
+			}
 		}
 		for name, value := range map[string]string{
-			"HOME": home, "SSL_CERT_FILE": ca, "SSL_CERT_DIR": home, "GIT_SSL_CAINFO": ca, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
+			"HOME": home, "SSL_CERT_FILE": internet.caFile, "SSL_CERT_DIR": home + "/none", "GIT_SSL_CAINFO": internet.caFile, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
 			"HTTPS_PROXY": internet.url, "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
 		} {
 			_ = os.Setenv(name, value)
@@ -84,6 +86,8 @@ type world struct {
 	log
 	url  string // of the proxy
 	host string // one of them, which needs no proxy
+
+	caFile string // with the certificate of its authority
 
 	key  *ecdsa.PrivateKey
 	root *x509.Certificate

@@ -178,9 +178,6 @@ func TestWhoReads(t *testing.T) {
 		"GOOGLE_CREDENTIALS":           {environment{"GOOGLE_CREDENTIALS": user}, []attrs{at}, "", theirs, 1, "quota-of-file"},
 		"of the backend first":         {environment{"GOOGLE_BACKEND_CREDENTIALS": user, "GOOGLE_CREDENTIALS": "canary", "GOOGLE_APPLICATION_CREDENTIALS": "canary"}, []attrs{at}, "", theirs, 1, "quota-of-file"},
 		"default credentials":          {environment{"GOOGLE_APPLICATION_CREDENTIALS": path}, []attrs{at}, "", theirs, 1, "quota-of-file"},
-		"block wins":                   {environment{"GOOGLE_OAUTH_ACCESS_TOKEN": "canary", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": "http://canary.invalid"}, []attrs{and(at, "access_token", gcstest.Token)}, "", own, 0, ""},
-		"named, and not filled":        {environment{"GOOGLE_OAUTH_ACCESS_TOKEN": "canary"}, []attrs{and(at, "name", "a", "credentials", user)}, "a", theirs, 1, "quota-of-file"},
-		"second of two":                {nil, []attrs{and(at, "access_token", "canary"), and(at, "name", "b", "access_token", gcstest.Token)}, "b", own, 0, ""},
 		"impersonation":                {nil, []attrs{and(at, "access_token", "base", "impersonate_service_account", "reader@p.iam.gserviceaccount.com")}, "", own, 1, ""},
 		"impersonation of environment": {environment{"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "reader@p.iam.gserviceaccount.com"}, []attrs{and(at, "access_token", "base")}, "", own, 1, ""},
 	} {

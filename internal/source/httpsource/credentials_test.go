@@ -97,24 +97,15 @@ func TestEnvironment(t *testing.T) {
 		err    string
 	}{
 		"the family names the address":       {named(address), nil, "env:" + canary, ""},
-		"the family names a folder":          {named("http://example.com/acme"), nil, "env:" + canary, ""},
-		"the family names another place":     {named("http://example.com/other"), nil, none, ""},
-		"the family names another host":      {named("http://example.org/acme"), nil, none, ""},
-		"the family names nonsense":          {named("http://%"), nil, none, ""},
 		"a block":                            {family, own(nil), "env:" + canary, ""},
 		"a block with a user":                {family, own(attrs{"username": text("own")}), "own:" + canary, ""},
 		"a block with a password":            {family, own(attrs{"password": text("own")}), "env:own", ""},
 		"a block with a token":               {family, own(attrs{"bearer_token": text("own")}), "Bearer own", ""},
-		"a block, another place named":       {named("http://example.com/other"), own(nil), "env:" + canary, ""},
-		"a block, another host named":        {named("http://example.org/acme"), own(nil), none, ""},
-		"a block, another port named":        {named("http://example.com:8080/acme/state"), own(nil), none, ""},
 		"a block elsewhere, address named":   {named(address), []attrs{block("http://example.org/")}, "env:" + canary, ""},
 		"nobody says where it belongs":       {family, nil, "", `TF_HTTP_PASSWORD is set, and nothing says that it is meant for http://example.com; if it is, add http { url = "http://example.com/" }`},
-		"a block elsewhere, no address":      {family, []attrs{block("http://example.org/")}, "", "TF_HTTP_PASSWORD is set"},
 		"a key that belongs nowhere":         {map[string]string{keyVar: canary}, nil, "", keyVar + " is set"},
 		"a user is not a secret":             {map[string]string{usernameVar: "env"}, nil, none, ""},
 		"an empty password is not a secret":  {map[string]string{passwordVar: ""}, nil, none, ""},
-		"the environment is not to be used":  {nil, own(nil), none, ""},
 		"half a pair in a named environment": {map[string]string{addressVar: address, keyVar: canary}, nil, "", "the environment variables TF_HTTP_*: client_certificate_pem and"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,12 +118,6 @@ func TestEnvironment(t *testing.T) {
 			if tt.err != "" {
 				r.wantError(t, tt.err)
 				s.wantRequests(t, 0)
-				return
-			}
-			if tt.env == nil {
-				// Without an environment there is no proxy that plays the host.
-				r.env = nil
-				open(t, r)
 				return
 			}
 			r.want(t, "state")
@@ -151,13 +136,6 @@ func authorization(req *http.Request) string {
 		return other
 	}
 	return "none"
-}
-
-func open(t *testing.T, r reading) {
-	t.Helper()
-	if _, err := r.open(); err != nil {
-		t.Error(err)
-	}
 }
 
 // TF_HTTP_ADDRESS alone is enough, as with the http backend. GitLab's own

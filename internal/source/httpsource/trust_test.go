@@ -69,29 +69,6 @@ func TestLookAlikes(t *testing.T) {
 	}
 }
 
-// The same table with secrets from the environment.
-func TestLookAlikesOfEnvironment(t *testing.T) {
-	for address, covered := range map[string]bool{
-		"http://example.com/acme/state":             true,
-		"http://example.com/acme/state/deeper":      true,
-		"http://example.com.evil.io/acme/state":     false,
-		"http://example.com/acme/state-x":           false,
-		"http://example.com/acme/other":             false,
-		"http://example.com/acme/state/..%2f..%2fx": false,
-	} {
-		s, env := world(t)
-		env[addressVar] = "http://example.com/acme/state"
-		env[usernameVar] = "user-" + canary
-		env[passwordVar] = canary
-		r := at(address)
-		r.env = env
-		r.want(t, "state")
-		if covered != strings.Contains(dump(s.seen()[0]), canary) {
-			t.Errorf("%s: got %s", address, dump(s.seen()[0]))
-		}
-	}
-}
-
 func TestAddress(t *testing.T) {
 	for address, want := range map[string]string{
 		"http://example.com@evil.io/":                     "does not belong in an address",

@@ -39,11 +39,9 @@ func TestWhoIsAsked(t *testing.T) {
 		host, token string
 	}{
 		"environment":             {ambient, nil, "", "https://env.example.test", "env-token"},
-		"block wins":              {ambient, []attrs{{"host": text("https://a.test"), "token": text("a")}}, "", "https://a.test", "a"},
 		"token elsewhere":         {ambient, []attrs{{"host": text("https://a.test")}}, "", "https://a.test", ""},
 		"token for the same host": {ambient, []attrs{{"host": text("https://env.example.test:443/")}}, "", "https://env.example.test:443/", "env-token"},
 		"token for any host":      {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"host": text("a.test")}}, "", "https://a.test", "env-token"},
-		"named block":             {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"name": text("a"), "host": text("a.test")}}, "a", "https://a.test", ""},
 		"kubeconfig of a block":   {ambient, []attrs{{"config_path": text(path), "config_context": text("right")}}, "", "https://config.example.test", "config-token"},
 		"kubeconfig with a token": {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"config_path": text(path), "config_context": text("right")}}, "", "https://config.example.test", "env-token"},
 		"two clusters, first":     {nil, []attrs{{"host": text("a.test"), "token": text("a")}, {"name": text("b"), "host": text("b.test"), "token": text("b")}}, "", "https://a.test", "a"},
