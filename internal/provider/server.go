@@ -24,8 +24,8 @@ var (
 	errStopped       = fmt.Errorf("the read was stopped, because the run was interrupted: %w", context.Canceled)
 	errNotConfigured = errors.New("the provider has not been configured")
 	errUnknown       = &attr.Error{Unknown: true, Err: errors.New("an argument is not known yet")}
-	errMalformed     = errors.New("these arguments do not conform to the provider's schema, so this program and the provider " +
-		"do not fit each other; please report it")
+	errMalformed     = errors.New("these arguments do not conform to the schema of the provider, which is a bug in what sent " +
+		"them or in the provider; please report it")
 )
 
 // Server is the provider as a CLI talks to it. The plugin framework, which is
