@@ -55,7 +55,7 @@ func isPlain(err error) bool {
 }
 
 // reason puts err into words.
-func (c Client) reason(err error) error {
+func (w Wire) reason(err error) error {
 	var (
 		own, isOwn        = errors.AsType[ownError](err)
 		network, isOp     = errors.AsType[*net.OpError](err)
@@ -67,8 +67,8 @@ func (c Client) reason(err error) error {
 	switch {
 	case isOwn:
 		return own
-	case isUnknownCA && c.Trust != "":
-		return errors.New("the certificate of the server is signed by an unknown authority; if that is expected, " + c.Trust)
+	case isUnknownCA && w.Trust != "":
+		return errors.New("the certificate of the server is signed by an unknown authority; if that is expected, " + w.Trust)
 	case isTLSErr:
 		return errors.New("the certificate of the server is not trusted: " + Printable(invalid.Err.Error()))
 	case isPlain(err):
@@ -77,10 +77,10 @@ func (c Client) reason(err error) error {
 		return fmt.Errorf("the host %s cannot be found: %s", Printable(lookup.Name), Printable(lookup.Err))
 	case isOp:
 		return errors.New("the server cannot be reached: " + Printable(network.Error()))
-	case canBeSlow && slow.Timeout() && c.Attr != "":
-		return fmt.Errorf("there was no complete answer within %s; %s can be raised", c.Timeout, c.Attr)
+	case canBeSlow && slow.Timeout() && w.Attr != "":
+		return fmt.Errorf("there was no complete answer within %s; %s can be raised", w.Timeout, w.Attr)
 	case canBeSlow && slow.Timeout():
-		return fmt.Errorf("there was no complete answer within %s", c.Timeout)
+		return fmt.Errorf("there was no complete answer within %s", w.Timeout)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the connection broke off before the answer was complete")
 	default:
