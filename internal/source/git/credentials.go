@@ -25,7 +25,8 @@ func (r *run) accessTo(where remote) (*access, error) {
 	if !r.backend.mayFill(where) {
 		credentials.Env = nil
 	}
-	block, covered, err := credentials.For(where.url)
+	grant, err := credentials.Redirected(where.url)
+	block, covered := grant.Values, grant.Found
 	switch {
 	case err != nil:
 		return nil, err
