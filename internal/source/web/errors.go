@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -52,6 +53,14 @@ func isTLS(err error) bool {
 func isPlain(err error) bool {
 	_, ok := errors.AsType[tls.RecordHeaderError](err)
 	return ok || errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// Reason is [outside.Reason], unless err is in our own words.
+func Reason(err error, trust string) string {
+	if own, ok := errors.AsType[ownError](err); ok {
+		return own.Error()
+	}
+	return outside.Reason(err, trust)
 }
 
 // reason puts err into words.

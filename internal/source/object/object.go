@@ -1,9 +1,9 @@
-// Package s3object reads one object from a store that speaks the protocol of
-// Amazon S3. What differs between such stores is said by [Words].
+// Package object reads a state from a store that speaks the protocol of Amazon
+// S3. What differs between such stores is said by their [Vendor].
 //
 // It sends GetObject and nothing else. No redirect is followed: a store that
 // moves a bucket elsewhere would take signatures and keys with it.
-package s3object
+package object
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Patience is what reading one object may take, repetitions included. States
@@ -96,7 +97,7 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	case source.IsTooLarge(err):
 		return nil, err
 	case err != nil:
-		return nil, &brokenError{s.transport(err)}
+		return nil, &brokenError{web.Reason(err, s.Words.Trust)}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
 }

@@ -1,35 +1,31 @@
-package s3object
+package object
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Words are what errors call things, which differs between stores. They are
 // parts of sentences; what a store does not have is "".
 type Words struct {
-	Store string // "S3"
-	Block string // where access is set: "the s3 block of credentials, in the provider block"
+	Store, Short string // "Alibaba Cloud OSS", "OSS"
+	Block        string // where access is set: "the oss block of credentials, in the provider block"
 
 	Read, ReadVersion string // permissions: "s3:GetObject", "s3:GetObjectVersion"
 	List              string // the permission without which a missing object is denied: "s3:ListBucket"
 	Decrypt           string // the permission on the key that a store encrypts with: "kms:Decrypt"
 
-	Region      string // the attribute with the region
 	CustomerKey string // the attribute with the key of SSE-C
-	CA          string // the attribute with authorities to trust
+	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in " and the block
 
 	// Reasons are further codes of errors, and what they mean. They go before
 	// those that are known here.
@@ -66,7 +62,7 @@ func (s Store) explain(o Object, err error) error {
 	case status == 0 && !sent:
 		return errors.New("the request could not be made; check the credentials, and whether the settings go together")
 	case status == 0:
-		return errors.New(s.transport(err))
+		return errors.New(web.Reason(err, s.Words.Trust))
 	case !ok:
 		return errors.New(s.strange(status))
 	}
@@ -100,44 +96,56 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 }
 
 func (s Store) known(o Object, code, message, region string) (string, bool) {
-	w := s.Words
+	if text, ok := reasons[code]; ok {
+		return text, true
+	}
 	switch code {
 	case "NoSuchBucket":
-		return fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, and the endpoint if there is one", o.Bucket), true
-	case "InvalidBucketName":
-		return "the name of the bucket is not valid", true
-	case "NoSuchVersion":
-		return "the object has no such version", true
+		return fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
+			"and the endpoint if there is one", o.Bucket), true
 	case "InvalidArgument":
 		if o.Version != "" {
 			return "the version is not one that the store knows", true
 		}
 		return "the request is refused", true
-	case "MethodNotAllowed":
-		return "the object cannot be read", true
-	case "PermanentRedirect", "TemporaryRedirect", "Redirect", "AuthorizationHeaderMalformed", "AuthorizationQueryParametersError", "IllegalLocationConstraintException", "InvalidRegion":
+	case "PermanentRedirect", "TemporaryRedirect", "Redirect", "IllegalLocationConstraintException", "InvalidRegion",
+		"AuthorizationHeaderMalformed", "AuthorizationQueryParametersError":
 		return s.elsewhere(region), true
-	case "InvalidObjectState":
-		return "the object is archived, and must be restored before it can be read", true
 	case "InvalidRequest":
 		return s.invalid(o), true
-	case "AccessDenied", "AllAccessDisabled", "AccountProblem", "NotSignedUp", "InvalidPayer":
-		return s.denied(o, code, message), true
+	case "AccessDenied":
+		return s.denied(o, message), true
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity", "TokenRefreshRequired", "AccessKeyDisabled":
-		return "the credentials are not valid; check them in " + w.Block, true
-	case "ExpiredToken", "RequestExpired":
-		return "the credentials have expired", true
-	case "RequestTimeTooSkewed":
-		return "the clock of this machine is wrong: it differs too much from the store's", true
-	case "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "TooManyRequestsException", "BandwidthLimitExceeded":
-		return "too many requests, even after retries; try again later", true
-	case "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted":
-		return "the service is out of order; try again later", true
+		return "the credentials are not valid; check them in " + s.Words.Block, true
 	}
-	if strings.HasPrefix(code, "KMS.") && len(code) < 50 && kmsCode.MatchString(code) && w.Decrypt != "" {
+	if strings.HasPrefix(code, "KMS.") && len(code) < 50 && kmsCode.MatchString(code) && s.Words.Decrypt != "" {
 		return "the key of KMS that the object is encrypted with cannot be used", true
 	}
 	return "", false
+}
+
+const (
+	closed     = "the account or the bucket is closed"
+	expired    = "the credentials have expired"
+	tooMany    = "too many requests, even after retries; try again later"
+	outOfOrder = "the service is out of order; try again later"
+)
+
+// reasons of errors that mean the same wherever they come from.
+var reasons = map[string]string{
+	"InvalidBucketName":    "the name of the bucket is not valid",
+	"NoSuchVersion":        "the object has no such version",
+	"MethodNotAllowed":     "the object cannot be read",
+	"InvalidObjectState":   "the object is archived, and must be restored before it can be read",
+	"RequestTimeTooSkewed": "the clock of this machine is wrong: it differs too much from the store's",
+
+	"AllAccessDisabled": closed, "AccountProblem": closed, "NotSignedUp": closed, "InvalidPayer": closed,
+	"ExpiredToken": expired, "RequestExpired": expired,
+
+	"SlowDown": tooMany, "Throttling": tooMany, "ThrottlingException": tooMany, "RequestLimitExceeded": tooMany,
+	"TooManyRequests": tooMany, "TooManyRequestsException": tooMany, "BandwidthLimitExceeded": tooMany,
+
+	"InternalError": outOfOrder, "ServiceUnavailable": outOfOrder, "RequestTimeout": outOfOrder, "OperationAborted": outOfOrder,
 }
 
 var (
@@ -145,11 +153,8 @@ var (
 	regionName = regexp.MustCompile(`^[a-z0-9-]+$`)
 )
 
-func (s Store) denied(o Object, code, message string) string {
+func (s Store) denied(o Object, message string) string {
 	w := s.Words
-	if code != "AccessDenied" {
-		return "the account or the bucket is closed"
-	}
 	if w.Decrypt != "" && strings.Contains(message, w.Decrypt) {
 		return "access is denied: the object is encrypted with a key on which the credentials need " + w.Decrypt
 	}
@@ -165,7 +170,8 @@ func (s Store) denied(o Object, code, message string) string {
 		text += ", and " + w.Decrypt + " if it is encrypted with a key of KMS"
 	}
 	if w.List != "" {
-		text += fmt.Sprintf("; %s gives it for an object that does not exist as well, unless the identity may list the bucket (%s)", w.Store, w.List)
+		text += fmt.Sprintf("; %s gives it for an object that does not exist as well, "+
+			"unless the identity may list the bucket (%s)", w.Store, w.List)
 	}
 	if o.CustomerKey != nil {
 		text += ", and for a wrong " + w.CustomerKey
@@ -174,58 +180,28 @@ func (s Store) denied(o Object, code, message string) string {
 }
 
 func (s Store) invalid(o Object) string {
-	w := s.Words
-	switch {
-	case w.CustomerKey == "":
-		return "the request is refused"
+	const refused = "the request is refused"
+	switch name := s.Words.CustomerKey; {
+	case name == "":
+		return refused
 	case o.CustomerKey == nil:
-		return fmt.Sprintf("the request is refused; if the object is encrypted with a key of yours (SSE-C), set %s in %s", w.CustomerKey, w.Block)
+		return refused + "; if the object is encrypted with a key of yours (SSE-C), set " + name + " in " + s.Words.Block
 	default:
-		return fmt.Sprintf("the request is refused; the object is not encrypted with a key of yours (SSE-C), or %s is another one", w.CustomerKey)
+		return refused + "; the object is not encrypted with a key of yours (SSE-C), or " + name + " is another one"
 	}
 }
 
 // elsewhere is about a bucket that is not where it was asked for.
 func (s Store) elsewhere(region string) string {
-	w := s.Words
 	text := "the bucket is elsewhere, and nothing was sent there"
-	switch own := s.Client.Options().Region; {
-	case w.Region == "":
-		return text + "; check the endpoint"
-	case len(region) < 40 && regionName.MatchString(region) && region != own:
-		return fmt.Sprintf("%s; it is in the region %s: set %s", text, region, w.Region)
-	default:
-		return fmt.Sprintf("%s; it was asked for in the region %s: check %s, and the endpoint if there is one", text, own, w.Region)
+	if own := s.Client.Options().Region; len(region) >= 40 || !regionName.MatchString(region) || region == own {
+		return fmt.Sprintf("%s; it was asked for in the region %s: check region, and the endpoint if there is one", text, own)
 	}
+	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
 }
 
 // strange is an answer that no store gives.
 func (s Store) strange(status int) string {
-	return fmt.Sprintf("an answer that is not of %s, with the HTTP status %d; check the endpoint and proxies if there are any", s.Words.Store, status)
-}
-
-// transport says why there was no answer.
-func (s Store) transport(err error) string {
-	var (
-		timeout, canTime = errors.AsType[net.Error](err)
-		dns, isDNS       = errors.AsType[*net.DNSError](err)
-		_, isTLS         = errors.AsType[*tls.CertificateVerificationError](err)
-		_, isPlain       = errors.AsType[tls.RecordHeaderError](err)
-		errno, isErrno   = errors.AsType[syscall.Errno](err)
-	)
-	switch {
-	case isDNS && dns.IsNotFound:
-		return fmt.Sprintf("the host %s is not found; check the region, and the endpoint and proxies if there are any", awsauth.Printable(dns.Name))
-	case canTime && timeout.Timeout():
-		return "there was no answer in time"
-	case isTLS && s.Words.CA != "":
-		return fmt.Sprintf("the TLS certificate is not trusted; %s names others to trust", s.Words.CA)
-	case isTLS:
-		return "the TLS certificate is not trusted"
-	case isPlain, errors.Is(err, http.ErrSchemeMismatch):
-		return "the server does not speak TLS; is the endpoint right?"
-	case isErrno:
-		return "the connection failed: " + errno.Error()
-	}
-	return "the connection broke off, or the answer is not valid; check the endpoint and proxies if there are any"
+	return fmt.Sprintf("an answer that is not of %s, with the HTTP status %d; "+
+		"check the endpoint and proxies if there are any", s.Words.Store, status)
 }
