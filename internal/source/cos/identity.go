@@ -64,7 +64,6 @@ func newIdentity(g source.Grant) (i identity, err error) {
 		}
 	case own == "cam_role_name":
 		i.camRole = g.String("cam_role_name")
-		err = object.CheckRole(g, "cam_role_name")
 	case !g.Has("shared_credentials_dir") && g.Env == nil:
 		err = g.Errorf("", "%w", errNoKeys)
 	default:

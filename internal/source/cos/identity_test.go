@@ -252,7 +252,7 @@ func TestBrokenServices(t *testing.T) {
 		"AuthFailure.TokenFailure":     "the security token is not valid",
 		"AuthFailure.SignatureExpire":  "the clock is wrong",
 		"RequestLimitExceeded":         "too many requests",
-		"InvalidParameter.Strange":     "check the assume_role block",
+		"InvalidParameter.Strange":     "check the assume_role arguments",
 		"canary":                       "the answer is not one of STS",
 	} {
 		c := newCloud(t)

@@ -1,7 +1,6 @@
 package cos
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -9,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -27,28 +25,16 @@ const metadata = "http://metadata.tencentyun.com"
 //
 // https://www.tencentcloud.com/document/product/1150/49456
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials, region string) (aws.Credentials, error) {
-	const who = "Tencent Cloud STS"
+	sts := object.STS{
+		Name: "Tencent Cloud STS", URL: i.sts, Reasons: stsReasons(),
+		Header: http.Header{"X-Tc-Action": {"AssumeRole"}, "X-Tc-Version": {"2018-08-13"}, "X-Tc-Region": {region}},
+	}
 	question := map[string]any{"RoleArn": i.role.arn, "RoleSessionName": i.role.session, "DurationSeconds": i.role.seconds}
 	if i.role.policy != "" {
 		question["Policy"] = url.QueryEscape(i.role.policy)
 	}
 	if i.role.externalID != "" {
 		question["ExternalId"] = i.role.externalID
-	}
-	text, err := json.Marshal(question)
-	if err != nil {
-		return aws.Credentials{}, err
-	}
-	wire := n.Wire()
-	wire.Authorize = func(req *http.Request) error {
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-		sign(req, text, "sts", keys, time.Now())
-		return nil
-	}
-	header := http.Header{"X-Tc-Action": {"AssumeRole"}, "X-Tc-Version": {"2018-08-13"}, "X-Tc-Region": {region}}
-	status, body, err := wire.Ask(ctx, http.MethodPost, i.sts.String()+"/", header)
-	if err != nil {
-		return aws.Credentials{}, fmt.Errorf("%s: %w", who, err)
 	}
 	var answer struct {
 		Response struct {
@@ -57,11 +43,15 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 			ExpiredTime int64
 		}
 	}
-	err = json.Unmarshal(body, &answer)
-	if code := answer.Response.Error.Code; status != http.StatusOK || err != nil || code != "" {
-		return aws.Credentials{}, fmt.Errorf("%s: the role %q cannot be assumed: %s", who, i.role.arn, stsReason(code, status))
+	err := n.Assume(ctx, sts, i.role.arn, func(req *http.Request) ([]byte, error) {
+		text, err := json.Marshal(question)
+		sign(req, text, "sts", keys, time.Now())
+		return text, err
+	}, &answer, &answer.Response.Error.Code)
+	if err != nil {
+		return aws.Credentials{}, err
 	}
-	return answer.Response.Credentials.keys(who, answer.Response.ExpiredTime)
+	return answer.Response.Credentials.keys(sts.Name, answer.Response.ExpiredTime)
 }
 
 // temporary are keys that end, as the services write them.
@@ -111,27 +101,18 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// stsReason says what the codes of STS mean.
-func stsReason(code string, status int) string {
-	switch code {
-	case "UnauthorizedOperation", "AuthFailure.UnauthorizedOperation", "InternalError.CamRoleNotAllowed":
-		return "access is denied (" + code + "); the identity needs sts:AssumeRole on the role, " +
-			"and the role must have the identity's account as its carrier"
-	case "ResourceNotFound.RoleNotFound", "InternalError.GetRoleError", "InvalidParameter.RoleNotExist":
-		return "there is no such role (" + code + ")"
-	case "AuthFailure.SecretIdNotFound", "AuthFailure.SignatureFailure", "AuthFailure.InvalidSecretId":
-		return "the keys are not valid (" + code + ")"
-	case "AuthFailure.TokenFailure":
-		return "the security token is not valid (AuthFailure.TokenFailure)"
-	case "AuthFailure.SignatureExpire":
-		return "the clock is wrong (AuthFailure.SignatureExpire)"
-	case "RequestLimitExceeded":
-		return "too many requests (RequestLimitExceeded); try again later"
+// stsReasons say what the codes of STS mean.
+func stsReasons() map[string]string {
+	const keys, role = "the keys are not valid", "there is no such role"
+	const denied = "access is denied; the identity needs sts:AssumeRole on the role, " +
+		"and the role must have the identity's account as its carrier"
+	return map[string]string{
+		"UnauthorizedOperation": denied, "AuthFailure.UnauthorizedOperation": denied, "InternalError.CamRoleNotAllowed": denied,
+		"ResourceNotFound.RoleNotFound": role, "InternalError.GetRoleError": role, "InvalidParameter.RoleNotExist": role,
+		"AuthFailure.SecretIdNotFound": keys, "AuthFailure.SignatureFailure": keys, "AuthFailure.InvalidSecretId": keys,
+		"AuthFailure.TokenFailure": "the security token is not valid", "AuthFailure.SignatureExpire": "the clock is wrong",
+		"RequestLimitExceeded": "too many requests; try again later",
 	}
-	if strings.HasPrefix(code, "InvalidParameter") {
-		return "the request is refused; check the assume_role block"
-	}
-	return object.StrangeSTS(status)
 }
 
 // ofInstance has the metadata service give the keys of the instance's role.

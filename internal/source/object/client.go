@@ -72,6 +72,7 @@ func (n Network) Near() web.Wire {
 }
 
 func (n Network) wire(t *http.Transport) web.Wire {
+	t.DisableKeepAlives = true // it is asked once in a while
 	p := web.Patience{Timeout: answerTimeout, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 2 * time.Second}
 	if n.MaxWait > 0 {
 		p.WaitMin, p.WaitMax = n.MaxWait, n.MaxWait

@@ -3,6 +3,7 @@ package object
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -62,7 +63,7 @@ func (s Store) explain(o Object, err error) error {
 	case status == 0 && !sent:
 		return errors.New("the request could not be made; check the credentials, and whether the settings go together")
 	case status == 0:
-		return errors.New(web.Reason(err, s.Words.Trust))
+		return errors.New(s.noAnswer(err))
 	case !ok:
 		return errors.New(s.strange(status))
 	}
@@ -204,4 +205,13 @@ func (s Store) elsewhere(region string) string {
 func (s Store) strange(status int) string {
 	return fmt.Sprintf("an answer that is not of %s, with the HTTP status %d; "+
 		"check the endpoint and proxies if there are any", s.Words.Store, status)
+}
+
+// noAnswer says why there was none.
+func (s Store) noAnswer(err error) string {
+	text := web.Reason(err, s.Words.Trust)
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		text += "; check region, and the endpoint and proxies if there are any"
+	}
+	return text
 }

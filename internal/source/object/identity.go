@@ -1,13 +1,17 @@
 package object
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 	"unicode"
@@ -37,7 +41,7 @@ func Identity(g source.Grant, id string, attrs ...string) (string, error) {
 		}
 	}
 	for _, a := range []string{"secret_key", "security_token"} {
-		if chosen == "" && g.Has(a) {
+		if chosen == "" && g.Has(a) && g.Variable(a) == "" {
 			return "", g.Errorf(id, "secret_key and security_token belong to %s, which is missing", id)
 		}
 	}
@@ -100,19 +104,11 @@ func CheckKeys(keys aws.Credentials) error {
 
 var roleName = regexp.MustCompile(`^[A-Za-z0-9._+=,@-]{1,128}$`)
 
-// CheckRoleName refuses what cannot be the name of a role, which becomes part of
-// a path.
-func CheckRoleName(name string) error {
+// CheckRole refuses what cannot be the name of an instance's role, which becomes
+// part of a path.
+func CheckRole(name string) error {
 	if !roleName.MatchString(name) || name == "." || name == ".." {
-		return errors.New("this cannot be the name of a role")
-	}
-	return nil
-}
-
-// CheckRole is [CheckRoleName] for an attribute.
-func CheckRole(g source.Grant, attr string) error {
-	if err := CheckRoleName(g.String(attr)); err != nil {
-		return g.Errorf(attr, "%w", err)
+		return fmt.Errorf("%.200q cannot be the name of a role", name)
 	}
 	return nil
 }
@@ -121,6 +117,9 @@ func CheckRole(g source.Grant, attr string) error {
 // for the keys of a role, whose name is put behind url. They are read into
 // answer, from JSON.
 func (n Network) AskInstance(ctx context.Context, who, url, role string, header http.Header, answer any) error {
+	if err := CheckRole(role); err != nil {
+		return err
+	}
 	status, body, err := n.Near().Ask(ctx, http.MethodGet, url+role, header)
 	var outcome struct{ Code string }
 	switch {
@@ -136,12 +135,43 @@ func (n Network) AskInstance(ctx context.Context, who, url, role string, header 
 	return nil
 }
 
-// StrangeSTS is about an answer whose code nobody knows.
-func StrangeSTS(status int) string {
-	if status == http.StatusOK {
-		return "the answer is not one of STS"
+// STS is a service that gives those with keys the keys of a role.
+type STS struct {
+	Name    string // for errors
+	URL     *url.URL
+	Header  http.Header
+	Reasons map[string]string // :: code of an error → what it means
+}
+
+// Assume asks for the keys of a role, and reads what it gets into answer, from
+// JSON, of which code is the part that says what went wrong. Sign returns the
+// body of a request; it is called for each try, and may set headers.
+func (n Network) Assume(
+	ctx context.Context, s STS, role string, sign func(*http.Request) ([]byte, error), answer any, code *string,
+) error {
+	wire := n.Wire()
+	wire.Authorize = func(req *http.Request) error {
+		text, err := sign(req)
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		return err
 	}
-	return fmt.Sprintf("the answer has the status %d", status)
+	status, body, err := wire.Ask(ctx, http.MethodPost, s.URL.String()+"/", s.Header)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	err = json.Unmarshal(body, answer)
+	if status == http.StatusOK && err == nil && (*code == "" || *code == "Success") {
+		return nil
+	}
+	reason := fmt.Sprintf("the answer has the status %d", status)
+	if text, ok := s.Reasons[*code]; ok {
+		reason = fmt.Sprintf("%s (%s)", text, *code)
+	} else if strings.HasPrefix(*code, "InvalidParameter") || strings.HasPrefix(*code, "MissingParameter") {
+		reason = "the request is refused; check the assume_role arguments"
+	} else if status == http.StatusOK {
+		reason = "the answer is not one of STS"
+	}
+	return fmt.Errorf("%s: the role %q cannot be assumed: %s", s.Name, role, reason)
 }
 
 // Renewed remembers the keys that get returns until shortly before their end.

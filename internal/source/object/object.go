@@ -13,15 +13,14 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Patience is what reading one object may take, repetitions included. States
@@ -97,7 +96,7 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	case source.IsTooLarge(err):
 		return nil, err
 	case err != nil:
-		return nil, &brokenError{web.Reason(err, s.Words.Trust)}
+		return nil, &brokenError{s.noAnswer(err)}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
 }
@@ -138,14 +137,5 @@ func revision(version, etag string) string {
 	if word == "" {
 		word = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	}
-	word = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, word)
-	if len(word) > maxRevision {
-		word = strings.ToValidUTF8(word[:maxRevision], "")
-	}
-	return word
+	return outside.Line(word, maxRevision)
 }

@@ -44,7 +44,6 @@ func newIdentity(g source.Grant) (i identity, err error) {
 		i.profile, i.file = g.String("profile"), cmp.Or(g.String("shared_credentials_file"), "~/.aliyun/config.json")
 	case own == "ecs_role_name":
 		i.roleName = g.String("ecs_role_name")
-		err = object.CheckRole(g, "ecs_role_name")
 	default:
 		err = g.Errorf("", "there are no keys for OSS; set access_key and secret_key, profile or ecs_role_name "+
 			"in an oss block of credentials, in the provider block, or the variables ALICLOUD_*")
@@ -118,7 +117,7 @@ func (i *identity) apply(p profile) error {
 		if i.roleName = p.RoleName; i.roleName == "" {
 			return errors.New("it has no ram_role_name")
 		}
-		return object.CheckRoleName(i.roleName)
+		return nil
 	default:
 		return errors.New("its mode is not one of AK, StsToken, RamRoleArn and EcsRamRole")
 	}

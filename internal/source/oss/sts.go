@@ -7,9 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // what the signature of this service is made with
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -32,9 +30,15 @@ const (
 //
 // https://www.alibabacloud.com/help/en/ram/developer-reference/api-sts-2015-04-01-assumerole
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials) (aws.Credentials, error) {
-	const who = "Alibaba Cloud STS"
-	wire := n.Wire()
-	wire.Authorize = func(req *http.Request) error {
+	sts := object.STS{
+		Name: "Alibaba Cloud STS", URL: i.sts, Reasons: stsReasons(),
+		Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+	}
+	var answer struct {
+		Code        string
+		Credentials temporary
+	}
+	err := n.Assume(ctx, sts, i.role.arn, func(req *http.Request) ([]byte, error) {
 		form := url.Values{
 			"Action": {"AssumeRole"}, "Version": {"2015-04-01"}, "Format": {"JSON"},
 			"RoleArn": {i.role.arn}, "RoleSessionName": {i.role.session}, "DurationSeconds": {strconv.FormatInt(i.role.seconds, 10)},
@@ -43,24 +47,12 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 			form.Set("Policy", i.role.policy)
 		}
 		sign(form, req.Method, keys, time.Now())
-		text := form.Encode()
-		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
-		return nil
-	}
-	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	status, body, err := wire.Ask(ctx, http.MethodPost, i.sts.String()+"/", header)
+		return []byte(form.Encode()), nil
+	}, &answer, &answer.Code)
 	if err != nil {
-		return aws.Credentials{}, fmt.Errorf("%s: %w", who, err)
+		return aws.Credentials{}, err
 	}
-	var answer struct {
-		Code        string
-		Credentials temporary
-	}
-	err = json.Unmarshal(body, &answer)
-	if status != http.StatusOK || err != nil {
-		return aws.Credentials{}, fmt.Errorf("%s: the role %q cannot be assumed: %s", who, i.role.arn, stsReason(answer.Code, status))
-	}
-	return answer.Credentials.keys(who)
+	return answer.Credentials.keys(sts.Name)
 }
 
 // temporary are keys that end, as the services write them.
@@ -97,27 +89,17 @@ func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
 // but for the space.
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// stsReason says what the codes of STS mean.
-func stsReason(code string, status int) string {
-	switch code {
-	case "NoPermission":
-		return "access is denied (NoPermission); the identity needs sts:AssumeRole on the role, " +
-			"and the role's trust policy must name the identity"
-	case "EntityNotExist.Role":
-		return "there is no such role (EntityNotExist.Role)"
-	case "InvalidAccessKeyId.NotFound", "InvalidAccessKeyId.Inactive", "SignatureDoesNotMatch", "IncompleteSignature":
-		return "the keys are not valid (" + code + ")"
-	case "InvalidSecurityToken.Expired", "InvalidSecurityToken.Malformed", "InvalidSecurityToken.MismatchWithAccessKey":
-		return "the security token is not valid (" + code + ")"
-	case "InvalidTimeStamp.Expired":
-		return "the clock is wrong (InvalidTimeStamp.Expired)"
-	case "Throttling", "Throttling.User", "Throttling.Api":
-		return "too many requests (" + code + "); try again later"
+// stsReasons say what the codes of STS mean.
+func stsReasons() map[string]string {
+	const keys, token, busy = "the keys are not valid", "the security token is not valid", "too many requests; try again later"
+	return map[string]string{
+		"NoPermission": "access is denied; the identity needs sts:AssumeRole on the role, " +
+			"and the role's trust policy must name the identity",
+		"EntityNotExist.Role": "there is no such role", "InvalidTimeStamp.Expired": "the clock is wrong",
+		"InvalidAccessKeyId.NotFound": keys, "InvalidAccessKeyId.Inactive": keys, "SignatureDoesNotMatch": keys, "IncompleteSignature": keys,
+		"InvalidSecurityToken.Expired": token, "InvalidSecurityToken.Malformed": token, "InvalidSecurityToken.MismatchWithAccessKey": token,
+		"Throttling": busy, "Throttling.User": busy, "Throttling.Api": busy,
 	}
-	if strings.HasPrefix(code, "InvalidParameter") || strings.HasPrefix(code, "MissingParameter") {
-		return "the request is refused; check the assume_role arguments"
-	}
-	return object.StrangeSTS(status)
 }
 
 // ofInstance has the metadata service give the keys of the instance's role. It
@@ -126,6 +108,9 @@ func stsReason(code string, status int) string {
 // https://www.alibabacloud.com/help/en/ecs/user-guide/view-instance-metadata
 func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {
 	const who = "the metadata service of the ECS instance"
+	if err := object.CheckRole(name); err != nil {
+		return aws.Credentials{}, err
+	}
 	service := cmp.Or(n.Metadata, metadata)
 	header := http.Header{"X-Aliyun-Ecs-Metadata-Token-Ttl-Seconds": {metadataTokenTTL}}
 	status, token, err := n.Near().Ask(ctx, http.MethodPut, service+"/latest/api/token", header)
