@@ -200,8 +200,8 @@ func newAWS(t *testing.T) *keyService {
 			"disabled": {"the key is disabled"}, "pending": {"waits for its deletion"}, "gone": {"there is no such key"},
 		},
 		final: map[string]finalError{
-			"unreachable": {"good", settings("us-west-2"), []string{"there is no answer"}},
-			"broken":      {"good", settings("us-east-1"), []string{"there is no answer"}},
+			"unreachable": {"good", settings("us-west-2"), []string{"the connection failed, or the answer is not valid"}},
+			"broken":      {"good", settings("us-east-1"), []string{"the connection "}},
 			"timeout":     {"good", settings("eu-north-1"), []string{"the service is out of order"}},
 			"busy":        {"good", settings("eu-west-2"), []string{"too many requests"}},
 			"credentials": {"good", settings("eu-west-3"), []string{"the credentials are not valid"}},

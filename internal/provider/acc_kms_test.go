@@ -38,7 +38,7 @@ func TestAccKMSTimeout(t *testing.T) {
 		t.Errorf("got %v, want three errors and no fallback:\n%s", err, out)
 	}
 	for kind, words := range map[string]string{
-		"aws_kms": "the request timed out", "gcp_kms": "did not answer in time", "azure_vault": "no answer in time from https://acceptance.vault.azure.net",
+		"aws_kms": "there was no complete answer in time", "gcp_kms": "there was no complete answer in time", "azure_vault": "from https://acceptance.vault.azure.net",
 	} {
 		want := []string{"this is not a matter of the wrong key", "key_provider." + kind + ".good:", words}
 		if !says(want...).MatchString(out) {

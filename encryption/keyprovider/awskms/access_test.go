@@ -203,7 +203,7 @@ func TestTableWithoutEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "not trusted") {
+	if _, err := p.Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("the CA of the environment: %v", err)
 	}
 	if _, err := provider(t, static().with("max_retries", 1)).Key(t.Context(), nil, stored); err != nil {
@@ -238,7 +238,7 @@ func TestTLS(t *testing.T) {
 	for text, a := range map[string]attrs{
 		"":                         once.with("custom_ca_bundle", write(t, certificate(secure))),
 		"<nil>":                    once.with("insecure", true),
-		"not trusted":              once,
+		"unknown authority":        once,
 		"holds no certificate":     once.with("custom_ca_bundle", write(t, "canary")),
 		"custom_ca_bundle: open /": once.with("custom_ca_bundle", "/nonexistent/ca.pem"),
 	} {

@@ -43,7 +43,7 @@ func (p *Provider) explain(operation string, err error) error {
 	}
 	code := api.ErrorCode()
 	text, noKey := p.reason(operation, code)
-	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Printable(code)), noKey: noKey, cause: err}
+	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Code(code)), noKey: noKey, cause: err}
 }
 
 // reason says what a code means, and whether the next method may be tried:
@@ -81,5 +81,5 @@ func (p *Provider) otherRegion() string {
 	if err != nil || a.Region == p.connection.settings.Region {
 		return ""
 	}
-	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Printable(a.Region), p.connection.settings.Region)
+	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Code(a.Region), p.connection.settings.Region)
 }

@@ -24,11 +24,12 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	const (
-		noAnswer  = "there is no answer; check the network, and endpoints and proxies if there are any"
+		noAnswer  = "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
 		notAWS    = "an answer that is not of AWS, with the HTTP status 200"
-		timedOut  = "the request timed out"
+		timedOut  = "there was no complete answer in time"
 		throttled = "too many requests, even after retries; try again later, or raise max_retries (ThrottlingException)"
-		untrusted = "the TLS certificate is not trusted; custom_ca_bundle names others to trust"
+		brokeOff  = "the connection broke off before the answer was complete"
+		untrusted = "the server's certificate is not trusted: x509: certificate "
 	)
 	encryptiontest.Faults{
 		Server: server,
@@ -51,10 +52,10 @@ func TestFaults(t *testing.T) {
 		AnotherKey:  says(400, "IncorrectKeyException"),
 		Secrets:     []string{"canary", "AKIASTATIC"},
 		Sees: map[string]string{
-			"nobody listens":           "the connection failed: connection refused",
-			"reset at once":            "the connection failed: connection reset by peer",
-			"reset in the body":        "the connection failed: connection reset by peer | an answer that is not of AWS",
-			"closed without an answer": noAnswer,
+			"nobody listens":           "connect: connection refused",
+			"reset at once":            "connection reset by peer",
+			"reset in the body":        "read: connection reset by peer | an answer that is not of AWS",
+			"closed without an answer": brokeOff,
 			"short body":               notAWS,
 			"Content-Length too large": notAWS,
 			"Content-Length too small": notAWS,
@@ -84,12 +85,12 @@ func TestFaults(t *testing.T) {
 			"redirect loop":              "the request failed",
 			"redirect to another origin": "the request failed",
 
-			"certificate expired":                 untrusted,
-			"certificate of another host":         untrusted,
-			"certificate of an unknown authority": untrusted,
-			"TLS 1.0":                             noAnswer,
-			"no TLS":                              noAnswer,
-			"handshake breaks off":                noAnswer,
+			"certificate expired":                 untrusted + "has expired",
+			"certificate of another host":         untrusted + "is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set custom_ca_bundle",
+			"TLS 1.0":                             "tls: protocol version not supported",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
+			"handshake breaks off":                brokeOff,
 		},
 		Cannot: map[string]string{
 			"throttled for a year, cancelled": "the SDK does not wait as it is asked to",

@@ -23,14 +23,10 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	if own := azureauth.Explain(err); own != nil {
 		return own
 	}
-	answer, ok := errors.AsType[*azcore.ResponseError](err)
-	switch {
-	case ok:
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return p.explainAnswer(verb, answer)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no answer in time from %s", p.vault)
 	}
-	return fmt.Errorf("no usable answer from %s%s", p.vault, azureauth.NetworkReason(err))
+	return fmt.Errorf("no usable answer from %s: %s", p.vault, azureauth.Reason(err))
 }
 
 // explainAnswer knows the vault's error codes:

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 // explain says what an error of the service means, and whether another key
@@ -40,10 +40,13 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 	case codes.ResourceExhausted:
 		return errors.New("too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later")
 	case codes.Unavailable, codes.DeadlineExceeded:
-		return fmt.Errorf("no answer: Cloud KMS could not be reached, or did not answer in time%s", googleauth.NetworkReason(message))
+		if reason := netfail.KnownReason(err, ""); reason != "" {
+			return errors.New("no answer from Cloud KMS: " + reason)
+		}
+		return errors.New("no answer from Cloud KMS: it could not be reached, or did not answer in time")
 	default:
 		if errors.Is(err, context.DeadlineExceeded) {
-			return errors.New("no answer in time from Cloud KMS")
+			return errors.New("no answer from Cloud KMS: there was no complete answer in time")
 		}
 		return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, code)
 	}

@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	const (
-		noAnswer  = "no answer: Cloud KMS could not be reached, or did not answer in time"
+		noAnswer  = "no answer from Cloud KMS: "
 		brokenOff = "unexpected answer: Cloud KMS failed to decrypt with the key " + keyA + " (Internal)"
 		notTheAPI = "unexpected answer: Cloud KMS failed to decrypt with the key " + keyA + " (Unknown)"
 		stream    = "HTTP/2 has frames in its place; see short body"
@@ -65,8 +65,8 @@ func TestFaults(t *testing.T) {
 		AnotherKey:  says(codes.InvalidArgument),
 		Secrets:     []string{canary, gcpkmstest.Token},
 		Sees: map[string]string{
-			"nobody listens":           noAnswer + " (connection refused)",
-			"reset at once":            noAnswer + " (connection reset)",
+			"nobody listens":           noAnswer + "the server cannot be reached: connection refused",
+			"reset at once":            noAnswer + "the server cannot be reached: connection reset",
 			"reset in the body":        brokenOff,
 			"closed without an answer": brokenOff,
 			"short body":               brokenOff,
@@ -95,9 +95,9 @@ func TestFaults(t *testing.T) {
 			"redirect loop":              notTheAPI,
 			"redirect to another origin": notTheAPI,
 
-			"certificate expired":                 noAnswer + " (certificate has expired)",
-			"certificate of another host":         noAnswer + " (certificate is valid for)",
-			"certificate of an unknown authority": noAnswer + " (certificate signed by unknown authority)",
+			"certificate expired":                 noAnswer + "the server's certificate is not trusted: certificate has expired",
+			"certificate of another host":         noAnswer + "the server's certificate is not trusted: certificate is valid for another host",
+			"certificate of an unknown authority": noAnswer + "the server's certificate is not trusted: certificate signed by unknown authority",
 			"TLS 1.0":                             noAnswer,
 			"no TLS":                              noAnswer,
 			"handshake breaks off":                noAnswer,

@@ -2,18 +2,15 @@ package openbao
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/openbao/openbao/api/v2"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 var (
@@ -59,7 +56,7 @@ func (s *server) explain(ctx context.Context, err error, r request) error {
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:
-		return fmt.Errorf("%s cannot be reached: %w", what, network(err))
+		return fmt.Errorf("no answer from %s: %s", what, netfail.Reason(err, "set ca_cert_file"))
 	}
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests:
@@ -103,23 +100,4 @@ func (s *server) inNamespace() string {
 
 func said(answer *api.ResponseError, text string) bool {
 	return strings.Contains(strings.ToLower(strings.Join(answer.Errors, "\n")), text)
-}
-
-// network says why there was no answer. Some errors of net/http quote what
-// the server sent, so only those that do not are shown.
-func network(err error) error {
-	untrusted, isTLS := errors.AsType[*tls.CertificateVerificationError](err)
-	failed, isOp := errors.AsType[*net.OpError](err)
-	switch {
-	case isTLS:
-		quoted := strconv.Quote(untrusted.Error())
-		return errors.New(quoted[1 : len(quoted)-1])
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return errors.New("it does not speak TLS at this port")
-	case isOp:
-		return failed
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the connection broke off")
-	}
-	return errors.New("the connection failed, or the answer is not valid HTTP; check proxies if there are any")
 }

@@ -18,8 +18,8 @@ func TestFaults(t *testing.T) {
 		return func(w http.ResponseWriter, r *http.Request) { answer(status, `{"errors":["`+text+` canary"]}`)(w, r) }
 	}
 	const (
-		brokeOff  = "cannot be reached: the connection broke off"
-		notHTTP   = "the connection failed, or the answer is not valid HTTP"
+		brokeOff  = "the connection broke off before the answer was complete"
+		notHTTP   = "the connection failed, or the answer is not valid"
 		notTheAPI = "its answer is not that of OpenBao or Vault; check address"
 		redirects = "it redirects, which is not followed unless disable_redirects = false"
 	)
@@ -78,9 +78,9 @@ func TestFaults(t *testing.T) {
 
 			"certificate expired":                 "x509: certificate has expired",
 			"certificate of another host":         "x509: certificate is valid for 127.0.0.9, not 127.0.0.1",
-			"certificate of an unknown authority": "x509: certificate signed by unknown authority",
+			"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set ca_cert_file",
 			"TLS 1.0":                             "protocol version not supported",
-			"no TLS":                              "it does not speak TLS at this port",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                brokeOff,
 		},
 	}.Run(t)

@@ -86,10 +86,3 @@ func TestFillProxies(t *testing.T) {
 		t.Errorf("not a URL: %v", err)
 	}
 }
-
-// Text of services is cut and cleaned.
-func TestPrintable(t *testing.T) {
-	if got := Printable("a\x1b[2J\u202eb" + strings.Repeat("x", 100)); len(got) != 64 || strings.ContainsAny(got, "\x1b\u202e") || !strings.HasPrefix(got, "a?[2J???b") {
-		t.Errorf("got %q", got)
-	}
-}

@@ -2,16 +2,17 @@ package awsauth
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
-	"syscall"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // failure has a text of its own in the place of the SDK's, which repeats what
@@ -67,20 +68,19 @@ func (s Settings) explainAccount(err error) error {
 
 func (s Settings) explainSTS(what string, err error) error {
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
-		what += fmt.Sprintf(": %s %s", Printable(op.ServiceID), Printable(op.OperationName))
+		what += fmt.Sprintf(": %s %s", Code(op.ServiceID), Code(op.OperationName))
 	}
 	api, isAPI := errors.AsType[smithy.APIError](err)
 	path, isFile := errors.AsType[*fs.PathError](err)
+	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		what += ": " + NoAnswer(err)
-	case isAPI:
+	case isAPI && !stopped:
 		text, ok := CommonReason(api.ErrorCode())
 		if !ok {
 			text = "the request failed"
 		}
-		what += fmt.Sprintf(": %s (%s)", text, Printable(api.ErrorCode()))
-	case isFile:
+		what += fmt.Sprintf(": %s (%s)", text, Code(api.ErrorCode()))
+	case isFile && !stopped:
 		what += ": " + path.Error()
 	default:
 		what += ": " + NoAnswer(err)
@@ -99,38 +99,18 @@ func (s Settings) explainSTS(what string, err error) error {
 
 // NoAnswer says why there was no answer.
 func NoAnswer(err error) string {
-	if errors.Is(err, context.Canceled) {
-		return "the request was cancelled"
-	}
-	if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout() {
-		return "the request timed out"
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return fmt.Sprintf("the host %s is not found; check region, and endpoints and proxies if there are any", Printable(dns.Name))
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "the TLS certificate is not trusted; custom_ca_bundle names others to trust"
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return "the connection failed: " + errno.Error()
-	}
-	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && resp.Response != nil && resp.HTTPStatusCode() > 0 {
+	resp, answered := errors.AsType[*smithyhttp.ResponseError](err)
+	if answered && resp.Response != nil && resp.HTTPStatusCode() > 0 && !errors.Is(err, context.Canceled) && !netfail.IsTimeout(err) {
 		return fmt.Sprintf("an answer that is not of AWS, with the HTTP status %d", resp.HTTPStatusCode())
 	}
-	return "there is no answer; check the network, and endpoints and proxies if there are any"
+	reason := netfail.Reason(err, "set custom_ca_bundle")
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		reason += "; check the region, and endpoints and proxies if there are any"
+	}
+	return reason
 }
 
-// Printable cuts what came from outside, and replaces what has no place in a
-// code or a name.
-func Printable(text string) string {
-	const most = 64
-	out := make([]byte, 0, most)
-	for i := 0; i < len(text) && i < most; i++ {
-		c := text[i]
-		if c <= ' ' || c >= 0x7f {
-			c = '?'
-		}
-		out = append(out, c)
-	}
-	return string(out)
-}
+// Code is what a service calls an error, or itself, fit to be shown.
+func Code(code string) string { return outside.Line(code, maxCode) }
+
+const maxCode = 64 // bytes

@@ -22,6 +22,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 // Access is how to authenticate, as configured. [New] makes one.
@@ -358,7 +359,7 @@ func (a Access) get(ctx context.Context, address string, header http.Header, ans
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return errors.New("no answer" + NetworkReason(err))
+		return errors.New("no answer: " + netfail.Reason(err, ""))
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 // unset is the error where nothing says how to authenticate.
@@ -23,11 +25,14 @@ func IsUnset(err error) bool {
 // token, and nil where it does not.
 func Explain(err error) error {
 	if failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		status := ""
+		text := "no access token: Azure does not accept the credentials, or cannot be reached"
 		if failed.RawResponse != nil {
-			status = fmt.Sprintf(" (HTTP status %d)", failed.RawResponse.StatusCode)
+			text += fmt.Sprintf(" (HTTP status %d)", failed.RawResponse.StatusCode)
 		}
-		return fmt.Errorf("no access token: Azure does not accept the credentials, or cannot be reached%s%s", status, NetworkReason(err))
+		if known := knownReason(err); known != "" {
+			text += ": " + known
+		}
+		return errors.New(text)
 	}
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -35,18 +40,26 @@ func Explain(err error) error {
 	return nil
 }
 
-// NetworkReason picks out of an error what is known to be harmless. The rest
-// may hold addresses with tokens in them, or what somebody answered.
-func NetworkReason(err error) string {
-	message := err.Error()
-	for _, known := range []string{
-		"no such host", "connection refused", "connection reset", "network is unreachable", "i/o timeout",
-		"certificate signed by unknown authority", "certificate has expired", "certificate is valid for",
-		"doesn't match the requested domain", "WWW-Authenticate", "oidc_request_url", "the file for oidc_token",
+// Reason says why there is no usable answer.
+func Reason(err error) string {
+	if known := knownReason(err); known != "" {
+		return known
+	}
+	return netfail.Reason(err, "")
+}
+
+// knownReason picks out of an error what is known to be harmless. The rest may
+// hold addresses with tokens in them, or what somebody answered.
+func knownReason(err error) string {
+	for _, known := range []struct{ text, means string }{
+		{"doesn't match the requested domain", "it wants a token for another domain"},
+		{"WWW-Authenticate", "its header WWW-Authenticate is not that of Azure"},
+		{"oidc_request_url", "oidc_request_url gives no token"},
+		{"the file for oidc_token", "the file for oidc_token cannot be used"},
 	} {
-		if strings.Contains(message, known) {
-			return " (" + known + ")"
+		if strings.Contains(err.Error(), known.text) {
+			return known.means
 		}
 	}
-	return ""
+	return netfail.KnownReason(err, "")
 }

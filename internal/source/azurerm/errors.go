@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -38,7 +39,7 @@ func (l *location) explain(limited context.Context, err error) error {
 		asked = "resource manager"
 	}
 	if limited.Err() != nil {
-		return fmt.Errorf("there was no complete answer of the %s within %s; timeout_seconds can be raised", asked, l.timeout)
+		return fmt.Errorf("there was no complete answer from the %s within %s; timeout_seconds can be raised", asked, l.timeout)
 	}
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own.error
@@ -50,17 +51,18 @@ func (l *location) explain(limited context.Context, err error) error {
 		return noToken
 	}
 	answer, answered := errors.AsType[*azcore.ResponseError](err)
-	switch reason := azureauth.NetworkReason(err); {
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	switch {
 	case answered && lookup:
 		return l.lookupRefused(answer)
 	case answered:
 		return l.refused(answer)
-	case reason == " (no such host)" && !lookup:
-		return fmt.Errorf("the host of the storage account %s is not known: there is no such account in this cloud, or it can be reached through a private network only", l.account.name)
+	case isDNS && !lookup:
+		return fmt.Errorf("%s: there is no account %s in this cloud, or only a private network leads to it", azureauth.Reason(err), l.account.name)
 	case errors.Is(err, errBrokeOff):
-		return fmt.Errorf("%w (after %d tries)%s", errBrokeOff, maxTries, reason)
+		return fmt.Errorf("%w (after %d tries)", errBrokeOff, maxTries)
 	default:
-		return fmt.Errorf("there is no usable answer of the %s%s", asked, reason)
+		return fmt.Errorf("no usable answer from the %s: %s", asked, azureauth.Reason(err))
 	}
 }
 

@@ -15,9 +15,9 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	const (
 		account   = "the storage account " + azuretest.Account
-		noAnswer  = "there is no usable answer of " + account
+		noAnswer  = "no usable answer from " + account
 		brokeOff  = "the connection broke off before the answer was complete (after 3 tries)"
-		tooSlow   = "there was no complete answer of " + account + " within 2s; timeout_seconds can be raised"
+		tooSlow   = "there was no complete answer from " + account + " within 2s; timeout_seconds can be raised"
 		tooLarge  = "the file is larger than 1048576 bytes"
 		throttled = account + " is asked too often or is overloaded (429 Too Many Requests)"
 		answered  = account + " answered "
@@ -44,7 +44,7 @@ func TestFaults(t *testing.T) {
 			return sourcetest.Place{Attrs: place().with("timeout_seconds", 2), Settings: settings(block), Secrets: []string{azuretest.Key, canary}}
 		},
 		Sees: map[string]string{
-			"nobody listens":           noAnswer + " (connection refused)",
+			"nobody listens":           noAnswer + ": the server cannot be reached: dial tcp",
 			"reset at once":            noAnswer,
 			"reset in the body":        brokeOff,
 			"reset in the body, once":  sourcetest.Works,
@@ -75,9 +75,9 @@ func TestFaults(t *testing.T) {
 			"redirect to another origin": answered + "307 Temporary Redirect",
 			"redirect to plain http":     answered + "307 Temporary Redirect",
 
-			"certificate expired":                 noAnswer + " (certificate has expired)",
-			"certificate of another host":         noAnswer + " (certificate is valid for)",
-			"certificate of an unknown authority": noAnswer + " (certificate signed by unknown authority)",
+			"certificate expired":                 noAnswer + ": the server's certificate is not trusted: x509: certificate has expired",
+			"certificate of another host":         "x509: certificate is valid for",
+			"certificate of an unknown authority": "x509: certificate signed by unknown authority",
 			"TLS 1.0":                             noAnswer,
 			"no TLS":                              noAnswer,
 			"handshake breaks off":                noAnswer,

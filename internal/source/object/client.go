@@ -24,7 +24,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -144,7 +144,7 @@ func (r retryer) IsErrorRetryable(err error) bool {
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusTooManyRequests {
 		return true
 	}
-	return !outside.IsTLS(err) && r.RetryerV2.IsErrorRetryable(err)
+	return !netfail.IsTLS(err) && r.RetryerV2.IsErrorRetryable(err)
 }
 
 // readOnly is the last step before the wire: it lets nothing but reads pass.
