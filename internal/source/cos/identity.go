@@ -101,28 +101,21 @@ func (i *identity) readRole(g source.Grant) (err error) {
 	return nil
 }
 
-// resolve reads the profile, if there is one. Keys that end are asked for when
-// they are needed.
-func (i identity) resolve(n object.Network, region string) (aws.CredentialsProvider, error) {
+// resolve reads the profile, if there is one, and gets the keys that who signs
+// has for the time being.
+func (i identity) resolve(ctx context.Context, n object.Network, region string) (keys aws.Credentials, err error) {
 	if i.profile != "" {
-		if err := i.readProfile(); errors.Is(err, errNoKeys) {
-			return nil, err
-		} else if err != nil {
-			return nil, fmt.Errorf("profile %q: %w", i.profile, err)
+		if err = i.readProfile(); err != nil && !errors.Is(err, errNoKeys) {
+			err = fmt.Errorf("profile %q: %w", i.profile, err)
 		}
 	}
-	keys := object.Renewed(func(ctx context.Context) (aws.Credentials, error) {
-		if i.camRole != "" {
-			return ofInstance(ctx, n, i.camRole)
-		}
-		return i.keys, nil
-	})
-	if i.role.arn != "" {
-		keys = object.Assumed(keys, func(ctx context.Context, keys aws.Credentials) (aws.Credentials, error) {
-			return i.assume(ctx, n, keys, region)
-		})
+	if keys = i.keys; i.camRole != "" {
+		keys, err = ofInstance(ctx, n, i.camRole)
 	}
-	return keys, nil
+	if err != nil || i.role.arn == "" {
+		return keys, err
+	}
+	return i.assume(ctx, n, keys, region)
 }
 
 // readProfile replaces the name of the profile by what it says.

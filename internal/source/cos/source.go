@@ -3,6 +3,7 @@ package cos
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -34,10 +35,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	}
 	l.Host = endpoint.Host
 	l.Connect = func(context.Context) (*s3.Client, error) {
-		keys, err := who.resolve(n, l.Region)
-		if err != nil {
-			return nil, err
-		}
+		keys := object.Renewed(func(ctx context.Context) (aws.Credentials, error) { return who.resolve(ctx, n, l.Region) })
 		return object.NewClient(object.Place{
 			Endpoint: endpoint, PathStyle: object.IsAddress(endpoint), Region: l.Region, Keys: keys, Prefix: "X-Cos-",
 		}, n), nil

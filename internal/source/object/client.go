@@ -30,7 +30,7 @@ import (
 
 const (
 	answerTimeout = 30 * time.Second // until an answer begins
-	nearTimeout   = 2 * time.Second  // until a service of this machine's own network is connected
+	nearTimeout   = 2 * time.Second  // until a connection to a service that is near
 	maxAttempts   = 5                // of a request that may be worth it
 	maxRefusal    = 64 << 10         // bytes of an answer that is not an object
 )
@@ -60,19 +60,14 @@ func (n Network) transport() *http.Transport {
 	return t
 }
 
-// Wire asks the services of a vendor that give temporary keys. What asks them
-// is not sent elsewhere.
-func (n Network) Wire() web.Wire { return n.wire(n.transport()) }
-
-// Near asks a service that is on this machine's own network, or not there at all.
-func (n Network) Near() web.Wire {
+// Wire asks a service that gives temporary keys. One that is near is on this
+// machine's own network, or not there at all.
+func (n Network) Wire(near bool) web.Wire {
 	t := n.transport()
-	t.Proxy, t.DialContext = nil, (&net.Dialer{Timeout: nearTimeout}).DialContext
-	return n.wire(t)
-}
-
-func (n Network) wire(t *http.Transport) web.Wire {
 	t.DisableKeepAlives = true // it is asked once in a while
+	if near {
+		t.Proxy, t.DialContext = nil, (&net.Dialer{Timeout: nearTimeout}).DialContext
+	}
 	p := web.Patience{Timeout: answerTimeout, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 2 * time.Second}
 	if n.MaxWait > 0 {
 		p.WaitMin, p.WaitMax = n.MaxWait, n.MaxWait

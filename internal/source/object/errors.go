@@ -45,10 +45,6 @@ func (s Store) missing(why string) error {
 	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
 }
 
-func (s Store) otherVersion() error {
-	return fmt.Errorf("%s answered with another version than the one that was asked for; does the bucket keep versions?", s.Words.Store)
-}
-
 // explain puts an error into words. What the store wrote is not in it, nor in
 // what it wraps.
 func (s Store) explain(o Object, err error) error {
@@ -80,20 +76,19 @@ func (s Store) explain(o Object, err error) error {
 // reason says what a refusal means. The codes are those of
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 func (s Store) reason(o Object, status int, code, message, region string) string {
-	w := s.Words
-	text, known := w.Reasons[code]
+	text, known := s.Words.Reasons[code]
 	if !known {
 		text, known = s.known(o, code, message, region)
 	}
 	switch {
 	case known:
-		return fmt.Sprintf("%s: %s (%d %s)", w.Store, text, status, code)
+		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
 	case status/100 == 3:
-		return fmt.Sprintf("%s: %s (HTTP status %d)", w.Store, s.elsewhere(region), status)
+		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
 	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's own word, where there is none
 		return s.strange(status)
 	}
-	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", w.Store, status)
+	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
 }
 
 func (s Store) known(o Object, code, message, region string) (string, bool) {

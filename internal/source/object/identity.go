@@ -120,7 +120,7 @@ func (n Network) AskInstance(ctx context.Context, who, url, role string, header 
 	if err := CheckRole(role); err != nil {
 		return err
 	}
-	status, body, err := n.Near().Ask(ctx, http.MethodGet, url+role, header)
+	status, body, err := n.Wire(true).Ask(ctx, http.MethodGet, url+role, header)
 	var outcome struct{ Code string }
 	switch {
 	case err != nil:
@@ -149,7 +149,7 @@ type STS struct {
 func (n Network) Assume(
 	ctx context.Context, s STS, role string, sign func(*http.Request) ([]byte, error), answer any, code *string,
 ) error {
-	wire := n.Wire()
+	wire := n.Wire(false)
 	wire.Authorize = func(req *http.Request) error {
 		text, err := sign(req)
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
@@ -178,19 +178,6 @@ func (n Network) Assume(
 // Unlike the cache of the SDK, it stops asking when nobody waits any more.
 func Renewed(get func(context.Context) (aws.Credentials, error)) aws.CredentialsProvider {
 	return &renewed{get: get}
-}
-
-// Assumed are the keys that assume exchanges those of first for.
-func Assumed(
-	first aws.CredentialsProvider, assume func(context.Context, aws.Credentials) (aws.Credentials, error),
-) aws.CredentialsProvider {
-	return Renewed(func(ctx context.Context) (aws.Credentials, error) {
-		keys, err := first.Retrieve(ctx)
-		if err != nil {
-			return aws.Credentials{}, err
-		}
-		return assume(ctx, keys)
-	})
 }
 
 type renewed struct {

@@ -85,7 +85,7 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 		version = ""
 	}
 	if o.Version != "" && o.Version != noVersion && o.Version != version {
-		return nil, s.otherVersion()
+		return nil, errors.New(s.Words.Store + " answered with another version than the one that was asked for; does the bucket keep versions?")
 	}
 	size := int64(-1)
 	if answer.ContentLength != nil {

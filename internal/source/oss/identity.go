@@ -85,18 +85,15 @@ func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, regio
 		}
 		region = p.RegionID
 	}
-	keys = object.Renewed(func(ctx context.Context) (aws.Credentials, error) {
-		if i.roleName != "" {
-			return ofInstance(ctx, n, i.roleName)
+	return object.Renewed(func(ctx context.Context) (keys aws.Credentials, err error) {
+		if keys = i.keys; i.roleName != "" {
+			keys, err = ofInstance(ctx, n, i.roleName)
 		}
-		return i.keys, nil
-	})
-	if i.role.arn != "" {
-		keys = object.Assumed(keys, func(ctx context.Context, keys aws.Credentials) (aws.Credentials, error) {
-			return i.assume(ctx, n, keys)
-		})
-	}
-	return keys, region, nil
+		if err != nil || i.role.arn == "" {
+			return keys, err
+		}
+		return i.assume(ctx, n, keys)
+	}), region, nil
 }
 
 // apply replaces the name of the profile by what it says.

@@ -113,7 +113,7 @@ func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credent
 	}
 	service := cmp.Or(n.Metadata, metadata)
 	header := http.Header{"X-Aliyun-Ecs-Metadata-Token-Ttl-Seconds": {metadataTokenTTL}}
-	status, token, err := n.Near().Ask(ctx, http.MethodPut, service+"/latest/api/token", header)
+	status, token, err := n.Wire(true).Ask(ctx, http.MethodPut, service+"/latest/api/token", header)
 	if err != nil {
 		return aws.Credentials{}, fmt.Errorf("%s: %w", who, err)
 	}

@@ -86,7 +86,12 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 			o.BaseEndpoint = &a.endpoint
 		}
 		o.UsePathStyle = a.pathStyle
-		o.Credentials = explained{o.Credentials, a.settings}
+		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+			if err := a.settings.Retrieve(ctx, cfg.Credentials); err != nil { // in our own words
+				return aws.Credentials{}, err
+			}
+			return cfg.Credentials.Retrieve(ctx) // which remembers them
+		})
 		if o.ResponseChecksumValidation == aws.ResponseChecksumValidationUnset {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
 		}
@@ -95,17 +100,4 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		}
 		object.Restrict(o, transport, a.network)
 	}), nil
-}
-
-// explained are credentials whose errors are in our words.
-type explained struct {
-	aws.CredentialsProvider
-	settings awsauth.Settings
-}
-
-func (e explained) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	if err := e.settings.Retrieve(ctx, e.CredentialsProvider); err != nil {
-		return aws.Credentials{}, err
-	}
-	return e.CredentialsProvider.Retrieve(ctx) // which remembers them
 }
