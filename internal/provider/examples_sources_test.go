@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
@@ -28,6 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 )
@@ -358,22 +357,9 @@ func storeS3(t *testing.T, state []byte) store {
 // path of its name.
 func bucket(t *testing.T, name, key string, data []byte) http.Handler {
 	t.Helper()
-	objects := s3mem.New()
-	if err := objects.CreateBucket(name); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := objects.PutObject(name, key, nil, bytes.NewReader(data), int64(len(data)), nil); err != nil {
-		t.Fatal(err)
-	}
-	server := gofakes3.New(objects, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "" {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		if strings.HasPrefix(r.Host, name+".") {
-			r.URL.Path, r.URL.RawPath = "/"+name+r.URL.Path, ""
-		}
-		server.ServeHTTP(w, r)
-	})
+	server := objecttest.New(name)
+	server.Put(name, key, data)
+	server.Writable = true // the backends of the CLIs do more than read an object
+	server.Hosts = []string{"s3.eu-west-1.amazonaws.com", "cos.eu-frankfurt.myqcloud.com", "oss-eu-central-1.aliyuncs.com", "s3.oss-eu-central-1.aliyuncs.com"}
+	return server
 }

@@ -25,7 +25,7 @@ type where struct{ datacenter, namespace, partition string }
 
 // client asks one server.
 type client struct {
-	asks       web.Client
+	asks       web.Wire
 	base       url.URL
 	token      string
 	user, pass string
@@ -63,11 +63,11 @@ func newClient(s settings, p web.Patience) (*client, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.place.socket)
 		}
 	}
-	c.asks = web.Client{
-		Patience:      p,
-		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
-		Trust:         "set ca_file in a consul block of credentials, in the provider block",
+	c.asks = web.Wire{
+		Patience:  p,
+		Transport: t,
+		Redirect:  func(*http.Request, []*http.Request) error { return errRedirect },
+		Trust:     "set ca_file in a consul block of credentials, in the provider block",
 	}
 	return c, nil
 }

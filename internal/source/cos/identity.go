@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 // identity is who reads.
@@ -27,8 +27,8 @@ type identity struct {
 	folder  string
 	ambient bool // nobody named the profile
 
-	role   role // to assume then; none without an ARN
-	domain string
+	role role // to assume then; none without an ARN
+	sts  *url.URL
 }
 
 type role struct {
@@ -48,40 +48,41 @@ const (
 	externalVar = "TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID"
 )
 
-// newIdentity reads the settings. An identity comes as a whole from the block,
-// or as a whole from the environment.
-func newIdentity(s objectstore.Settings) (identity, error) {
-	own, say, err := s.Identity("secret_id", "cam_role_name", "secret_id", "profile")
+var errNoKeys = errors.New("there are no keys for COS; set secret_id and secret_key, profile or cam_role_name " +
+	"in a cos block of credentials, in the provider block, or the variables TENCENTCLOUD_*")
+
+func newIdentity(g source.Grant) (i identity, err error) {
+	own, err := object.Identity(g, "secret_id", "cam_role_name", "secret_id", "profile")
+	i.folder = cmp.Or(g.String("shared_credentials_dir"), "~/.tccli")
+	switch {
+	case err != nil:
+	case own == "secret_id":
+		i.keys, err = object.KeysOf(g, "secret_id", g.String("security_token"))
+	case own == "profile":
+		if i.profile = g.String("profile"); strings.ContainsAny(i.profile, `/\`) {
+			err = g.Errorf("profile", "this cannot be the name of a profile")
+		}
+	case own == "cam_role_name":
+		i.camRole = g.String("cam_role_name")
+	case !g.Has("shared_credentials_dir") && g.Env == nil:
+		err = g.Errorf("", "%w", errNoKeys)
+	default:
+		i.profile, i.ambient = usualProfile, true
+	}
 	if err != nil {
 		return identity{}, err
 	}
-	i := identity{domain: cmp.Or(s.Text("domain"), usualDomain), folder: s.Text("shared_credentials_dir")}
-	switch own {
-	case "secret_id":
-		if i.keys, err = s.Keys("secret_id", say); err != nil {
-			return identity{}, err
-		}
-	case "profile":
-		i.profile = say("profile")
-	case "cam_role_name":
-		i.camRole = say("cam_role_name")
-	default:
-		if i.folder == "" && s.Env == nil {
-			return identity{}, s.Errorf("", "%w", errNoKeys)
-		}
-		i.profile, i.ambient = usualProfile, true
+	if i.sts, err = object.ParseEndpoint("sts." + cmp.Or(g.String("domain"), usualDomain)); err != nil {
+		return identity{}, g.Errorf("domain", "%w", err)
 	}
-	if strings.ContainsAny(i.profile, `/\`) {
-		return identity{}, s.Errorf("profile", "this cannot be the name of a profile")
-	}
-	return i, i.readRole(s)
+	return i, i.readRole(g)
 }
 
-var errNoKeys = errors.New("there are no keys for COS; set secret_id and secret_key, profile or cam_role_name in a cos block of credentials, in the provider block, or the variables TENCENTCLOUD_*")
-
-func (i *identity) readRole(s objectstore.Settings) (err error) {
-	if b, ok := s.Block("assume_role"); ok {
-		i.role = role{arn: b.String("role_arn"), session: b.String("session_name"), policy: b.String("policy"), externalID: b.String("external_id"), seconds: usualSession}
+func (i *identity) readRole(g source.Grant) (err error) {
+	i.role.seconds = usualSession
+	if b, ok := g.Block("assume_role"); ok {
+		i.role.arn, i.role.session = b.String("role_arn"), b.String("session_name")
+		i.role.policy, i.role.externalID = b.String("policy"), b.String("external_id")
 		if b.Has("session_duration") {
 			i.role.seconds, err = b.Int("session_duration", 1, mostSession)
 		}
@@ -90,57 +91,42 @@ func (i *identity) readRole(s objectstore.Settings) (err error) {
 		}
 		return err
 	}
-	get := func(name string) string { text, _ := s.Env.Get(name); return text }
-	i.role = role{arn: get(roleVar), session: cmp.Or(get(sessionVar), sessionName), externalID: get(externalVar), seconds: usualSession}
+	get := func(name string) string { text, _ := g.Env.Get(name); return text }
+	i.role.arn, i.role.session, i.role.externalID = get(roleVar), cmp.Or(get(sessionVar), sessionName), get(externalVar)
 	if text := get(durationVar); text != "" {
 		if i.role.seconds, err = strconv.ParseInt(text, 10, 64); err != nil || i.role.seconds < 1 || i.role.seconds > mostSession {
-			return s.Errorf("assume_role", "the environment variable %s must be a number from 1 to %d", durationVar, mostSession)
+			return g.Errorf("assume_role", "the environment variable %s must be a number from 1 to %d", durationVar, mostSession)
 		}
 	}
 	return nil
 }
 
-// resolve reads the profile, if there is one. Keys that end are asked for when
-// they are needed.
-func (r *run) resolve(i identity, region string) (aws.CredentialsProvider, error) {
+// resolve reads the profile, if there is one, and gets the keys that who signs
+// has for the time being.
+func (i identity) resolve(ctx context.Context, n object.Network, region string) (keys aws.Credentials, err error) {
 	if i.profile != "" {
-		if err := i.readProfile(); err != nil {
-			return nil, err
+		if err = i.readProfile(); err != nil && !errors.Is(err, errNoKeys) {
+			err = fmt.Errorf("profile %q: %w", i.profile, err)
 		}
 	}
-	get := func(context.Context) (aws.Credentials, error) { return i.keys, nil }
-	if i.camRole != "" {
-		get = func(ctx context.Context) (aws.Credentials, error) { return r.ofInstance(ctx, i.camRole) }
+	if keys = i.keys; i.camRole != "" {
+		keys, err = ofInstance(ctx, n, i.camRole)
 	}
-	keys := objectstore.Renewed(get)
-	if i.role.arn != "" {
-		keys = objectstore.Assumed(keys, func(ctx context.Context, keys aws.Credentials) (aws.Credentials, error) {
-			return r.assume(ctx, keys, i, region)
-		})
+	if err != nil || i.role.arn == "" {
+		return keys, err
 	}
-	return keys, nil
+	return i.assume(ctx, n, keys, region)
 }
 
-const maxProfile = 64 << 10 // bytes
-
-// readProfile puts what the profile says in the place of its name.
+// readProfile replaces the name of the profile by what it says.
 func (i *identity) readProfile() error {
-	folder, err := keyfile.ExpandHome(cmp.Or(i.folder, "~/.tccli"))
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(folder, i.profile+".credential")
-	f, err := os.Open(path)
-	if i.ambient && errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(i.folder, i.profile+".credential")
+	text, err := keyfile.Read(path)
+	switch {
+	case i.ambient && errors.Is(err, fs.ErrNotExist):
 		return errNoKeys
-	}
-	if err != nil {
-		return fmt.Errorf("profile %q: %w", i.profile, err)
-	}
-	defer f.Close()
-	text, err := source.Read(f, -1, maxProfile)
-	if err != nil {
-		return fmt.Errorf("profile %q: %s cannot be read", i.profile, path)
+	case err != nil:
+		return err
 	}
 	var p struct {
 		SecretID    string `json:"secretId"`
@@ -150,18 +136,15 @@ func (i *identity) readProfile() error {
 		SessionName string `json:"role-session-name"`
 	}
 	if json.Unmarshal(text, &p) != nil { // its error may quote a secret
-		return fmt.Errorf("profile %q: %s is not a profile of TCCLI", i.profile, path)
+		return fmt.Errorf("%s is not a profile of TCCLI", path)
 	}
 	trim := strings.TrimSpace
-	i.keys = objectstore.Keys(trim(p.SecretID), trim(p.SecretKey), trim(p.Token))
+	i.keys = object.Keys(trim(p.SecretID), trim(p.SecretKey), trim(p.Token))
 	if i.keys.AccessKeyID == "" || i.keys.SecretAccessKey == "" {
-		return fmt.Errorf("profile %q: %s has no secretId, or no secretKey", i.profile, path)
+		return fmt.Errorf("%s has no secretId, or no secretKey", path)
 	}
 	if i.role.arn == "" && p.RoleARN != "" && p.SessionName != "" {
 		i.role = role{arn: trim(p.RoleARN), session: trim(p.SessionName), seconds: usualSession}
 	}
-	if err := objectstore.CheckKeys(i.keys); err != nil {
-		return fmt.Errorf("profile %q: %w", i.profile, err)
-	}
-	return nil
+	return object.CheckKeys(i.keys)
 }

@@ -16,41 +16,29 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 // cloud is the store with all that gives keys for it.
 type cloud struct {
-	store    *storetest.Server
+	store    *objecttest.Server
 	sts      *fakeSTS
 	metadata *fakeMetadata
 	kind     source.Kind
-	internet map[string]string
 }
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{store: newStore(t), sts: newSTS(), metadata: newMetadata()}
-	c.store.Put(t, bucket, home, []byte("{}"))
-	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "AKIDother", SecretAccessKey: "other-" + storetest.Canary, SessionToken: "other-token"}}
+	c := &cloud{store: newStore(), sts: newSTS(), metadata: newMetadata()}
+	c.store.Put(bucket, home, []byte("{}"))
+	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "AKIDother", SecretAccessKey: "other-" + objecttest.Canary, SessionToken: "other-token"}}
 	server := httptest.NewServer(c.metadata)
 	t.Cleanup(server.Close)
-	change, internet := hostsOf(t, c.store, c.sts)
-	c.internet = map[string]string{"HTTPS_PROXY": internet.Proxy}
-	c.kind = changed(func(r *run) {
-		change(r)
-		r.metadata, r.local.FirstWait = server.URL, time.Millisecond
-	})
+	network, _ := hostsOf(t, c.store, c.sts)
+	network.Metadata = server.URL
+	c.kind = Vendor().KindOver(network)
 	return c
-}
-
-// with has the vendor's hosts be found, which takes a proxy, without giving
-// the kind anything else of the environment.
-func (c *cloud) with(s source.Settings, env map[string]string) source.Settings {
-	all := maps.Clone(c.internet)
-	maps.Copy(all, env)
-	s.LookupEnv = func(name string) (string, bool) { v, ok := all[name]; return v, ok }
-	return s
 }
 
 func (c *cloud) calls() string {
@@ -79,11 +67,11 @@ func profiles(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func pair() storetest.Attrs { return keys("").With("endpoint", "") }
+func pair() objecttest.Attrs { return keys("").With("endpoint", "") }
 
-func withRole(a storetest.Attrs, pairs ...string) storetest.Attrs {
+func withRole(a objecttest.Attrs, pairs ...string) objecttest.Attrs {
 	out := a.With("assume_role", "x")
-	role := storetest.Strings(pairs...)
+	role := objecttest.Strings(pairs...)
 	for _, name := range []string{"role_arn", "session_name", "policy", "external_id"} {
 		if _, ok := role[name]; !ok {
 			role[name] = cty.NullVal(cty.String)
@@ -108,8 +96,8 @@ func TestIdentity(t *testing.T) {
 		"empty":   `{}`,
 		"broken":  `{"secretKey": ["canary"]}`,
 	})
-	of := func(profile string) storetest.Attrs {
-		return storetest.Strings("profile", profile, "shared_credentials_dir", dir)
+	of := func(profile string) objecttest.Attrs {
+		return objecttest.Strings("profile", profile, "shared_credentials_dir", dir)
 	}
 	env := map[string]string{"TENCENTCLOUD_SECRET_ID": reader.AccessKeyID, "TENCENTCLOUD_SECRET_KEY": reader.SecretAccessKey}
 	other := map[string]string{"TENCENTCLOUD_SECRET_ID": "AKIDother", "TENCENTCLOUD_SECRET_KEY": "other-canary", "TENCENTCLOUD_SECURITY_TOKEN": "other-token"}
@@ -125,61 +113,61 @@ func TestIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		env    map[string]string
 		chosen string
-		blocks []storetest.Attrs
+		blocks []objecttest.Attrs
 		key    string // the access key that signs, or
 		err    string
 		calls  string // of STS and of the metadata service
 	}{
-		"keys":                         {key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}},
-		"keys with a token":            {key: "AKIDother", blocks: []storetest.Attrs{storetest.Strings("secret_id", "AKIDother", "secret_key", "other-canary", "security_token", "other-token")}},
-		"keys over the environment":    {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}}, // no token of another's
+		"keys":                         {key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}},
+		"keys with a token":            {key: "AKIDother", blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "AKIDother", "secret_key", "other-canary", "security_token", "other-token")}},
+		"keys over the environment":    {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}}, // no token of another's
 		"environment":                  {env: env, key: reader.AccessKeyID},
 		"environment with a token":     {env: other, key: "AKIDother"},
-		"environment fills a block":    {env: env, key: reader.AccessKeyID, blocks: []storetest.Attrs{{}}},
-		"profile":                      {key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
-		"default profile of a folder":  {key: reader.AccessKeyID, blocks: []storetest.Attrs{storetest.Strings("shared_credentials_dir", dir)}},
-		"profile over the environment": {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
+		"environment fills a block":    {env: env, key: reader.AccessKeyID, blocks: []objecttest.Attrs{{}}},
+		"profile":                      {key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
+		"default profile of a folder":  {key: reader.AccessKeyID, blocks: []objecttest.Attrs{objecttest.Strings("shared_credentials_dir", dir)}},
+		"profile over the environment": {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
 		"profile of the environment":   {env: map[string]string{"TENCENTCLOUD_PROFILE": "token", "TENCENTCLOUD_SHARED_CREDENTIALS_DIR": dir}, key: "AKIDother"},
 		"folder of the environment":    {env: map[string]string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR": dir}, key: reader.AccessKeyID},
 		"keys over profile, both env":  {env: with(env, "TENCENTCLOUD_PROFILE", "token"), key: reader.AccessKeyID},
 		"instance over keys, both env": {env: with(env, "TENCENTCLOUD_CAM_ROLE_NAME", "reader"), key: instance, calls: "reader"},
-		"profile with a token":         {key: "AKIDother", blocks: []storetest.Attrs{of("token")}},
-		"profile with a role":          {key: sts, calls: "ci 7200", blocks: []storetest.Attrs{of("role")}},
-		"role":                         {key: sts, calls: "statecrypt 7200", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role)}},
-		"role, with all":               {key: sts, calls: "me 60 %7B%7D ext", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role, "session_name", "me", "session_duration", "60", "policy", "{}", "external_id", "ext")}},
-		"role of the environment":      {env: map[string]string{roleVar: role, sessionVar: "env", durationVar: "1000", externalVar: "e"}, key: sts, calls: "env 1000  e", blocks: []storetest.Attrs{pair()}},
-		"role over the environment's":  {env: map[string]string{roleVar: "other", externalVar: "e"}, key: sts, calls: "statecrypt 7200", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role)}},
-		"named, no role of the env":    {env: map[string]string{roleVar: role}, chosen: "a", key: reader.AccessKeyID, blocks: []storetest.Attrs{pair().With("name", "a")}},
-		"instance":                     {key: instance, calls: "reader", blocks: []storetest.Attrs{storetest.Strings("cam_role_name", "reader")}},
-		"by name":                      {chosen: "b", key: reader.AccessKeyID, blocks: []storetest.Attrs{storetest.Strings("name", "a"), pair().With("name", "b")}},
-		"named, and the environment":   {env: env, chosen: "a", err: "there are no keys for COS", blocks: []storetest.Attrs{storetest.Strings("name", "a")}},
-		"no such name":                 {env: env, chosen: "b", err: `has the name "b"`, blocks: []storetest.Attrs{pair()}},
-		"which?":                       {env: env, err: "set credentials_name", blocks: []storetest.Attrs{pair().With("name", "a")}},
+		"profile with a token":         {key: "AKIDother", blocks: []objecttest.Attrs{of("token")}},
+		"profile with a role":          {key: sts, calls: "ci 7200", blocks: []objecttest.Attrs{of("role")}},
+		"role":                         {key: sts, calls: "statecrypt 7200", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role)}},
+		"role, with all":               {key: sts, calls: "me 60 %7B%7D ext", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role, "session_name", "me", "session_duration", "60", "policy", "{}", "external_id", "ext")}},
+		"role of the environment":      {env: map[string]string{roleVar: role, sessionVar: "env", durationVar: "1000", externalVar: "e"}, key: sts, calls: "env 1000  e", blocks: []objecttest.Attrs{pair()}},
+		"role over the environment's":  {env: map[string]string{roleVar: "other", externalVar: "e"}, key: sts, calls: "statecrypt 7200", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role)}},
+		"named, no role of the env":    {env: map[string]string{roleVar: role}, chosen: "a", key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair().With("name", "a")}},
+		"instance":                     {key: instance, calls: "reader", blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "reader")}},
+		"by name":                      {chosen: "b", key: reader.AccessKeyID, blocks: []objecttest.Attrs{objecttest.Strings("name", "a"), pair().With("name", "b")}},
+		"named, and the environment":   {env: env, chosen: "a", err: "there are no keys for COS", blocks: []objecttest.Attrs{objecttest.Strings("name", "a")}},
+		"no such name":                 {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
+		"which?":                       {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
 		"nothing":                      {err: "there are no keys for COS"},
-		"two identities":               {err: "cam_role_name and secret_id are two identities", blocks: []storetest.Attrs{pair().With("cam_role_name", "x")}},
-		"no secret":                    {env: env, err: "secret_id needs secret_key", blocks: []storetest.Attrs{storetest.Strings("secret_id", "x")}},
-		"no ID":                        {env: env, err: "secret_id, which is missing", blocks: []storetest.Attrs{storetest.Strings("secret_key", storetest.Canary)}},
-		"not an ID":                    {err: "without spaces", blocks: []storetest.Attrs{pair().With("secret_id", "a\nb")}},
-		"no such profile":              {err: "other.credential", blocks: []storetest.Attrs{of("other")}},
-		"not the name of a profile":    {err: "cannot be the name of a profile", blocks: []storetest.Attrs{of("../x")}},
-		"not a profile":                {err: "is not a profile of TCCLI", blocks: []storetest.Attrs{of("broken")}},
-		"profile without keys":         {err: "has no secretId", blocks: []storetest.Attrs{of("empty")}},
-		"role without an ARN":          {err: "role_arn", blocks: []storetest.Attrs{withRole(pair())}},
-		"too long a session":           {err: "from 1 to 43200", blocks: []storetest.Attrs{withRole(pair(), "role_arn", role, "session_duration", "43201")}},
-		"too long, in the environment": {env: map[string]string{roleVar: role, durationVar: "43201"}, err: "from 1 to 43200", blocks: []storetest.Attrs{pair()}},
-		"another role":                 {calls: "statecrypt 7200", err: "there is no such role (ResourceNotFound.RoleNotFound)", blocks: []storetest.Attrs{withRole(pair(), "role_arn", "other")}},
-		"role by a wrong secret":       {calls: "statecrypt 7200", err: "the keys are not valid (AuthFailure.SignatureFailure)", blocks: []storetest.Attrs{withRole(pair().With("secret_key", "x"), "role_arn", role)}},
-		"another domain":               {key: sts, calls: "statecrypt 7200", blocks: []storetest.Attrs{withRole(pair().With("domain", "intl.tencentcloudapi.com"), "role_arn", role)}},
-		"not a domain":                 {err: "domain: a host is required", blocks: []storetest.Attrs{withRole(pair().With("domain", "x/"+storetest.Canary), "role_arn", role)}},
-		"not a host":                   {err: "a host is required", blocks: []storetest.Attrs{pair().With("endpoint", "https://u:"+storetest.Canary+"@x")}},
-		"another role of the instance": {calls: "writer", err: `knows no role "writer"`, blocks: []storetest.Attrs{storetest.Strings("cam_role_name", "writer")}},
-		"not the name of a role":       {err: "cannot be the name of a role", blocks: []storetest.Attrs{storetest.Strings("cam_role_name", "../x")}},
+		"two identities":               {err: "cam_role_name and secret_id are two identities", blocks: []objecttest.Attrs{pair().With("cam_role_name", "x")}},
+		"no secret":                    {env: env, err: "secret_id needs secret_key", blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "x")}},
+		"no ID":                        {env: env, err: "secret_id, which is missing", blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
+		"not an ID":                    {err: "without spaces", blocks: []objecttest.Attrs{pair().With("secret_id", "a\nb")}},
+		"no such profile":              {err: "other.credential", blocks: []objecttest.Attrs{of("other")}},
+		"not the name of a profile":    {err: "cannot be the name of a profile", blocks: []objecttest.Attrs{of("../x")}},
+		"not a profile":                {err: "is not a profile of TCCLI", blocks: []objecttest.Attrs{of("broken")}},
+		"profile without keys":         {err: "has no secretId", blocks: []objecttest.Attrs{of("empty")}},
+		"role without an ARN":          {err: "role_arn", blocks: []objecttest.Attrs{withRole(pair())}},
+		"too long a session":           {err: "from 1 to 43200", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role, "session_duration", "43201")}},
+		"too long, in the environment": {env: map[string]string{roleVar: role, durationVar: "43201"}, err: "from 1 to 43200", blocks: []objecttest.Attrs{pair()}},
+		"another role":                 {calls: "statecrypt 7200", err: "there is no such role (ResourceNotFound.RoleNotFound)", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", "other")}},
+		"role by a wrong secret":       {calls: "statecrypt 7200", err: "the keys are not valid (AuthFailure.SignatureFailure)", blocks: []objecttest.Attrs{withRole(pair().With("secret_key", "x"), "role_arn", role)}},
+		"another domain":               {key: sts, calls: "statecrypt 7200", blocks: []objecttest.Attrs{withRole(pair().With("domain", "intl.tencentcloudapi.com"), "role_arn", role)}},
+		"not a domain":                 {err: "domain: a host is required", blocks: []objecttest.Attrs{withRole(pair().With("domain", "x/"+objecttest.Canary), "role_arn", role)}},
+		"not a host":                   {err: "a host is required", blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
+		"another role of the instance": {calls: "writer", err: `knows no role "writer"`, blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "writer")}},
+		"not the name of a role":       {err: "cannot be the name of a role", blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "../x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := newCloud(t)
-			s := cloud.with(storetest.Settings(cloud.kind, c.env, c.blocks...), c.env)
-			src, err := storetest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
-			storetest.Signs(t, cloud.store, c.key, c.err, src, err)
+			s := objecttest.Settings(cloud.kind, objecttest.Variables(c.env), c.blocks...)
+			src, err := objecttest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
+			objecttest.Signs(t, cloud.store, c.key, c.err, src, err)
 			if got := cloud.calls(); got != c.calls {
 				t.Errorf("got calls %q, want %q", got, c.calls)
 			}
@@ -197,10 +185,10 @@ func TestNoAmbientProfile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".tccli", "default.credential"), []byte(`{"secretId": "a", "secretKey": "b"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storetest.Open(Kind(), storetest.Settings(Kind(), nil), where(), "default"); err == nil || !strings.Contains(err.Error(), "there are no keys") {
+	if _, err := objecttest.Open(Kind(), objecttest.Settings(Kind(), nil), where(), "default"); err == nil || !strings.Contains(err.Error(), "there are no keys") {
 		t.Errorf("switched off: %v", err)
 	}
-	if _, err := storetest.Open(Kind(), storetest.Settings(Kind(), map[string]string{}), where(), "default"); err != nil {
+	if _, err := objecttest.Open(Kind(), objecttest.Settings(Kind(), objecttest.Variables(map[string]string{})), where(), "default"); err != nil {
 		t.Errorf("switched on: %v", err)
 	}
 }
@@ -209,14 +197,14 @@ func TestAccelerate(t *testing.T) {
 	c := newCloud(t)
 	a := where()
 	a["accelerate"] = cty.True
-	src, err := storetest.Open(c.kind, c.with(storetest.Settings(c.kind, nil, pair()), nil), a, "default")
+	src, err := objecttest.Open(c.kind, objecttest.Settings(c.kind, nil, pair()), a, "default")
 	if err == nil {
 		_, err = src.Fetch(t.Context())
 	}
 	if got := c.store.Requests(); err != nil || len(got) != 1 || got[0].Host != bucket+".cos.accelerate.myqcloud.com" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := storetest.Open(c.kind, storetest.Settings(c.kind, nil, keys("https://cos.example.com")), a, "default"); err == nil || !strings.Contains(err.Error(), "accelerate") {
+	if _, err := objecttest.Open(c.kind, objecttest.Settings(c.kind, nil, keys("https://cos.example.com")), a, "default"); err == nil || !strings.Contains(err.Error(), "accelerate") {
 		t.Errorf("with an endpoint: %v", err)
 	}
 }
@@ -241,19 +229,21 @@ func TestBrokenServices(t *testing.T) {
 		"redirect":        {302, `canary`, "the answer has the status 302"},
 		"unknown role":    {404, `canary`, `knows no role "reader"`},
 		"too many":        {429, `canary`, "the answer has the status 429"},
-		"nothing at all ": {0, "", "it cannot be reached"},
+		"nothing at all ": {0, "", "the server cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := newStore(t)
+			store := newStore()
 			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status); fmt.Fprint(w, c.text) }))
 			t.Cleanup(service.Close)
 			if c.status == 0 {
 				service.Close()
 			}
-			kind := changed(func(r *run) { r.metadata, r.local.FirstWait = service.URL, time.Millisecond })
-			who := storetest.Strings("cam_role_name", "reader", "endpoint", store.Serve(t))
-			src, err := storetest.Open(kind, storetest.Settings(kind, nil, who), where(), "default")
-			storetest.Signs(t, store, "", c.err, src, err)
+			network := objecttest.Hurried()
+			network.Metadata = service.URL
+			kind := Vendor().KindOver(network)
+			who := objecttest.Strings("cam_role_name", "reader", "endpoint", store.Serve(t))
+			src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, who), where(), "default")
+			objecttest.Signs(t, store, "", c.err, src, err)
 		})
 	}
 	for code, want := range map[string]string{
@@ -262,25 +252,25 @@ func TestBrokenServices(t *testing.T) {
 		"AuthFailure.TokenFailure":     "the security token is not valid",
 		"AuthFailure.SignatureExpire":  "the clock is wrong",
 		"RequestLimitExceeded":         "too many requests",
-		"InvalidParameter.Strange":     "check the assume_role block",
+		"InvalidParameter.Strange":     "check the assume_role arguments",
 		"canary":                       "the answer is not one of STS",
 	} {
 		c := newCloud(t)
 		c.sts.code = code
-		src, err := storetest.Open(c.kind, c.with(storetest.Settings(c.kind, nil, withRole(pair(), "role_arn", "x")), nil), where(), "default")
+		src, err := objecttest.Open(c.kind, objecttest.Settings(c.kind, nil, withRole(pair(), "role_arn", "x")), where(), "default")
 		if err == nil {
 			_, err = src.Fetch(t.Context())
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), storetest.Canary) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), objecttest.Canary) {
 			t.Errorf("%s: got %v", code, err)
 		}
 	}
 }
 
 func TestCancelledWhileAskingForKeys(t *testing.T) {
-	storetest.Cancelled(t, func(stuck string) (source.Source, error) {
-		kind := changed(func(r *run) { r.metadata = stuck })
-		return storetest.Open(kind, storetest.Settings(kind, nil, storetest.Strings("cam_role_name", "x")), where(), "default")
+	objecttest.Cancelled(t, func(stuck string) (source.Source, error) {
+		kind := Vendor().KindOver(object.Network{Metadata: stuck})
+		return objecttest.Open(kind, objecttest.Settings(kind, nil, objecttest.Strings("cam_role_name", "x")), where(), "default")
 	})
 }
 
@@ -291,7 +281,7 @@ type fakeMetadata struct {
 }
 
 func newMetadata() *fakeMetadata {
-	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "AKIDinstance", SecretAccessKey: "instance-" + storetest.Canary, SessionToken: "instance-token"}}
+	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "AKIDinstance", SecretAccessKey: "instance-" + objecttest.Canary, SessionToken: "instance-token"}}
 }
 
 func (m *fakeMetadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -3,11 +3,13 @@ package cos
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -18,7 +20,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 // States that the real backend writes are read back, at the names that the
@@ -28,22 +31,22 @@ func TestRealBackend(t *testing.T) {
 	who := keys("").With("endpoint", "")
 	for _, cli := range clitest.All(t) {
 		t.Run("keys, "+cli.Name, func(t *testing.T) {
-			server := newStore(t)
-			change, internet := hostsOf(t, server, newSTS())
-			kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy}
+			server := newStore()
+			network, internet := hostsOf(t, server, newSTS())
+			kind, env := Vendor().KindOver(network), map[string]string{}
 			backend(server, "", internet).Interop(t, cli, func(workspace string) (source.Source, error) {
-				return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
+				return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), who), at, workspace)
 			})
 		})
 	}
 	t.Run("role", func(t *testing.T) {
-		server, sts := newStore(t), newSTS()
+		server, sts := newStore(), newSTS()
 		server.Keys = []aws.Credentials{sts.gives}
-		change, internet := hostsOf(t, server, sts)
-		kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy, roleVar: sts.role}
+		network, internet := hostsOf(t, server, sts)
+		kind, env := Vendor().KindOver(network), map[string]string{roleVar: sts.role}
 		role := fmt.Sprintf("assume_role {\n    role_arn         = %q\n    session_name     = \"ci\"\n    session_duration = 3600\n  }", sts.role)
 		backend(server, role, internet).Interop(t, clitest.Tofu(t).Encrypting(), func(workspace string) (source.Source, error) {
-			return storetest.Open(kind, storetest.Settings(kind, env, who), at, workspace)
+			return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), who), at, workspace)
 		})
 		if sts.refused > 0 {
 			t.Errorf("%d requests were refused", sts.refused)
@@ -52,8 +55,8 @@ func TestRealBackend(t *testing.T) {
 }
 
 // backend is where the CLIs keep states.
-func backend(server *storetest.Server, more string, internet *cloudtest.Internet) storetest.Store {
-	return storetest.Store{
+func backend(server *objecttest.Server, more string, internet *cloudtest.Internet) objecttest.Place {
+	return objecttest.Place{
 		Server: server, Bucket: bucket, Env: internet.Environ(nil),
 		Paths: map[string]string{"default": "terraform/state/terraform.tfstate", "staging-1": "terraform/state/staging-1/terraform.tfstate"},
 		Backend: fmt.Sprintf(`backend "cos" {
@@ -67,12 +70,12 @@ func backend(server *storetest.Server, more string, internet *cloudtest.Internet
 	}
 }
 
-// hostsOf has the vendor's hosts lead to the fakes, for CLIs, and for a run that
-// is changed.
-func hostsOf(t *testing.T, server *storetest.Server, sts *fakeSTS) (func(*run), *cloudtest.Internet) {
+// hostsOf has the vendor's hosts lead to the fakes, for CLIs and for a kind over that
+// network.
+func hostsOf(t *testing.T, server *objecttest.Server, sts *fakeSTS) (object.Network, *cloudtest.Internet) {
 	t.Helper()
 	server.Prefix = "X-Cos-"
-	server.Bases = []string{"cos.eu-frankfurt.myqcloud.com", "cos.accelerate.myqcloud.com"}
+	server.Hosts = []string{"cos.eu-frankfurt.myqcloud.com", "cos.accelerate.myqcloud.com"}
 	internet := cloudtest.New(t, map[string]http.Handler{
 		bucket + ".cos.eu-frankfurt.myqcloud.com": server,
 		bucket + ".cos.accelerate.myqcloud.com":   server,
@@ -84,11 +87,11 @@ func hostsOf(t *testing.T, server *storetest.Server, sts *fakeSTS) (func(*run), 
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(r *run) {
-		r.connection.CA = ca
-		r.web.Roots, r.web.FirstWait = storetest.Pool(t, ca), time.Millisecond
-	}
-	return change, internet
+	network := objecttest.Hurried()
+	network.Roots = x509.NewCertPool()
+	network.Roots.AppendCertsFromPEM(ca)
+	network.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(internet.Proxy) }
+	return network, internet
 }
 
 func locks(w http.ResponseWriter, _ *http.Request) {
@@ -107,7 +110,7 @@ type fakeSTS struct {
 func newSTS() *fakeSTS {
 	return &fakeSTS{
 		role:  "qcs::cam::uin/100000000001:roleName/state-reader",
-		gives: aws.Credentials{AccessKeyID: "AKIDsession", SecretAccessKey: "session-" + storetest.Canary, SessionToken: "token-" + storetest.Canary},
+		gives: aws.Credentials{AccessKeyID: "AKIDsession", SecretAccessKey: "session-" + objecttest.Canary, SessionToken: "token-" + objecttest.Canary},
 	}
 }
 

@@ -12,110 +12,95 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 // Kind is the cos source.
-func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+func Kind() source.Kind { return Vendor().Kind() }
+
+// Vendor is the store that Kind reads from.
+func Vendor() object.Vendor {
+	const block = "the cos block of credentials, in the provider block"
+	return object.Vendor{
+		Table: table(), Credentials: credentials(), Locate: locate,
+		Words: object.Words{ // https://www.tencentcloud.com/document/product/436/7730
+			Store: "Tencent Cloud COS", Short: "COS", Block: block,
+			Read: "cos:GetObject",
+			Reasons: map[string]string{
+				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; leave accelerate out",
+				"InvalidSecurityToken":       "the security token is not valid; check it in " + block,
+				"ExpiredToken":               "the security token has expired",
+				"UserNetworkTooSlow":         "the connection is too slow",
+				"AccountArrears":             "the account owes money",
+				"UnavailableForLegalReasons": "the account or the bucket is closed",
+			},
+		},
+	}
 }
 
 func table() attr.Table {
 	return attr.Table{
 		Name: "cos",
-		Doc: "Reads the state from a bucket of Tencent Cloud COS, where Terraform's `cos` backend keeps it: at `<prefix>/<key>`, or at `<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
+		Doc: "Reads the state from a bucket of Tencent Cloud COS, where Terraform's `cos` backend keeps it: at `<prefix>/<key>`, or at " +
+			"`<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
 			"COS is asked over its S3 API. Keys and endpoints are set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{
-				Name: "bucket", Type: cty.String, Required: true,
-				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`.",
-			},
-			objectstore.KeyAttr(),
-			{
-				Name: "prefix", Type: cty.String,
-				Doc: "The folder of the states. Defaults to none.",
-			},
-			{
-				Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
-				Doc: "The region of the bucket, such as `eu-frankfurt`.",
-			},
-			{
-				Name: "accelerate", Type: cty.Bool,
-				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`.",
-			},
-			objectstore.VersionAttr(),
-			objectstore.ChoiceAttr("cos"),
+			{Name: "bucket", Type: cty.String, Required: true,
+				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`."},
+			object.KeyAttr(),
+			{Name: "prefix", Type: cty.String, Doc: "The folder of the states. Defaults to none."},
+			{Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
+				Doc: "The region of the bucket, such as `eu-frankfurt`."},
+			{Name: "accelerate", Type: cty.Bool,
+				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},
+			object.VersionAttr(),
+			object.ChoiceAttr("cos"),
 		},
 	}
 }
 
-// credentials declares the variables for the documentation. They are filled in
-// by [objectstore.Settings], which knows whether there is a block without a name.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "cos",
-		Doc: "Who reads from Tencent Cloud COS, with the arguments of Terraform's `cos` backend. Set one of `secret_id`, `profile` and `cam_role_name`; " +
-			"where a block without a name sets none, the variables `TENCENTCLOUD_CAM_ROLE_NAME`, `TENCENTCLOUD_SECRET_ID` and `TENCENTCLOUD_PROFILE` are tried in this order. " +
+		Doc: "Who reads from Tencent Cloud COS, with the arguments of Terraform's `cos` backend. Set one of `secret_id`, `profile` and " +
+			"`cam_role_name`; " +
+			"where a block without a name sets none, the variables `TENCENTCLOUD_CAM_ROLE_NAME`, `TENCENTCLOUD_SECRET_ID` and " +
+			"`TENCENTCLOUD_PROFILE` are tried in this order. " +
 			"With `assume_role`, that identity then assumes a role.",
 		Attrs: []attr.Attr{
-			objectstore.NameAttr(),
-			{
-				Name: "secret_id", Type: cty.String, Env: []string{"TENCENTCLOUD_SECRET_ID"},
-				Doc: "The ID of an API key. It needs `secret_key`.",
-			},
-			{
-				Name: "secret_key", Type: cty.String, Sensitive: true, Env: []string{"TENCENTCLOUD_SECRET_KEY"},
-				Doc: "The key of `secret_id`.",
-			},
-			{
-				Name: "security_token", Type: cty.String, Sensitive: true, Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
-				Doc: "The token that belongs to `secret_id` where that is a temporary one of STS.",
-			},
-			{
-				Name: "profile", Type: cty.String, Env: []string{"TENCENTCLOUD_PROFILE"},
-				Doc: "A profile of TCCLI, the Tencent Cloud CLI.",
-			},
-			{
-				Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
-				Doc: "The folder of the profiles. Defaults to `~/.tccli`.",
-			},
-			{
-				Name: "cam_role_name", Type: cty.String, Env: []string{"TENCENTCLOUD_CAM_ROLE_NAME"},
-				Doc: "The CAM role of the CVM instance that this runs on. Its temporary keys come from the metadata service of the instance.",
-			},
-			{
-				Name: "endpoint", Type: cty.String, Env: []string{"TENCENTCLOUD_ENDPOINT"},
-				Doc: "The URL of COS, such as `https://cos-internal.eu-frankfurt.tencentcos.cn` inside Tencent's network. The bucket's name is put before its host. Defaults to `https://cos.<region>.myqcloud.com`.",
-			},
-			{
-				Name: "domain", Type: cty.String, Env: []string{"TENCENTCLOUD_DOMAIN"},
-				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`.",
-			},
+			object.NameAttr(),
+			{Name: "secret_id", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_SECRET_ID"},
+				Doc: "The ID of an API key. It needs `secret_key`."},
+			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"TENCENTCLOUD_SECRET_KEY"},
+				Doc: "The key of `secret_id`."},
+			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
+				Doc: "The token that belongs to `secret_id` where that is a temporary one of STS."},
+			{Name: "profile", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_PROFILE"},
+				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
+			{Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
+				Doc: "The folder of the profiles. Defaults to `~/.tccli`."},
+			{Name: "cam_role_name", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_CAM_ROLE_NAME"},
+				Doc: "The CAM role of the CVM instance that this runs on. Its temporary keys come from the metadata service of the " +
+					"instance."},
+			{Name: "endpoint", Type: cty.String, Place: true, Env: []string{"TENCENTCLOUD_ENDPOINT"},
+				Doc: "The URL of COS, such as `https://cos-internal.eu-frankfurt.tencentcos.cn` inside Tencent's network. The bucket's " +
+					"name is put before its host. Defaults to `https://cos.<region>.myqcloud.com`."},
+			{Name: "domain", Type: cty.String, Place: true, Env: []string{"TENCENTCLOUD_DOMAIN"},
+				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`."},
 			{
 				Name: "assume_role",
-				Doc: "A role to assume for the read. In place of the block, the variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, `TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, " +
+				Doc: "A role to assume for the read. In place of the block, the variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, " +
+					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, " +
 					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION` and `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID` can be set.",
 				Attrs: []attr.Attr{
-					{
-						Name: "role_arn", Type: cty.String, Required: true,
-						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`.",
-					},
-					{
-						Name: "session_name", Type: cty.String, Default: cty.StringVal(sessionName),
-						Doc: "What the role's session is called in logs. Defaults to `statecrypt`.",
-					},
-					{
-						Name: "session_duration", Type: cty.Number,
-						Doc: "How long the session lasts, from `1` to `43200` seconds. Defaults to `7200`.",
-					},
-					{
-						Name: "policy", Type: cty.String,
-						Doc: "A policy in JSON that further limits what the session may do.",
-					},
-					{
-						Name: "external_id", Type: cty.String,
-						Doc: "The external ID that the role asks for.",
-					},
+					{Name: "role_arn", Type: cty.String, Required: true,
+						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},
+					{Name: "session_name", Type: cty.String, Default: cty.StringVal(sessionName),
+						Doc: "What the role's session is called in logs. Defaults to `statecrypt`."},
+					{Name: "session_duration", Type: cty.Number,
+						Doc: "How long the session lasts, from `1` to `43200` seconds. Defaults to `7200`."},
+					{Name: "policy", Type: cty.String, Doc: "A policy in JSON that further limits what the session may do."},
+					{Name: "external_id", Type: cty.String, Doc: "The external ID that the role asks for."},
 				},
 			},
 		},

@@ -1,24 +1,22 @@
 package cos
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 const metadata = "http://metadata.tencentyun.com"
@@ -26,11 +24,10 @@ const metadata = "http://metadata.tencentyun.com"
 // assume has STS give the keys of a role.
 //
 // https://www.tencentcloud.com/document/product/1150/49456
-func (r *run) assume(ctx context.Context, keys aws.Credentials, i identity, region string) (aws.Credentials, error) {
-	const who = "Tencent Cloud STS"
-	endpoint, err := objectstore.ParseEndpoint("sts." + i.domain)
-	if err != nil {
-		return aws.Credentials{}, fmt.Errorf("domain: %w", err)
+func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials, region string) (aws.Credentials, error) {
+	sts := object.STS{
+		Name: "Tencent Cloud STS", URL: i.sts, Reasons: stsReasons(),
+		Header: http.Header{"X-Tc-Action": {"AssumeRole"}, "X-Tc-Version": {"2018-08-13"}, "X-Tc-Region": {region}},
 	}
 	question := map[string]any{"RoleArn": i.role.arn, "RoleSessionName": i.role.session, "DurationSeconds": i.role.seconds}
 	if i.role.policy != "" {
@@ -39,50 +36,39 @@ func (r *run) assume(ctx context.Context, keys aws.Credentials, i identity, regi
 	if i.role.externalID != "" {
 		question["ExternalId"] = i.role.externalID
 	}
-	text, err := json.Marshal(question)
-	if err != nil {
-		return aws.Credentials{}, err
-	}
-	status, body, err := r.web.Ask(ctx, who, func(ctx context.Context) (*http.Request, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint.String()+"/", bytes.NewReader(text))
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("X-TC-Action", "AssumeRole")
-		req.Header.Set("X-TC-Version", "2018-08-13")
-		req.Header.Set("X-TC-Region", region)
-		sign(req, text, "sts", keys, time.Now())
-		return req, nil
-	})
-	if err != nil {
-		return aws.Credentials{}, err
-	}
 	var answer struct {
 		Response struct {
 			Error       struct{ Code string }
-			Credentials struct {
-				Token        string
-				TmpSecretID  string `json:"TmpSecretId"`
-				TmpSecretKey string
-			}
+			Credentials temporary
 			ExpiredTime int64
 		}
 	}
-	err = json.Unmarshal(body, &answer)
-	if code := answer.Response.Error.Code; status != http.StatusOK || err != nil || code != "" {
-		return aws.Credentials{}, fmt.Errorf("%s: the role %q cannot be assumed: %s", who, i.role.arn, stsReason(code, status))
+	err := n.Assume(ctx, sts, i.role.arn, func(req *http.Request) ([]byte, error) {
+		text, err := json.Marshal(question)
+		sign(req, text, "sts", keys, time.Now())
+		return text, err
+	}, &answer, &answer.Response.Error.Code)
+	if err != nil {
+		return aws.Credentials{}, err
 	}
-	c := answer.Response.Credentials
-	return objectstore.Temporary(who, c.TmpSecretID, c.TmpSecretKey, c.Token, unix(answer.Response.ExpiredTime))
+	return answer.Response.Credentials.keys(sts.Name, answer.Response.ExpiredTime)
 }
 
-// unix is the time of a server's number, which may be any.
-func unix(seconds int64) time.Time {
+// temporary are keys that end, as the services write them.
+type temporary struct {
+	TmpSecretID  string `json:"TmpSecretId"`
+	TmpSecretKey string
+	Token        string
+}
+
+// keys are those of t. The end is the number of a server, which may be any.
+func (t temporary) keys(who string, end int64) (aws.Credentials, error) {
 	const last = 1 << 34 // in the year 2514
-	if seconds <= 0 || seconds > last {
-		return time.Time{}
+	var expires time.Time
+	if end > 0 && end <= last {
+		expires = time.Unix(end, 0)
 	}
-	return time.Unix(seconds, 0)
+	return object.Temporary(who, t.TmpSecretID, t.TmpSecretKey, t.Token, expires)
 }
 
 // sign signs a request with a body in JSON.
@@ -92,7 +78,8 @@ func sign(req *http.Request, body []byte, service string, keys aws.Credentials, 
 	const contentType, algorithm, signed = "application/json", "TC3-HMAC-SHA256", "content-type;host"
 	date, stamp := now.UTC().Format("2006-01-02"), strconv.FormatInt(now.Unix(), 10)
 	scope := date + "/" + service + "/tc3_request"
-	canonical := strings.Join([]string{req.Method, "/", "", "content-type:" + contentType, "host:" + req.URL.Host, "", signed, hash(body)}, "\n")
+	headers := "content-type:" + contentType + "\nhost:" + req.URL.Host + "\n"
+	canonical := strings.Join([]string{req.Method, "/", "", headers, signed, hash(body)}, "\n")
 	text := strings.Join([]string{algorithm, stamp, scope, hash([]byte(canonical))}, "\n")
 	key := []byte("TC3" + keys.SecretAccessKey)
 	for _, part := range []string{date, service, "tc3_request", text} {
@@ -105,7 +92,8 @@ func sign(req *http.Request, body []byte, service string, keys aws.Credentials, 
 	if keys.SessionToken != "" {
 		req.Header.Set("X-TC-Token", keys.SessionToken)
 	}
-	req.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", algorithm, keys.AccessKeyID, scope, signed, hex.EncodeToString(key)))
+	req.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s",
+		algorithm, keys.AccessKeyID, scope, signed, hex.EncodeToString(key)))
 }
 
 func hash(b []byte) string {
@@ -113,61 +101,32 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// stsReason says what the codes of STS mean.
-func stsReason(code string, status int) string {
-	switch code {
-	case "UnauthorizedOperation", "AuthFailure.UnauthorizedOperation", "InternalError.CamRoleNotAllowed":
-		return "access is denied (" + code + "); the identity needs sts:AssumeRole on the role, and the role must have the identity's account as its carrier"
-	case "ResourceNotFound.RoleNotFound", "InternalError.GetRoleError", "InvalidParameter.RoleNotExist":
-		return "there is no such role (" + code + ")"
-	case "AuthFailure.SecretIdNotFound", "AuthFailure.SignatureFailure", "AuthFailure.InvalidSecretId":
-		return "the keys are not valid (" + code + ")"
-	case "AuthFailure.TokenFailure":
-		return "the security token is not valid (AuthFailure.TokenFailure)"
-	case "AuthFailure.SignatureExpire":
-		return "the clock is wrong (AuthFailure.SignatureExpire)"
-	case "RequestLimitExceeded":
-		return "too many requests (RequestLimitExceeded); try again later"
+// stsReasons say what the codes of STS mean.
+func stsReasons() map[string]string {
+	const keys, role = "the keys are not valid", "there is no such role"
+	const denied = "access is denied; the identity needs sts:AssumeRole on the role, " +
+		"and the role must have the identity's account as its carrier"
+	return map[string]string{
+		"UnauthorizedOperation": denied, "AuthFailure.UnauthorizedOperation": denied, "InternalError.CamRoleNotAllowed": denied,
+		"ResourceNotFound.RoleNotFound": role, "InternalError.GetRoleError": role, "InvalidParameter.RoleNotExist": role,
+		"AuthFailure.SecretIdNotFound": keys, "AuthFailure.SignatureFailure": keys, "AuthFailure.InvalidSecretId": keys,
+		"AuthFailure.TokenFailure": "the security token is not valid", "AuthFailure.SignatureExpire": "the clock is wrong",
+		"RequestLimitExceeded": "too many requests; try again later",
 	}
-	if strings.HasPrefix(code, "InvalidParameter") {
-		return "the request is refused; check the assume_role block"
-	}
-	if status == http.StatusOK {
-		return "the answer is not one of STS"
-	}
-	return "the answer has the status " + strconv.Itoa(status)
 }
-
-var roleNames = regexp.MustCompile(`^[A-Za-z0-9._+=,@-]+$`)
 
 // ofInstance has the metadata service give the keys of the instance's role.
 //
 // https://www.tencentcloud.com/document/product/213/4934
-func (r *run) ofInstance(ctx context.Context, name string) (aws.Credentials, error) {
+func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {
 	const who = "the metadata service of the CVM instance"
-	if len(name) > 128 || !roleNames.MatchString(name) || name == "." || name == ".." {
-		return aws.Credentials{}, errors.New("cam_role_name cannot be the name of a role")
+	var answer struct {
+		temporary
+		ExpiredTime int64
 	}
-	status, body, err := r.local.Ask(ctx, who, func(ctx context.Context) (*http.Request, error) {
-		return http.NewRequestWithContext(ctx, http.MethodGet, r.metadata+"/latest/meta-data/cam/security-credentials/"+name, nil)
-	})
-	if err != nil {
+	url := cmp.Or(n.Metadata, metadata) + "/latest/meta-data/cam/security-credentials/"
+	if err := n.AskInstance(ctx, who, url, name, nil, &answer); err != nil {
 		return aws.Credentials{}, err
 	}
-	var answer struct {
-		Code         string
-		TmpSecretID  string `json:"TmpSecretId"`
-		TmpSecretKey string
-		Token        string
-		ExpiredTime  int64
-	}
-	switch {
-	case status == http.StatusNotFound:
-		return aws.Credentials{}, fmt.Errorf("%s knows no role %q; is it attached to the instance?", who, name)
-	case status != http.StatusOK:
-		return aws.Credentials{}, fmt.Errorf("%s gave no keys of the role %q: the answer has the status %d", who, name, status)
-	case json.Unmarshal(body, &answer) != nil || answer.Code != "Success":
-		return aws.Credentials{}, fmt.Errorf("%s gave an answer without usable keys", who)
-	}
-	return objectstore.Temporary(who, answer.TmpSecretID, answer.TmpSecretKey, answer.Token, unix(answer.ExpiredTime))
+	return answer.keys(who, answer.ExpiredTime)
 }

@@ -107,10 +107,10 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		return nil, err
 	}
 	x := &exchange{location: l}
-	asks := web.Client{
+	asks := web.Wire{
 		Patience: l.patience, Transport: c,
 		// What is sent with a request is for the endpoint alone.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Redirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
 	err = asks.Get(ctx, l.address, header, x.receive)

@@ -22,9 +22,9 @@ type exchange struct {
 	snapshot *source.Snapshot
 }
 
-func (x *exchange) client() web.Client {
-	return web.Client{
-		Patience: x.patience, Transport: x, CheckRedirect: checkRedirect,
+func (x *exchange) client() web.Wire {
+	return web.Wire{
+		Patience: x.patience, Transport: x, Redirect: checkRedirect,
 		Trust: "set client_ca_certificate_pem in an http block of credentials, in the provider block",
 	}
 }

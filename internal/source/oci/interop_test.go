@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,7 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 const host = "acme.compat.objectstorage.eu-frankfurt-1.oraclecloud.com"
@@ -21,19 +23,20 @@ func TestRealWriter(t *testing.T) {
 	tofu := clitest.Tofu(t)
 	for _, cli := range []clitest.CLI{tofu, tofu.Encrypting()} {
 		t.Run(cli.Name, func(t *testing.T) {
-			server := newStore(t)
-			kind, env := onInternet(t, server)
+			server := newStore()
+			network, env := onInternet(t, server)
+			kind := Vendor().KindOver(network)
 			backend(t, server).Interop(t, cli, func(workspace string) (source.Source, error) {
-				return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), where().With("key", "network/terraform.tfstate"), workspace)
+				return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), keys("").With("endpoint", "")), where().With("key", "network/terraform.tfstate"), workspace)
 			})
 		})
 	}
 }
 
 // backend is where the CLIs keep states.
-func backend(t *testing.T, server *storetest.Server) storetest.Store {
+func backend(t *testing.T, server *objecttest.Server) objecttest.Place {
 	t.Helper()
-	return storetest.Store{
+	return objecttest.Place{
 		Server: server, Bucket: bucket,
 		Paths: map[string]string{"default": "network/terraform.tfstate", "staging-1": "tf-state-env/staging-1/network/terraform.tfstate"},
 		Backend: fmt.Sprintf(`backend "s3" {
@@ -55,13 +58,17 @@ func backend(t *testing.T, server *storetest.Server) storetest.Store {
 	}
 }
 
-// onInternet has the vendor's host lead to the store.
-func onInternet(t *testing.T, server *storetest.Server) (source.Kind, map[string]string) {
+// onInternet has the vendor's host lead to the store, by a proxy of the
+// environment.
+func onInternet(t *testing.T, server *objecttest.Server) (object.Network, map[string]string) {
 	t.Helper()
 	internet := cloudtest.New(t, map[string]http.Handler{host: server})
 	ca, err := os.ReadFile(internet.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return suite().Kind(string(ca)), map[string]string{"HTTPS_PROXY": internet.Proxy}
+	network := objecttest.Hurried()
+	network.Roots = x509.NewCertPool()
+	network.Roots.AppendCertsFromPEM(ca)
+	return network, map[string]string{"HTTPS_PROXY": internet.Proxy}
 }

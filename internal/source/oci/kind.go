@@ -14,72 +14,75 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 // Kind is the oci source.
-func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+func Kind() source.Kind { return Vendor().Kind() }
+
+// Vendor is the store that Kind reads from.
+func Vendor() object.Vendor {
+	const block = "the oci block of credentials, in the provider block"
+	return object.Vendor{
+		Table: table(), Credentials: credentials(), Locate: locate,
+		Words: object.Words{ // https://docs.oracle.com/en-us/iaas/Content/API/References/apierrors.htm
+			Store: "Oracle Object Storage", Short: "Oracle", Block: block,
+			Read: "OBJECT_READ", CustomerKey: "sse_customer_key",
+			Reasons: map[string]string{
+				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user may not read in " +
+					"it: Oracle answers both alike; the policy must allow to read objects in its compartment",
+				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user may not read in " +
+					"it: Oracle answers both alike; the policy must allow to read objects in its compartment",
+				"NamespaceNotFound":             "there is no such namespace in the region",
+				"NotAuthenticated":              "the Customer Secret Key is not valid; check it in " + block,
+				"NotAuthorizedOrNotFound":       "the object is not there, or the user may not read it: Oracle answers both alike",
+				"BucketNotAuthorizedOrNotFound": "the bucket is not there, or the user may not read in it: Oracle answers both alike",
+			},
+		},
+	}
 }
 
 func table() attr.Table {
 	return attr.Table{
 		Name: "oci",
-		Doc: "Reads the state from a bucket of Oracle Cloud's Object Storage, where Terraform's `oci` backend keeps it: at `<key>`, or at `<workspace_key_prefix>/<workspace>/<key>` for a workspace other than `default`. " +
-			"The bucket is asked over the Amazon S3 Compatibility API, with a Customer Secret Key, which is set in `credentials`, in the provider block.",
+		Doc: "Reads the state from a bucket of Oracle Cloud's Object Storage, where Terraform's `oci` backend keeps it: at `<key>`, or " +
+			"at `<workspace_key_prefix>/<workspace>/<key>` for a workspace other than `default`. " +
+			"The bucket is asked over the Amazon S3 Compatibility API, with a Customer Secret Key, which is set in `credentials`, in " +
+			"the provider block.",
 		Attrs: []attr.Attr{
-			{
-				Name: "bucket", Type: cty.String, Required: true,
-				Doc: "The name of the bucket.",
-			},
-			{
-				Name: "namespace", Type: cty.String, Required: true,
-				Doc: "The Object Storage namespace of the tenancy. `oci os ns get` tells it.",
-			},
-			{
-				Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
-				Doc: "The region of the bucket, such as `eu-frankfurt-1`.",
-			},
-			{
-				Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"), Env: []string{"OCI_key"},
-				Doc: "The name of the state's object. Defaults to `terraform.tfstate`.",
-			},
-			{
-				Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("tf-state-env"), Env: []string{"OCI_workspace_key_prefix"},
-				Doc: "The folder of the states of workspaces other than `default`. Defaults to `tf-state-env`.",
-			},
-			objectstore.VersionAttr(),
-			objectstore.ChoiceAttr("oci"),
+			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
+			{Name: "namespace", Type: cty.String, Required: true,
+				Doc: "The Object Storage namespace of the tenancy. `oci os ns get` tells it."},
+			{Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
+				Doc: "The region of the bucket, such as `eu-frankfurt-1`."},
+			{Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"), Env: []string{"OCI_key"},
+				Doc: "The name of the state's object. Defaults to `terraform.tfstate`."},
+			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("tf-state-env"), Env: []string{"OCI_workspace_key_prefix"},
+				Doc: "The folder of the states of workspaces other than `default`. Defaults to `tf-state-env`."},
+			object.VersionAttr(),
+			object.ChoiceAttr("oci"),
 		},
 	}
 }
 
-// credentials declares the variables for the documentation. They are filled in
-// by [objectstore.Settings], which knows whether there is a block without a name.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "oci",
-		Doc: "Who reads from Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` makes. " +
+		Doc: "Who reads from Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` " +
+			"makes. " +
 			"The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
 		Attrs: []attr.Attr{
-			objectstore.NameAttr(),
-			{
-				Name: "access_key", Type: cty.String, Env: []string{"OCI_S3_ACCESS_KEY"},
-				Doc: "The ID of a Customer Secret Key, which the console calls access key. It needs `secret_key`.",
-			},
-			{
-				Name: "secret_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_S3_SECRET_KEY"},
-				Doc: "The Customer Secret Key itself.",
-			},
-			{
-				Name: "sse_customer_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_sse_customer_key"},
-				Doc: "The key that the object is encrypted with, 32 bytes in base64, where the backend has a key of this name.",
-			},
-			{
-				Name: "endpoint", Type: cty.String,
-				Doc: "The host of the S3 API, or its URL, such as `compat.objectstorage.us-langley-1.oraclegovcloud.com` in another realm, or `compat.objectstorage.eu-frankfurt-1.oci.customer-oci.com`. The namespace is put before it. " +
-					"Defaults to `compat.objectstorage.<region>.oraclecloud.com`.",
-			},
+			object.NameAttr(),
+			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"OCI_S3_ACCESS_KEY"},
+				Doc: "The ID of a Customer Secret Key, which the console calls access key. It needs `secret_key`."},
+			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"OCI_S3_SECRET_KEY"},
+				Doc: "The Customer Secret Key itself."},
+			{Name: "sse_customer_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_sse_customer_key"},
+				Doc: "The key that the object is encrypted with, 32 bytes in base64, where the backend has a key of this name."},
+			{Name: "endpoint", Type: cty.String, Place: true,
+				Doc: "The host of the S3 API, or its URL, such as `compat.objectstorage.us-langley-1.oraclegovcloud.com` in another " +
+					"realm, or `compat.objectstorage.eu-frankfurt-1.oci.customer-oci.com`. The namespace is put before it. " +
+					"Defaults to `compat.objectstorage.<region>.oraclecloud.com`."},
 		},
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 // identity is who reads.
@@ -18,8 +20,8 @@ type identity struct {
 	profile  string          // of the CLI, in
 	file     string
 
-	role        role // to assume then; none without an ARN
-	stsEndpoint string
+	role role // to assume then; none without an ARN
+	sts  *url.URL
 }
 
 type role struct {
@@ -32,81 +34,76 @@ const (
 	sessionName               = "statecrypt"
 )
 
-// newIdentity reads the settings. An identity comes as a whole from the block,
-// or as a whole from the environment.
-func newIdentity(s objectstore.Settings) (identity, error) {
-	own, say, err := s.Identity("access_key", "access_key", "profile", "ecs_role_name")
+func newIdentity(g source.Grant) (i identity, err error) {
+	own, err := object.Identity(g, "access_key", "access_key", "profile", "ecs_role_name")
+	switch {
+	case err != nil:
+	case own == "access_key":
+		i.keys, err = object.KeysOf(g, "access_key", g.String("security_token"))
+	case own == "profile":
+		i.profile, i.file = g.String("profile"), cmp.Or(g.String("shared_credentials_file"), "~/.aliyun/config.json")
+	case own == "ecs_role_name":
+		i.roleName = g.String("ecs_role_name")
+	default:
+		err = g.Errorf("", "there are no keys for OSS; set access_key and secret_key, profile or ecs_role_name "+
+			"in an oss block of credentials, in the provider block, or the variables ALICLOUD_*")
+	}
 	if err != nil {
 		return identity{}, err
 	}
-	var i identity
-	switch own {
-	case "access_key":
-		if i.keys, err = s.Keys("access_key", say); err != nil {
-			return identity{}, err
-		}
-	case "profile":
-		i.profile, i.file = say("profile"), s.Text("shared_credentials_file")
-	case "ecs_role_name":
-		i.roleName = say("ecs_role_name")
-	default:
-		return identity{}, s.Errorf("", "there are no keys for OSS; set access_key and secret_key, profile or ecs_role_name in an oss block of credentials, in the provider block, or the variables ALICLOUD_*")
+	if i.sts, err = object.Endpoint(g, "sts_endpoint", stsHost); err != nil {
+		return identity{}, err
 	}
-	return i, i.readRole(s)
+	return i, i.readRole(g)
 }
 
-func (i *identity) readRole(s objectstore.Settings) (err error) {
-	i.stsEndpoint = s.Text("sts_endpoint")
-	i.role = role{arn: s.Text("assume_role_role_arn"), session: cmp.Or(s.Text("assume_role_session_name"), sessionName), policy: s.String("assume_role_policy")}
-	i.role.seconds, err = s.Seconds("assume_role_session_expiration", leastSession, mostSession, mostSession)
-	if err == nil && i.role.arn == "" && (s.Has("assume_role_session_name") || s.Has("assume_role_policy") || s.Has("assume_role_session_expiration")) {
-		err = s.Errorf("assume_role_role_arn", "the other assume_role arguments need it")
+func (i *identity) readRole(g source.Grant) (err error) {
+	i.role = role{arn: g.String("assume_role_role_arn"), policy: g.String("assume_role_policy"), seconds: mostSession}
+	i.role.session = cmp.Or(g.String("assume_role_session_name"), sessionName)
+	if g.Has("assume_role_session_expiration") {
+		i.role.seconds, err = g.Int("assume_role_session_expiration", leastSession, mostSession)
+	}
+	for _, name := range []string{"assume_role_session_name", "assume_role_policy", "assume_role_session_expiration"} {
+		if err == nil && i.role.arn == "" && g.Has(name) && g.Variable(name) == "" {
+			err = g.Errorf("assume_role_role_arn", "the other assume_role arguments need it")
+		}
 	}
 	return err
 }
 
-// signer is who signs requests, and the region that the profile says.
-type signer struct {
-	keys   aws.CredentialsProvider
-	region string
-}
-
-// resolve reads the profile, if there is one. Keys that end are asked for when
-// they are needed.
-func (r *run) resolve(i identity) (signer, error) {
-	var out signer
+// resolve reads the profile, if there is one, and returns who signs requests
+// and the region that the profile says. Keys that end are asked for when they
+// are needed.
+func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, region string, err error) {
 	if i.profile != "" {
 		p, err := readProfile(i.file, i.profile)
+		if err == nil {
+			err = i.apply(p)
+		}
 		if err != nil {
-			return signer{}, err
+			return nil, "", fmt.Errorf("profile %q: %w", i.profile, err)
 		}
-		out.region = p.RegionID
-		if err := i.apply(p); err != nil {
-			return signer{}, fmt.Errorf("profile %q: %w", i.profile, err)
+		region = p.RegionID
+	}
+	return object.Renewed(func(ctx context.Context) (keys aws.Credentials, err error) {
+		if keys = i.keys; i.roleName != "" {
+			keys, err = ofInstance(ctx, n, i.roleName)
 		}
-	}
-	get := func(context.Context) (aws.Credentials, error) { return i.keys, nil }
-	if i.roleName != "" {
-		get = func(ctx context.Context) (aws.Credentials, error) { return r.ofInstance(ctx, i.roleName) }
-	}
-	out.keys = objectstore.Renewed(get)
-	if i.role.arn != "" {
-		out.keys = objectstore.Assumed(out.keys, func(ctx context.Context, keys aws.Credentials) (aws.Credentials, error) {
-			return r.assume(ctx, keys, i)
-		})
-	}
-	return out, nil
+		if err != nil || i.role.arn == "" {
+			return keys, err
+		}
+		return i.assume(ctx, n, keys)
+	}), region, nil
 }
 
-// apply puts what the profile says in the place of its name.
+// apply replaces the name of the profile by what it says.
 func (i *identity) apply(p profile) error {
+	i.keys = object.Keys(p.AccessKeyID, p.AccessKeySecret, "")
 	switch p.Mode {
 	case "AK", "":
-		i.keys = objectstore.Keys(p.AccessKeyID, p.AccessKeySecret, "")
 	case "StsToken":
-		i.keys = objectstore.Keys(p.AccessKeyID, p.AccessKeySecret, p.Token)
+		i.keys.SessionToken = p.Token
 	case "RamRoleArn":
-		i.keys = objectstore.Keys(p.AccessKeyID, p.AccessKeySecret, "")
 		if i.role.arn == "" {
 			i.role = role{arn: p.RoleARN, session: cmp.Or(p.SessionName, sessionName), seconds: mostSession}
 			if p.Seconds >= leastSession && p.Seconds <= mostSession {
@@ -114,8 +111,7 @@ func (i *identity) apply(p profile) error {
 			}
 		}
 	case "EcsRamRole":
-		i.roleName = p.RoleName
-		if i.roleName == "" {
+		if i.roleName = p.RoleName; i.roleName == "" {
 			return errors.New("it has no ram_role_name")
 		}
 		return nil
@@ -125,5 +121,5 @@ func (i *identity) apply(p profile) error {
 	if i.keys.AccessKeyID == "" || i.keys.SecretAccessKey == "" {
 		return errors.New("it has no access_key_id, or no access_key_secret")
 	}
-	return objectstore.CheckKeys(i.keys)
+	return object.CheckKeys(i.keys)
 }

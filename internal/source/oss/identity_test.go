@@ -3,7 +3,6 @@ package oss
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,31 +14,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 // cloud is the store with all that gives keys for it.
 type cloud struct {
-	store    *storetest.Server
+	store    *objecttest.Server
 	sts      *fakeSTS
 	metadata *fakeMetadata
 	kind     source.Kind
-	internet map[string]string
 }
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{store: newStore(t), sts: newSTS(), metadata: newMetadata()}
-	c.store.Put(t, bucket, home, []byte("{}"))
-	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "LTAIother", SecretAccessKey: "other-" + storetest.Canary, SessionToken: "other-token"}}
+	c := &cloud{store: newStore(), sts: newSTS(), metadata: newMetadata()}
+	c.store.Put(bucket, home, []byte("{}"))
+	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "LTAIother", SecretAccessKey: "other-" + objecttest.Canary, SessionToken: "other-token"}}
 	server := httptest.NewServer(c.metadata)
 	t.Cleanup(server.Close)
-	change, internet := hostsOf(t, c.store, c.sts)
-	c.internet = map[string]string{"HTTPS_PROXY": internet.Proxy}
-	c.kind = changed(func(r *run) {
-		change(r)
-		r.metadata, r.local.FirstWait = server.URL, time.Millisecond
-	})
+	network, _ := hostsOf(t, c.store, c.sts)
+	network.Metadata = server.URL
+	c.kind = Vendor().KindOver(network)
 	return c
 }
 
@@ -52,9 +47,9 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-var none = storetest.Attrs{}
+var none = objecttest.Attrs{}
 
-func pair() storetest.Attrs { return keys("").With("endpoint", "") }
+func pair() objecttest.Attrs { return keys("").With("endpoint", "") }
 
 // Each way to keys: who signs in the end, and who is asked for keys before.
 func TestIdentity(t *testing.T) {
@@ -73,8 +68,8 @@ func TestIdentity(t *testing.T) {
 		{"name": "browser", "mode": "OAuth", "access_key_id": "canary"}
 	]}`, reader.AccessKeyID, reader.SecretAccessKey, reader.AccessKeyID, reader.SecretAccessKey, newSTS().role)
 	file := write(t, profiles)
-	of := func(profile string) storetest.Attrs {
-		return storetest.Strings("profile", profile, "shared_credentials_file", file)
+	of := func(profile string) objecttest.Attrs {
+		return objecttest.Strings("profile", profile, "shared_credentials_file", file)
 	}
 	role := newSTS().role
 	env := map[string]string{"ALICLOUD_ACCESS_KEY": reader.AccessKeyID, "ALICLOUD_SECRET_KEY": reader.SecretAccessKey}
@@ -84,86 +79,72 @@ func TestIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		env    map[string]string
 		chosen string
-		blocks []storetest.Attrs
+		blocks []objecttest.Attrs
 		key    string // the access key that signs, or
 		err    string
 		calls  string // of STS and of the metadata service
 	}{
-		"keys":                            {key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}},
-		"keys with a token":               {key: "LTAIother", blocks: []storetest.Attrs{storetest.Strings("access_key", "LTAIother", "secret_key", "other-canary", "security_token", "other-token")}},
-		"keys over the environment":       {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{pair()}}, // no token of another's
+		"keys":                            {key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}},
+		"keys with a token":               {key: "LTAIother", blocks: []objecttest.Attrs{objecttest.Strings("access_key", "LTAIother", "secret_key", "other-canary", "security_token", "other-token")}},
+		"keys over the environment":       {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}}, // no token of another's
 		"environment":                     {env: env, key: reader.AccessKeyID},
 		"environment, other names":        {env: other, key: "LTAIother"},
-		"environment fills a block":       {env: env, key: reader.AccessKeyID, blocks: []storetest.Attrs{none}},
-		"profile":                         {key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
-		"profile over the environment":    {env: other, key: reader.AccessKeyID, blocks: []storetest.Attrs{of("default")}},
+		"environment fills a block":       {env: env, key: reader.AccessKeyID, blocks: []objecttest.Attrs{none}},
+		"profile":                         {key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
+		"profile over the environment":    {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
 		"profile of the environment":      {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_SHARED_CREDENTIALS_FILE": file}, key: reader.AccessKeyID},
 		"keys over profile, environment":  {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_ACCESS_KEY": "LTAIother", "ALICLOUD_SECRET_KEY": "other-canary", "ALICLOUD_SECURITY_TOKEN": "other-token"}, key: "LTAIother"},
-		"profile with a token":            {key: "LTAIother", blocks: []storetest.Attrs{of("token")}},
-		"profile with a role":             {key: sts, calls: "AssumeRole ci 1200", blocks: []storetest.Attrs{of("role")}},
-		"profile of the instance":         {key: instance, calls: "PUT GET", blocks: []storetest.Attrs{of("instance")}},
-		"role":                            {key: sts, calls: "AssumeRole statecrypt 3600", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role)}},
-		"role, with all":                  {key: sts, calls: "AssumeRole me 900 {}", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_name", "me").With("assume_role_policy", "{}").With("assume_role_session_expiration", "900")}},
-		"role of the environment":         {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_NAME": "env", "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1000"}, key: sts, calls: "AssumeRole env 1000", blocks: []storetest.Attrs{pair()}},
-		"named, no role of the env":       {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role}, chosen: "a", key: reader.AccessKeyID, blocks: []storetest.Attrs{pair().With("name", "a")}},
-		"instance":                        {key: instance, calls: "PUT GET", blocks: []storetest.Attrs{storetest.Strings("ecs_role_name", "reader")}},
+		"profile with a token":            {key: "LTAIother", blocks: []objecttest.Attrs{of("token")}},
+		"profile with a role":             {key: sts, calls: "AssumeRole ci 1200", blocks: []objecttest.Attrs{of("role")}},
+		"profile of the instance":         {key: instance, calls: "PUT GET", blocks: []objecttest.Attrs{of("instance")}},
+		"role":                            {key: sts, calls: "AssumeRole statecrypt 3600", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role)}},
+		"role, with all":                  {key: sts, calls: "AssumeRole me 900 {}", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_name", "me").With("assume_role_policy", "{}").With("assume_role_session_expiration", "900")}},
+		"role of the environment":         {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_NAME": "env", "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1000"}, key: sts, calls: "AssumeRole env 1000", blocks: []objecttest.Attrs{pair()}},
+		"named, no role of the env":       {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role}, chosen: "a", key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair().With("name", "a")}},
+		"instance":                        {key: instance, calls: "PUT GET", blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "reader")}},
 		"instance of the environment":     {env: map[string]string{"ALICLOUD_ECS_ROLE_NAME": "reader"}, key: instance, calls: "PUT GET"},
-		"by name":                         {chosen: "b", key: reader.AccessKeyID, blocks: []storetest.Attrs{storetest.Strings("name", "a"), pair().With("name", "b")}},
-		"named, and the environment":      {env: env, chosen: "a", err: "there are no keys for OSS", blocks: []storetest.Attrs{storetest.Strings("name", "a")}},
-		"no such name":                    {env: env, chosen: "b", err: `has the name "b"`, blocks: []storetest.Attrs{pair()}},
-		"which?":                          {env: env, err: "set credentials_name", blocks: []storetest.Attrs{pair().With("name", "a")}},
+		"by name":                         {chosen: "b", key: reader.AccessKeyID, blocks: []objecttest.Attrs{objecttest.Strings("name", "a"), pair().With("name", "b")}},
+		"named, and the environment":      {env: env, chosen: "a", err: "there are no keys for OSS", blocks: []objecttest.Attrs{objecttest.Strings("name", "a")}},
+		"no such name":                    {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
+		"which?":                          {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
 		"nothing":                         {err: "there are no keys for OSS"},
-		"two identities":                  {err: "access_key and profile are two identities", blocks: []storetest.Attrs{pair().With("profile", "default")}},
-		"no secret":                       {env: env, err: "access_key needs secret_key", blocks: []storetest.Attrs{storetest.Strings("access_key", "x")}},
-		"no ID":                           {env: env, err: "access_key, which is missing", blocks: []storetest.Attrs{storetest.Strings("secret_key", storetest.Canary)}},
+		"two identities":                  {err: "access_key and profile are two identities", blocks: []objecttest.Attrs{pair().With("profile", "default")}},
+		"no secret":                       {env: env, err: "access_key needs secret_key", blocks: []objecttest.Attrs{objecttest.Strings("access_key", "x")}},
+		"no ID":                           {env: env, err: "access_key, which is missing", blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
 		"half a pair in the environment":  {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
-		"not an ID":                       {err: "without spaces", blocks: []storetest.Attrs{pair().With("access_key", "a\nb")}},
-		"no such profile":                 {err: `there is no profile "other"`, blocks: []storetest.Attrs{of("other")}},
-		"no such file":                    {err: "no such file", blocks: []storetest.Attrs{storetest.Strings("profile", "default", "shared_credentials_file", file+"x")}},
-		"no file at home":                 {err: ".aliyun/config.json", blocks: []storetest.Attrs{storetest.Strings("profile", "default")}},
-		"not a file of profiles":          {err: "is not a file of profiles", blocks: []storetest.Attrs{storetest.Strings("profile", "x", "shared_credentials_file", write(t, `{"profiles": [{"name": "x", "access_key_secret": ["canary"]}]}`))}},
-		"profile of another mode":         {err: "its mode is not one of", blocks: []storetest.Attrs{of("browser")}},
-		"profile without keys":            {err: "it has no access_key_id", blocks: []storetest.Attrs{of("empty")}},
-		"profile without the role's name": {err: "it has no ram_role_name", blocks: []storetest.Attrs{of("nobody")}},
-		"session without a role":          {err: "assume_role_role_arn", blocks: []storetest.Attrs{pair().With("assume_role_session_name", "x")}},
-		"too long a session":              {err: "from 900 to 3600", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
-		"too short, in the environment":   {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, err: "from 900 to 3600", blocks: []storetest.Attrs{pair()}},
-		"another role":                    {calls: "AssumeRole statecrypt 3600", err: "there is no such role (EntityNotExist.Role)", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", "other")}},
-		"role by another":                 {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (InvalidAccessKeyId.NotFound)", blocks: []storetest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
-		"role by a wrong secret":          {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (SignatureDoesNotMatch)", blocks: []storetest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
-		"no STS there":                    {err: "its host", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
-		"not a host":                      {err: "a host is required", blocks: []storetest.Attrs{pair().With("endpoint", "https://u:"+storetest.Canary+"@x")}},
-		"not a host of STS":               {err: "sts_endpoint: a host is required", blocks: []storetest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+storetest.Canary)}},
-		"another role of the instance":    {calls: "PUT GET", err: `knows no role "writer"`, blocks: []storetest.Attrs{storetest.Strings("ecs_role_name", "writer")}},
-		"not the name of a role":          {err: "cannot be the name of a role", blocks: []storetest.Attrs{storetest.Strings("ecs_role_name", "../x")}},
+		"not an ID":                       {err: "without spaces", blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},
+		"no such profile":                 {err: "there is no such profile in", blocks: []objecttest.Attrs{of("other")}},
+		"no such file":                    {err: "no such file", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default", "shared_credentials_file", file+"x")}},
+		"no file at home":                 {err: ".aliyun/config.json", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default")}},
+		"not a file of profiles":          {err: "is not a file of profiles", blocks: []objecttest.Attrs{objecttest.Strings("profile", "x", "shared_credentials_file", write(t, `{"profiles": [{"name": "x", "access_key_secret": ["canary"]}]}`))}},
+		"profile of another mode":         {err: "its mode is not one of", blocks: []objecttest.Attrs{of("browser")}},
+		"profile without keys":            {err: "it has no access_key_id", blocks: []objecttest.Attrs{of("empty")}},
+		"profile without the role's name": {err: "it has no ram_role_name", blocks: []objecttest.Attrs{of("nobody")}},
+		"session without a role":          {err: "assume_role_role_arn", blocks: []objecttest.Attrs{pair().With("assume_role_session_name", "x")}},
+		"too long a session":              {err: "from 900 to 3600", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
+		"too short, in the environment":   {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, err: "from 900 to 3600", blocks: []objecttest.Attrs{pair()}},
+		"another role":                    {calls: "AssumeRole statecrypt 3600", err: "there is no such role (EntityNotExist.Role)", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", "other")}},
+		"role by another":                 {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (InvalidAccessKeyId.NotFound)", blocks: []objecttest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
+		"role by a wrong secret":          {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (SignatureDoesNotMatch)", blocks: []objecttest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
+		"no STS there":                    {err: "the host sts.invalid cannot be found", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
+		"not a host":                      {err: "a host is required", blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
+		"not a host of STS":               {err: "sts_endpoint: a host is required", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
+		"another role of the instance":    {calls: "PUT GET", err: `knows no role "writer"`, blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "writer")}},
+		"not the name of a role":          {err: "cannot be the name of a role", blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := newCloud(t)
-			s := storetest.Settings(cloud.kind, c.env, c.blocks...)
-			if c.err == "its host" {
-				cloud.internet = nil
+			if name == "no STS there" {
+				cloud.kind = Vendor().KindOver(objecttest.Hurried())
 			}
-			s = cloud.with(s, c.env)
-			src, err := storetest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
-			storetest.Signs(t, cloud.store, c.key, c.err, src, err)
+			s := objecttest.Settings(cloud.kind, objecttest.Variables(c.env), c.blocks...)
+			src, err := objecttest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
+			objecttest.Signs(t, cloud.store, c.key, c.err, src, err)
 			if got := cloud.calls(); got != c.calls {
 				t.Errorf("got calls %q, want %q", got, c.calls)
 			}
 		})
 	}
-}
-
-// with has the vendor's hosts be found, which takes a proxy, without giving
-// the kind anything else of the environment.
-func (c *cloud) with(s source.Settings, env map[string]string) source.Settings {
-	if env == nil {
-		s.LookupEnv = func(name string) (string, bool) { v, ok := c.internet[name]; return v, ok }
-		return s
-	}
-	all := maps.Clone(env)
-	maps.Copy(all, c.internet)
-	s.LookupEnv = func(name string) (string, bool) { v, ok := all[name]; return v, ok }
-	return s
 }
 
 func (c *cloud) calls() string {
@@ -181,7 +162,7 @@ type fakeMetadata struct {
 }
 
 func newMetadata() *fakeMetadata {
-	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "STS.instance", SecretAccessKey: "instance-" + storetest.Canary, SessionToken: "instance-token"}}
+	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "STS.instance", SecretAccessKey: "instance-" + objecttest.Canary, SessionToken: "instance-token"}}
 }
 
 func (m *fakeMetadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -235,20 +216,20 @@ func TestBrokenServices(t *testing.T) {
 		}, "Alibaba Cloud STS"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, service := newStore(t), httptest.NewServer(c.service)
+			store, service := newStore(), httptest.NewServer(c.service)
 			t.Cleanup(service.Close)
-			kind := changed(func(r *run) { r.web.FirstWait = time.Millisecond })
+			kind := Vendor().KindOver(objecttest.Hurried())
 			who := keys(store.Serve(t)).With("assume_role_role_arn", "role").With("sts_endpoint", service.URL)
-			src, err := storetest.Open(kind, storetest.Settings(kind, nil, who), where(), "default")
-			storetest.Signs(t, store, "", c.err, src, err)
+			src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, who), where(), "default")
+			objecttest.Signs(t, store, "", c.err, src, err)
 		})
 	}
 }
 
 func TestCancelledWhileAskingForKeys(t *testing.T) {
-	storetest.Cancelled(t, func(stuck string) (source.Source, error) {
+	objecttest.Cancelled(t, func(stuck string) (source.Source, error) {
 		who := keys(stuck).With("assume_role_role_arn", "role").With("sts_endpoint", stuck)
-		return storetest.Open(Kind(), storetest.Settings(Kind(), nil, who), where(), "default")
+		return objecttest.Open(Kind(), objecttest.Settings(Kind(), nil, who), where(), "default")
 	})
 }
 
@@ -259,11 +240,11 @@ func TestRegionOfProfile(t *testing.T) {
 		{"name": "evil", "mode": "AK", "access_key_id": %[1]q, "access_key_secret": %[2]q, "region_id": "evil.example.com/"}]}`, reader.AccessKeyID, reader.SecretAccessKey))
 	for profile, want := range map[string]string{"with": "<nil>", "without": "has no region_id", "evil": "has no region_id", "": "region"} {
 		c := newCloud(t)
-		who := storetest.Strings("profile", profile, "shared_credentials_file", file)
+		who := objecttest.Strings("profile", profile, "shared_credentials_file", file)
 		if profile == "" {
 			who = pair()
 		}
-		src, err := storetest.Open(c.kind, c.with(storetest.Settings(c.kind, nil, who), nil), where().With("region", ""), "default")
+		src, err := objecttest.Open(c.kind, objecttest.Settings(c.kind, nil, who), where().With("region", ""), "default")
 		if err == nil {
 			_, err = src.Fetch(t.Context())
 		}

@@ -3,6 +3,7 @@ package oss
 import (
 	"crypto/hmac"
 	"crypto/sha1"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore/storetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 // States that the real backend writes are read back, both over an endpoint of
@@ -28,29 +30,29 @@ func TestRealBackend(t *testing.T) {
 	at := where().With("key", "network/terraform.tfstate")
 	for _, cli := range clitest.All(t) {
 		t.Run("endpoint, "+cli.Name, func(t *testing.T) {
-			server := newStore(t)
-			address, kind := server.Serve(t), suite().Kind("")
+			server := newStore()
+			address, kind := server.Serve(t), Vendor().KindOver(objecttest.Hurried())
 			backend(server, fmt.Sprintf("endpoint = %q", address)).Interop(t, cli, func(workspace string) (source.Source, error) {
-				return storetest.Open(kind, storetest.Settings(kind, nil, keys(address)), at, workspace)
+				return objecttest.Open(kind, objecttest.Settings(kind, nil, keys(address)), at, workspace)
 			})
 		})
 	}
 	t.Run("hosts", func(t *testing.T) {
-		server := newStore(t)
-		change, internet := hostsOf(t, server, nil)
-		kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy}
+		server := newStore()
+		network, internet := hostsOf(t, server, nil)
+		kind, env := Vendor().KindOver(network), map[string]string{}
 		backend(server, "", internet.Environ(nil)...).Interop(t, clitest.Tofu(t), func(workspace string) (source.Source, error) {
-			return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "")), at, workspace)
+			return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), keys("").With("endpoint", "")), at, workspace)
 		})
 	})
 	t.Run("role", func(t *testing.T) {
-		server, sts := newStore(t), newSTS()
+		server, sts := newStore(), newSTS()
 		server.Keys = []aws.Credentials{sts.gives}
-		change, internet := hostsOf(t, server, sts)
-		kind, env := changed(change), map[string]string{"HTTPS_PROXY": internet.Proxy}
+		network, internet := hostsOf(t, server, sts)
+		kind, env := Vendor().KindOver(network), map[string]string{}
 		role := backend(server, fmt.Sprintf("assume_role_role_arn = %q", sts.role), internet.Environ(nil)...)
 		role.Interop(t, clitest.Tofu(t).Encrypting(), func(workspace string) (source.Source, error) {
-			return storetest.Open(kind, storetest.Settings(kind, env, keys("").With("endpoint", "").With("assume_role_role_arn", sts.role)), at, workspace)
+			return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), keys("").With("endpoint", "").With("assume_role_role_arn", sts.role)), at, workspace)
 		})
 		if sts.refused > 0 {
 			t.Errorf("%d requests were refused", sts.refused)
@@ -59,9 +61,9 @@ func TestRealBackend(t *testing.T) {
 }
 
 // backend is where the CLIs keep states.
-func backend(server *storetest.Server, more string, env ...string) storetest.Store {
+func backend(server *objecttest.Server, more string, env ...string) objecttest.Place {
 	server.Prefix = "X-Oss-"
-	return storetest.Store{
+	return objecttest.Place{
 		Server: server, Bucket: bucket, Env: env,
 		Paths: map[string]string{"default": "env:/network/terraform.tfstate", "staging-1": "env:/staging-1/network/terraform.tfstate"},
 		Backend: fmt.Sprintf(`backend "oss" {
@@ -75,11 +77,11 @@ func backend(server *storetest.Server, more string, env ...string) storetest.Sto
 	}
 }
 
-// hostsOf has the vendor's hosts lead to the fakes, for CLIs, and for a run that
-// is changed.
-func hostsOf(t *testing.T, server *storetest.Server, sts *fakeSTS) (func(*run), *cloudtest.Internet) {
+// hostsOf has the vendor's hosts lead to the fakes, for CLIs and for a kind over that
+// network.
+func hostsOf(t *testing.T, server *objecttest.Server, sts *fakeSTS) (object.Network, *cloudtest.Internet) {
 	t.Helper()
-	server.Bases = []string{"oss-eu-central-1.aliyuncs.com", "s3.oss-eu-central-1.aliyuncs.com"}
+	server.Hosts = []string{"oss-eu-central-1.aliyuncs.com", "s3.oss-eu-central-1.aliyuncs.com"}
 	hosts := map[string]http.Handler{
 		bucket + ".oss-eu-central-1.aliyuncs.com":    server,
 		bucket + ".s3.oss-eu-central-1.aliyuncs.com": server,
@@ -93,11 +95,11 @@ func hostsOf(t *testing.T, server *storetest.Server, sts *fakeSTS) (func(*run), 
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(r *run) {
-		r.connection.CA = ca
-		r.web.Roots, r.web.FirstWait = storetest.Pool(t, ca), time.Millisecond
-	}
-	return change, internet
+	network := objecttest.Hurried()
+	network.Roots = x509.NewCertPool()
+	network.Roots.AppendCertsFromPEM(ca)
+	network.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(internet.Proxy) }
+	return network, internet
 }
 
 // fakeSTS gives the keys of one role to whoever signs as the reader.
@@ -112,7 +114,7 @@ type fakeSTS struct {
 func newSTS() *fakeSTS {
 	return &fakeSTS{
 		role:  "acs:ram::1250000000000000:role/state-reader",
-		gives: aws.Credentials{AccessKeyID: "STS.test", SecretAccessKey: "session-" + storetest.Canary, SessionToken: "token-" + storetest.Canary},
+		gives: aws.Credentials{AccessKeyID: "STS.test", SecretAccessKey: "session-" + objecttest.Canary, SessionToken: "token-" + objecttest.Canary},
 	}
 }
 

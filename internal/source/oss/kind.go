@@ -11,97 +11,87 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 // Kind is the oss source.
-func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+func Kind() source.Kind { return Vendor().Kind() }
+
+// Vendor is the store that Kind reads from.
+func Vendor() object.Vendor {
+	const block = "the oss block of credentials, in the provider block"
+	return object.Vendor{
+		Table: table(), Credentials: credentials(), Locate: locate,
+		Words: object.Words{ // https://www.alibabacloud.com/help/en/oss/support/http-status-code-403
+			Store: "Alibaba Cloud OSS", Short: "OSS", Block: block,
+			Read: "oss:GetObject", ReadVersion: "oss:GetObjectVersion",
+			Reasons: map[string]string{
+				"UserDisable":                "the account is closed, or owes money",
+				"InvalidSecurityToken":       "the security token is not valid; check it in " + block,
+				"SecurityTokenExpired":       "the security token has expired",
+				"KmsServiceNotEnabled":       "the key of KMS that the object is encrypted with cannot be used",
+				"AccessForbidden":            "access is forbidden by a rule of the bucket",
+				"NoSuchVersionId":            "the object has no such version",
+				"InvalidVersionId":           "the version is not one that OSS knows",
+				"SecondLevelDomainForbidden": "OSS was asked with the bucket in the path, which it refuses; check the endpoint in " + block,
+			},
+		},
+	}
 }
 
 func table() attr.Table {
 	return attr.Table{
 		Name: "oss",
-		Doc: "Reads the state from a bucket of Alibaba Cloud OSS, where Terraform's `oss` backend keeps it: at `<prefix>/<key>`, or at `<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
+		Doc: "Reads the state from a bucket of Alibaba Cloud OSS, where Terraform's `oss` backend keeps it: at `<prefix>/<key>`, or at " +
+			"`<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
 			"OSS is asked over its S3 API. Keys and endpoints are set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{
-				Name: "bucket", Type: cty.String, Required: true,
-				Doc: "The name of the bucket.",
-			},
-			objectstore.KeyAttr(),
-			{
-				Name: "prefix", Type: cty.String, Default: cty.StringVal("env:"),
-				Doc: "The folder of the states. Defaults to `env:`.",
-			},
-			{
-				Name: "region", Type: cty.String, Env: []string{"ALICLOUD_REGION", "ALICLOUD_DEFAULT_REGION"},
-				Doc: "The region of the bucket, such as `eu-central-1`. Defaults to the one of the profile, if there is one.",
-			},
-			objectstore.VersionAttr(),
-			objectstore.ChoiceAttr("oss"),
+			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
+			object.KeyAttr(),
+			{Name: "prefix", Type: cty.String, Default: cty.StringVal("env:"), Doc: "The folder of the states. Defaults to `env:`."},
+			{Name: "region", Type: cty.String, Env: []string{"ALICLOUD_REGION", "ALICLOUD_DEFAULT_REGION"},
+				Doc: "The region of the bucket, such as `eu-central-1`. Defaults to the one of the profile, if there is one."},
+			object.VersionAttr(),
+			object.ChoiceAttr("oss"),
 		},
 	}
 }
 
-// credentials declares the variables for the documentation. They are filled in
-// by [objectstore.Settings], which knows whether there is a block without a name.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "oss",
-		Doc: "Who reads from Alibaba Cloud OSS, with the arguments of Terraform's `oss` backend. Set one of `access_key`, `profile` and `ecs_role_name`; " +
-			"where a block without a name sets none, the variables `ALICLOUD_*` are tried in the same order. With `assume_role_role_arn`, that identity then assumes a role.",
+		Doc: "Who reads from Alibaba Cloud OSS, with the arguments of Terraform's `oss` backend. Set one of `access_key`, `profile` and " +
+			"`ecs_role_name`; " +
+			"where a block without a name sets none, the variables `ALICLOUD_*` are tried in the same order. With " +
+			"`assume_role_role_arn`, that identity then assumes a role.",
 		Attrs: []attr.Attr{
-			objectstore.NameAttr(),
-			{
-				Name: "access_key", Type: cty.String, Env: []string{"ALICLOUD_ACCESS_KEY", "ALICLOUD_ACCESS_KEY_ID"},
-				Doc: "The ID of an AccessKey pair. It needs `secret_key`.",
-			},
-			{
-				Name: "secret_key", Type: cty.String, Sensitive: true, Env: []string{"ALICLOUD_SECRET_KEY", "ALICLOUD_ACCESS_KEY_SECRET"},
-				Doc: "The secret of `access_key`.",
-			},
-			{
-				Name: "security_token", Type: cty.String, Sensitive: true, Env: []string{"ALICLOUD_SECURITY_TOKEN"},
-				Doc: "The token that belongs to `access_key` where that is a temporary one of STS.",
-			},
-			{
-				Name: "profile", Type: cty.String, Env: []string{"ALICLOUD_PROFILE"},
-				Doc: "A profile of the Alibaba Cloud CLI. Its mode must be `AK`, `StsToken`, `RamRoleArn` or `EcsRamRole`.",
-			},
-			{
-				Name: "shared_credentials_file", Type: cty.String, Env: []string{"ALICLOUD_SHARED_CREDENTIALS_FILE"},
-				Doc: "The file of `profile`. Defaults to `~/.aliyun/config.json`.",
-			},
-			{
-				Name: "ecs_role_name", Type: cty.String, Env: []string{"ALICLOUD_ECS_ROLE_NAME"},
-				Doc: "The RAM role of the ECS instance that this runs on. Its temporary keys come from the metadata service of the instance.",
-			},
-			{
-				Name: "assume_role_role_arn", Type: cty.String, Env: []string{"ALICLOUD_ASSUME_ROLE_ARN"},
-				Doc: "The ARN of a RAM role to assume for the read.",
-			},
-			{
-				Name: "assume_role_session_name", Type: cty.String, Env: []string{"ALICLOUD_ASSUME_ROLE_SESSION_NAME"},
-				Doc: "What the role's session is called in logs. Defaults to `statecrypt`.",
-			},
-			{
-				Name: "assume_role_policy", Type: cty.String,
-				Doc: "A policy in JSON that further limits what the session may do.",
-			},
-			{
-				Name: "assume_role_session_expiration", Type: cty.Number, Env: []string{"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION"},
-				Doc: "How long the session lasts, from `900` to `3600` seconds. Defaults to `3600`.",
-			},
-			{
-				Name: "sts_endpoint", Type: cty.String, Env: []string{"ALICLOUD_STS_ENDPOINT"},
-				Doc: "The host of STS, or its URL. Defaults to `sts.aliyuncs.com`.",
-			},
-			{
-				Name: "endpoint", Type: cty.String, Env: []string{"ALICLOUD_OSS_ENDPOINT", "OSS_ENDPOINT"},
-				Doc: "The host of OSS, or its URL, such as `oss-eu-central-1-internal.aliyuncs.com` inside Alibaba's network. The bucket's name is put before it. Defaults to `s3.oss-<region>.aliyuncs.com`. " +
-					"A host of OSS is asked at the name that its S3 API has, which is the same after `s3.`.",
-			},
+			object.NameAttr(),
+			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_ACCESS_KEY", "ALICLOUD_ACCESS_KEY_ID"},
+				Doc: "The ID of an AccessKey pair. It needs `secret_key`."},
+			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity",
+				Env: []string{"ALICLOUD_SECRET_KEY", "ALICLOUD_ACCESS_KEY_SECRET"}, Doc: "The secret of `access_key`."},
+			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"ALICLOUD_SECURITY_TOKEN"},
+				Doc: "The token that belongs to `access_key` where that is a temporary one of STS."},
+			{Name: "profile", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_PROFILE"},
+				Doc: "A profile of the Alibaba Cloud CLI. Its mode must be `AK`, `StsToken`, `RamRoleArn` or `EcsRamRole`."},
+			{Name: "shared_credentials_file", Type: cty.String, Env: []string{"ALICLOUD_SHARED_CREDENTIALS_FILE"},
+				Doc: "The file of `profile`. Defaults to `~/.aliyun/config.json`."},
+			{Name: "ecs_role_name", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_ECS_ROLE_NAME"},
+				Doc: "The RAM role of the ECS instance that this runs on. Its temporary keys come from the metadata service of the " +
+					"instance."},
+			{Name: "assume_role_role_arn", Type: cty.String, Env: []string{"ALICLOUD_ASSUME_ROLE_ARN"},
+				Doc: "The ARN of a RAM role to assume for the read."},
+			{Name: "assume_role_session_name", Type: cty.String, Env: []string{"ALICLOUD_ASSUME_ROLE_SESSION_NAME"},
+				Doc: "What the role's session is called in logs. Defaults to `statecrypt`."},
+			{Name: "assume_role_policy", Type: cty.String, Doc: "A policy in JSON that further limits what the session may do."},
+			{Name: "assume_role_session_expiration", Type: cty.Number, Env: []string{"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION"},
+				Doc: "How long the session lasts, from `900` to `3600` seconds. Defaults to `3600`."},
+			{Name: "sts_endpoint", Type: cty.String, Place: true, Env: []string{"ALICLOUD_STS_ENDPOINT"},
+				Doc: "The host of STS, or its URL. Defaults to `sts.aliyuncs.com`."},
+			{Name: "endpoint", Type: cty.String, Place: true, Env: []string{"ALICLOUD_OSS_ENDPOINT", "OSS_ENDPOINT"},
+				Doc: "The host of OSS, or its URL, such as `oss-eu-central-1-internal.aliyuncs.com` inside Alibaba's network. The " +
+					"bucket's name is put before it. Defaults to `s3.oss-<region>.aliyuncs.com`. " +
+					"A host of OSS is asked at the name that its S3 API has, which is the same after `s3.`."},
 		},
 	}
 }

@@ -3,13 +3,9 @@ package oss
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
-
-const maxProfiles = 1 << 20 // bytes of a file of profiles
 
 // profile is one of the Alibaba Cloud CLI:
 // https://github.com/aliyun/aliyun-cli/blob/master/config/profile.go
@@ -27,32 +23,20 @@ type profile struct {
 }
 
 func readProfile(path, name string) (profile, error) {
-	if path == "" {
-		path = "~/.aliyun/config.json"
-	}
-	path, err := keyfile.ExpandHome(path)
+	text, err := keyfile.Read(path)
 	if err != nil {
 		return profile{}, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return profile{}, fmt.Errorf("profile %q: %w", name, err)
-	}
-	defer f.Close()
-	text, err := source.Read(f, -1, maxProfiles)
-	if err != nil {
-		return profile{}, fmt.Errorf("profile %q: %s cannot be read", name, path)
 	}
 	var file struct {
 		Profiles []profile `json:"profiles"`
 	}
 	if json.Unmarshal(text, &file) != nil { // its error may quote a secret
-		return profile{}, fmt.Errorf("profile %q: %s is not a file of profiles of the Alibaba Cloud CLI", name, path)
+		return profile{}, fmt.Errorf("%s is not a file of profiles of the Alibaba Cloud CLI", path)
 	}
 	for _, p := range file.Profiles {
 		if p.Name == name {
 			return p, nil
 		}
 	}
-	return profile{}, fmt.Errorf("there is no profile %q in %s", name, path)
+	return profile{}, fmt.Errorf("there is no such profile in %s", path)
 }

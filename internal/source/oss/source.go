@@ -6,77 +6,36 @@ import (
 	"errors"
 	"net/url"
 	"strings"
-	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// run is what the sources of one configured provider share: who they are to
-// OSS, and the connections.
-type run struct {
-	settings   source.Settings
-	connection objectstore.Connection
-	web, local objectstore.Web // for STS, and for the metadata service
-	metadata   string
-
-	stores memo.Memo[storeKey, *objectstore.Store]
-}
-
-type storeKey struct{ credentials, region string }
-
-func start(s source.Settings) source.Open { return newRun(s).open }
-
-func newRun(s source.Settings) *run {
-	const wait = 500 * time.Millisecond
-	return &run{
-		settings:   s,
-		connection: objectstore.Connection{Proxy: web.Proxies(s.LookupEnv).ProxyFunc()},
-		web:        objectstore.Web{Proxies: s.LookupEnv, FirstWait: wait},
-		local:      objectstore.Web{FirstWait: wait, Near: true},
-		metadata:   metadata,
-	}
-}
-
-// location is a state in a bucket.
-type location struct {
-	*run
-	identity    identity
-	credentials string   // as the data source names them; may be empty
-	endpoint    *url.URL // nil for the one of the region
-	region      string   // "" for the one of the profile
-	object      s3object.Object
-	limit       int64
-}
-
-func (r *run) open(req source.Request) (source.Source, error) {
-	l := &location{run: r, credentials: req.String("credentials_name"), region: req.String("region"), limit: req.MaxSize}
-	s, err := objectstore.Choose(r.settings, credentials(), l.credentials)
+func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
+	who, err := newIdentity(g)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	if l.identity, err = newIdentity(s); err != nil {
-		return nil, err
-	}
-	if text := s.Text("endpoint"); text != "" {
-		if l.endpoint, err = objectstore.ParseEndpoint(text); err != nil {
-			return nil, s.Errorf("endpoint", "%w", err)
+	var endpoint *url.URL // nil for the one of the region
+	if g.String("endpoint") != "" {
+		if endpoint, err = object.Endpoint(g, "endpoint", ""); err != nil {
+			return l, err
 		}
-		l.endpoint.Host = compatible(l.endpoint.Host)
+		endpoint.Host = compatible(endpoint.Host)
 	}
-	if l.region == "" && l.identity.profile == "" {
-		return nil, req.Errorf("region", "the region of the bucket is required, such as eu-central-1; ALICLOUD_REGION can name it as well")
+	l.Region, l.Bucket = req.String("region"), req.String("bucket")
+	switch {
+	case l.Region == "" && who.profile == "": // otherwise it may say one
+		return l, req.Errorf("region", "the region of the bucket is required, such as eu-central-1; ALICLOUD_REGION can name it as well")
+	case l.Region != "" && !object.IsLabel(l.Region):
+		return l, req.Errorf("region", "this cannot be the name of a region")
+	case len(l.Bucket) < 3 || !object.IsLabel(l.Bucket):
+		return l, req.Errorf("bucket", "this cannot be the name of a bucket: it has 3 to 63 lowercase letters, digits and dashes")
 	}
-	if l.region != "" && !objectstore.IsLabel(l.region) {
-		return nil, req.Errorf("region", "this cannot be the name of a region")
-	}
-	if bucket := req.String("bucket"); len(bucket) < 3 || !objectstore.IsLabel(bucket) {
-		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: it has 3 to 63 small letters, digits and dashes")
-	}
-	l.object, err = objectstore.NewObject(req)
+	l.Connect = func(context.Context) (*s3.Client, error) { return connect(who, endpoint, l.Region, n) }
+	l.Key, err = object.Below(req)
 	return l, err
 }
 
@@ -88,52 +47,18 @@ func compatible(host string) string {
 	return host
 }
 
-func (l *location) String() string { return objectstore.Describe(l.object, "OSS") }
-
-// Fetch reads the state.
-func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	store, err := l.stores.Do(ctx, storeKey{l.credentials, l.region}, func(context.Context) (*objectstore.Store, error) {
-		return l.connect()
-	})
+func connect(who identity, endpoint *url.URL, region string, n object.Network) (*s3.Client, error) {
+	keys, ofProfile, err := who.resolve(n)
 	if err != nil {
 		return nil, err
 	}
-	return store.Read(ctx, l.object, l.limit)
-}
-
-func (l *location) connect() (*objectstore.Store, error) {
-	signer, err := l.resolve(l.identity)
-	if err != nil {
-		return nil, err
-	}
-	region, endpoint := cmp.Or(l.region, signer.region), l.endpoint
-	if !objectstore.IsLabel(region) {
+	if region = cmp.Or(region, ofProfile); !object.IsLabel(region) {
 		return nil, errors.New("the profile has no region_id that can be the name of a region; set region to that of the bucket")
 	}
 	if endpoint == nil {
 		endpoint = &url.URL{Scheme: "https", Host: "s3.oss-" + region + ".aliyuncs.com"}
 	}
-	return objectstore.NewStore(objectstore.Place{
-		Endpoint: endpoint, Region: region, Keys: signer.keys, Words: words(), PathStyle: objectstore.IsAddress(endpoint), Prefix: "X-Oss-",
-	}, l.connection)
-}
-
-// words are those of
-// https://www.alibabacloud.com/help/en/oss/support/http-status-code-403
-func words() s3object.Words {
-	const block = "the oss block of credentials, in the provider block"
-	return s3object.Words{
-		Store: "Alibaba Cloud OSS", Block: block,
-		Read: "oss:GetObject", ReadVersion: "oss:GetObjectVersion", Region: "region",
-		Reasons: map[string]string{
-			"UserDisable":                "the account is closed, or owes money",
-			"InvalidSecurityToken":       "the security token is not valid; check it in " + block,
-			"SecurityTokenExpired":       "the security token has expired",
-			"KmsServiceNotEnabled":       "the key of KMS that the object is encrypted with cannot be used",
-			"AccessForbidden":            "access is forbidden by a rule of the bucket",
-			"NoSuchVersionId":            "the object has no such version",
-			"InvalidVersionId":           "the version is not one that OSS knows",
-			"SecondLevelDomainForbidden": "OSS was asked with the bucket in the path, which it refuses; check the endpoint in " + block,
-		},
-	}
+	return object.NewClient(object.Place{
+		Endpoint: endpoint, PathStyle: object.IsAddress(endpoint), Region: region, Keys: keys, Prefix: "X-Oss-",
+	}, n), nil
 }

@@ -7,19 +7,16 @@ import (
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // what the signature of this service is made with
 	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/objectstore"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 const (
@@ -32,13 +29,16 @@ const (
 // assume has STS give the keys of a role.
 //
 // https://www.alibabacloud.com/help/en/ram/developer-reference/api-sts-2015-04-01-assumerole
-func (r *run) assume(ctx context.Context, keys aws.Credentials, i identity) (aws.Credentials, error) {
-	who := "Alibaba Cloud STS"
-	endpoint, err := objectstore.ParseEndpoint(cmp.Or(i.stsEndpoint, stsHost))
-	if err != nil {
-		return aws.Credentials{}, fmt.Errorf("sts_endpoint: %w", err)
+func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials) (aws.Credentials, error) {
+	sts := object.STS{
+		Name: "Alibaba Cloud STS", URL: i.sts, Reasons: stsReasons(),
+		Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
 	}
-	status, body, err := r.web.Ask(ctx, who, func(ctx context.Context) (*http.Request, error) {
+	var answer struct {
+		Code        string
+		Credentials temporary
+	}
+	err := n.Assume(ctx, sts, i.role.arn, func(req *http.Request) ([]byte, error) {
 		form := url.Values{
 			"Action": {"AssumeRole"}, "Version": {"2015-04-01"}, "Format": {"JSON"},
 			"RoleArn": {i.role.arn}, "RoleSessionName": {i.role.session}, "DurationSeconds": {strconv.FormatInt(i.role.seconds, 10)},
@@ -46,32 +46,25 @@ func (r *run) assume(ctx context.Context, keys aws.Credentials, i identity) (aws
 		if i.role.policy != "" {
 			form.Set("Policy", i.role.policy)
 		}
-		sign(form, http.MethodPost, keys, time.Now())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint.String()+"/", strings.NewReader(form.Encode()))
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		return req, nil
-	})
+		sign(form, req.Method, keys, time.Now())
+		return []byte(form.Encode()), nil
+	}, &answer, &answer.Code)
 	if err != nil {
 		return aws.Credentials{}, err
 	}
-	var answer struct {
-		Code        string
-		Credentials struct {
-			AccessKeyID     string `json:"AccessKeyId"`
-			AccessKeySecret string
-			SecurityToken   string
-			Expiration      time.Time
-		}
-	}
-	err = json.Unmarshal(body, &answer)
-	if status != http.StatusOK || err != nil {
-		return aws.Credentials{}, fmt.Errorf("%s: the role %q cannot be assumed: %s", who, i.role.arn, stsReason(answer.Code, status))
-	}
-	c := answer.Credentials
-	return objectstore.Temporary(who, c.AccessKeyID, c.AccessKeySecret, c.SecurityToken, c.Expiration)
+	return answer.Credentials.keys(sts.Name)
+}
+
+// temporary are keys that end, as the services write them.
+type temporary struct {
+	AccessKeyID     string `json:"AccessKeyId"`
+	AccessKeySecret string
+	SecurityToken   string
+	Expiration      time.Time
+}
+
+func (t temporary) keys(who string) (aws.Credentials, error) {
+	return object.Temporary(who, t.AccessKeyID, t.AccessKeySecret, t.SecurityToken, t.Expiration)
 }
 
 // sign adds what every request has, and its signature.
@@ -96,76 +89,41 @@ func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
 // but for the space.
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// stsReason says what the codes of STS mean.
-func stsReason(code string, status int) string {
-	switch code {
-	case "NoPermission":
-		return "access is denied (NoPermission); the identity needs sts:AssumeRole on the role, and the role's trust policy must name the identity"
-	case "EntityNotExist.Role":
-		return "there is no such role (EntityNotExist.Role)"
-	case "InvalidAccessKeyId.NotFound", "InvalidAccessKeyId.Inactive", "SignatureDoesNotMatch", "IncompleteSignature":
-		return "the keys are not valid (" + code + ")"
-	case "InvalidSecurityToken.Expired", "InvalidSecurityToken.Malformed", "InvalidSecurityToken.MismatchWithAccessKey":
-		return "the security token is not valid (" + code + ")"
-	case "InvalidTimeStamp.Expired":
-		return "the clock is wrong (InvalidTimeStamp.Expired)"
-	case "Throttling", "Throttling.User", "Throttling.Api":
-		return "too many requests (" + code + "); try again later"
+// stsReasons say what the codes of STS mean.
+func stsReasons() map[string]string {
+	const keys, token, busy = "the keys are not valid", "the security token is not valid", "too many requests; try again later"
+	return map[string]string{
+		"NoPermission": "access is denied; the identity needs sts:AssumeRole on the role, " +
+			"and the role's trust policy must name the identity",
+		"EntityNotExist.Role": "there is no such role", "InvalidTimeStamp.Expired": "the clock is wrong",
+		"InvalidAccessKeyId.NotFound": keys, "InvalidAccessKeyId.Inactive": keys, "SignatureDoesNotMatch": keys, "IncompleteSignature": keys,
+		"InvalidSecurityToken.Expired": token, "InvalidSecurityToken.Malformed": token, "InvalidSecurityToken.MismatchWithAccessKey": token,
+		"Throttling": busy, "Throttling.User": busy, "Throttling.Api": busy,
 	}
-	if strings.HasPrefix(code, "InvalidParameter") || strings.HasPrefix(code, "MissingParameter") {
-		return "the request is refused; check the assume_role arguments"
-	}
-	if status == http.StatusOK {
-		return "the answer is not one of STS"
-	}
-	return "the answer has the status " + strconv.Itoa(status)
 }
-
-var roleNames = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // ofInstance has the metadata service give the keys of the instance's role. It
 // is asked for a token first, without which hardened instances answer nothing.
 //
 // https://www.alibabacloud.com/help/en/ecs/user-guide/view-instance-metadata
-func (r *run) ofInstance(ctx context.Context, name string) (aws.Credentials, error) {
+func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {
 	const who = "the metadata service of the ECS instance"
-	if len(name) > 64 || !roleNames.MatchString(name) || name == "." || name == ".." {
-		return aws.Credentials{}, errors.New("ecs_role_name cannot be the name of a role")
-	}
-	ask := func(method, path, header, value string) (int, []byte, error) {
-		return r.local.Ask(ctx, who, func(ctx context.Context) (*http.Request, error) {
-			req, err := http.NewRequestWithContext(ctx, method, r.metadata+path, nil)
-			if err == nil && value != "" {
-				req.Header.Set(header, value)
-			}
-			return req, err
-		})
-	}
-	status, token, err := ask(http.MethodPut, "/latest/api/token", "X-aliyun-ecs-metadata-token-ttl-seconds", metadataTokenTTL)
-	if err != nil {
+	if err := object.CheckRole(name); err != nil {
 		return aws.Credentials{}, err
 	}
-	if status != http.StatusOK { // an old service has no tokens
-		token = nil
-	}
-	status, body, err := ask(http.MethodGet, "/latest/meta-data/ram/security-credentials/"+name, "X-aliyun-ecs-metadata-token", string(token))
+	service := cmp.Or(n.Metadata, metadata)
+	header := http.Header{"X-Aliyun-Ecs-Metadata-Token-Ttl-Seconds": {metadataTokenTTL}}
+	status, token, err := n.Wire(true).Ask(ctx, http.MethodPut, service+"/latest/api/token", header)
 	if err != nil {
+		return aws.Credentials{}, fmt.Errorf("%s: %w", who, err)
+	}
+	header = http.Header{}
+	if status == http.StatusOK { // an old service has no tokens
+		header.Set("X-Aliyun-Ecs-Metadata-Token", string(token))
+	}
+	var answer temporary
+	if err := n.AskInstance(ctx, who, service+"/latest/meta-data/ram/security-credentials/", name, header, &answer); err != nil {
 		return aws.Credentials{}, err
 	}
-	var answer struct {
-		Code            string
-		AccessKeyID     string `json:"AccessKeyId"`
-		AccessKeySecret string
-		SecurityToken   string
-		Expiration      time.Time
-	}
-	switch {
-	case status == http.StatusNotFound:
-		return aws.Credentials{}, fmt.Errorf("%s knows no role %q; is it attached to the instance?", who, name)
-	case status != http.StatusOK:
-		return aws.Credentials{}, fmt.Errorf("%s gave no keys of the role %q: the answer has the status %d", who, name, status)
-	case json.Unmarshal(body, &answer) != nil || answer.Code != "Success":
-		return aws.Credentials{}, fmt.Errorf("%s gave an answer without usable keys", who)
-	}
-	return objectstore.Temporary(who, answer.AccessKeyID, answer.AccessKeySecret, answer.SecurityToken, answer.Expiration)
+	return answer.keys(who)
 }

@@ -38,8 +38,8 @@ type exchange struct {
 // read. A status other than 200 is a [refusal].
 func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read func(*http.Response) error) error {
 	x.asked, x.tokenSent = from, false
-	asks := web.Client{
-		Patience: x.patience, Transport: x, CheckRedirect: checkRedirect, Backoff: wait,
+	asks := web.Wire{
+		Patience: x.patience, Transport: x, Redirect: checkRedirect, Backoff: wait,
 		Trust: "set client_ca_certificate_pem in a remote block of credentials with this URL, in the provider block",
 	}
 	header := http.Header{"Accept": {accept}, "Accept-Encoding": {"identity"}}

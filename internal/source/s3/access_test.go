@@ -2,7 +2,6 @@ package s3
 
 import (
 	"bytes"
-	"crypto/md5" //nolint:gosec // the protocol asks for it
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -16,18 +15,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object/s3test"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 // known is a server that takes several access keys, and which writes down whose
 // it saw.
-func known(t *testing.T, keys ...string) (*s3test.Server, string) {
+func known(t *testing.T, people ...string) (*objecttest.Server, string) {
 	t.Helper()
-	server := stored(t, []byte("{}"))
-	for _, key := range keys {
-		server.Secrets[key] = "canary-" + key
-	}
-	return server, server.Start(t)
+	server := stored([]byte("{}"))
+	server.Keys = append(server.Keys, keysOf(people...)...)
+	return server, server.Serve(t)
 }
 
 // sts assumes any role, and says whose credentials are whose.
@@ -59,15 +56,15 @@ func sts(t *testing.T) (url string, calls func() []string) {
 
 // Who asks, where the environment says something, too.
 func TestWhoAsks(t *testing.T) {
-	server, url := known(t, "AKIAENV", "AKIAFILE", "AKIATEAM", "AKIAROLE")
+	server, url := known(t, "ENV", "FILE", "TEAM", "ROLE")
 	roles, calls := sts(t)
 	profiles := file(t, "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = canary-AKIAFILE\n[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary-AKIATEAM\n")
 	keys := map[string]string{"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "canary-AKIAENV"}
-	nobody := block(url).with("access_key", nil).with("secret_key", nil)
-	named := func(b attrs) attrs { return b.with("name", "a") }
-	role := attrs{}.with("role_arn", "arn:aws:iam::111122223333:role/reader")
-	endpoints := attrs{}.with("s3", url).with("sts", roles)
-	by := func(name string) attrs { return asks().with("credentials_name", name) }
+	nobody := block(url).With("access_key", nil).With("secret_key", nil)
+	named := func(b attrs) attrs { return b.With("name", "a") }
+	role := objecttest.Strings().With("role_arn", "arn:aws:iam::111122223333:role/reader")
+	endpoints := objecttest.Strings().With("s3", url).With("sts", roles)
+	by := func(name string) attrs { return asks().With("credentials_name", name) }
 	for name, c := range map[string]struct {
 		env    map[string]string
 		asks   attrs
@@ -78,22 +75,22 @@ func TestWhoAsks(t *testing.T) {
 		"no blocks":              {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(), nil, "AKIAENV", 0},
 		"no blocks, old name":    {map[string]string{"AWS_S3_ENDPOINT": url}, asks(), nil, "AKIAENV", 0},
 		"no blocks, any service": {map[string]string{"AWS_ENDPOINT_URL": url}, asks(), nil, "AKIAENV", 0},
-		"without a scheme":       {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(), []attrs{nobody.with("endpoints", attrs{}.with("sts", "sts.invalid"))}, "AKIAENV", 0},
+		"without a scheme":       {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(), []attrs{nobody.With("endpoints", objecttest.Strings().With("sts", "sts.invalid"))}, "AKIAENV", 0},
 		"block":                  {nil, asks(), []attrs{block(url)}, "AKIATEST", 0},
-		"block over a profile":   {nil, asks(), []attrs{block(url).with("profile", "team").with("shared_config_files", []string{profiles})}, "AKIATEST", 0},
+		"block over a profile":   {nil, asks(), []attrs{block(url).With("profile", "team").With("shared_config_files", []string{profiles})}, "AKIATEST", 0},
 		"block without identity": {nil, asks(), []attrs{nobody}, "AKIAENV", 0},
-		"profile":                {nil, asks(), []attrs{nobody.with("profile", "team").with("shared_config_files", []string{profiles})}, "AKIATEAM", 0},
+		"profile":                {nil, asks(), []attrs{nobody.With("profile", "team").With("shared_config_files", []string{profiles})}, "AKIATEAM", 0},
 		"named block":            {nil, by("a"), []attrs{nobody, named(block(url))}, "AKIATEST", 0},
 		"named, of environment":  {nil, by("a"), []attrs{named(nobody)}, "AKIAENV", 0},
-		"named, with a profile":  {nil, by("a"), []attrs{named(nobody.with("profile", "team").with("shared_config_files", []string{profiles}))}, "AKIATEAM", 0},
-		"role":                   {nil, by("a"), []attrs{named(nobody.with("assume_role", role).with("endpoints", endpoints))}, "AKIAROLE", 1},
-		"web identity":           {nil, asks(), []attrs{nobody.with("assume_role_with_web_identity", role.with("web_identity_token", "canary")).with("endpoints", endpoints)}, "AKIAROLE", 1},
-		"role, old name":         {map[string]string{"AWS_STS_ENDPOINT": roles}, asks(), []attrs{block(url).with("assume_role", role)}, "AKIAROLE", 1},
-		"allowed account":        {nil, asks(), []attrs{block(url).with("allowed_account_ids", []string{"111122223333"}).with("endpoints", endpoints)}, "AKIATEST", 1},
-		"region of environment":  {map[string]string{"AWS_REGION": "eu-west-1"}, asks().with("region", nil), []attrs{block(url)}, "AKIATEST", 0},
-		"default region":         {map[string]string{"AWS_DEFAULT_REGION": "eu-west-1"}, asks().with("region", nil), []attrs{block(url)}, "AKIATEST", 0},
-		"checks that are off": {nil, asks(), []attrs{block(url).with("skip_s3_checksum", true).with("skip_region_validation", true).with("skip_credentials_validation", true).
-			with("skip_requesting_account_id", true).with("skip_metadata_api_check", true)}, "AKIATEST", 0},
+		"named, with a profile":  {nil, by("a"), []attrs{named(nobody.With("profile", "team").With("shared_config_files", []string{profiles}))}, "AKIATEAM", 0},
+		"role":                   {nil, by("a"), []attrs{named(nobody.With("assume_role", role).With("endpoints", endpoints))}, "AKIAROLE", 1},
+		"web identity":           {nil, asks(), []attrs{nobody.With("assume_role_with_web_identity", role.With("web_identity_token", "canary")).With("endpoints", endpoints)}, "AKIAROLE", 1},
+		"role, old name":         {map[string]string{"AWS_STS_ENDPOINT": roles}, asks(), []attrs{block(url).With("assume_role", role)}, "AKIAROLE", 1},
+		"allowed account":        {nil, asks(), []attrs{block(url).With("allowed_account_ids", []string{"111122223333"}).With("endpoints", endpoints)}, "AKIATEST", 1},
+		"region of environment":  {map[string]string{"AWS_REGION": "eu-west-1"}, asks().With("region", nil), []attrs{block(url)}, "AKIATEST", 0},
+		"default region":         {map[string]string{"AWS_DEFAULT_REGION": "eu-west-1"}, asks().With("region", nil), []attrs{block(url)}, "AKIATEST", 0},
+		"checks that are off": {nil, asks(), []attrs{block(url).With("skip_s3_checksum", true).With("skip_region_validation", true).With("skip_credentials_validation", true).
+			With("skip_requesting_account_id", true).With("skip_metadata_api_check", true)}, "AKIATEST", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, variables := range []map[string]string{keys, c.env} {
@@ -118,39 +115,39 @@ func TestWhoAsks(t *testing.T) {
 func TestNoCredentials(t *testing.T) {
 	server, url := known(t)
 	roles, _ := sts(t)
-	nobody := block(url).with("access_key", nil).with("secret_key", nil)
+	nobody := block(url).With("access_key", nil).With("secret_key", nil)
 	for name, c := range map[string]struct {
 		asks  attrs
 		block attrs
 		text  string
 	}{
 		"none":              {asks(), nobody, "no AWS credentials to be had"},
-		"no such profile":   {asks(), nobody.with("profile", "none"), `no profile "none"`},
-		"no such block":     {asks().with("credentials_name", "a"), nobody, `no s3 block of credentials, in the provider block, has the name "a"`},
-		"half a key":        {asks(), nobody.with("access_key", "AKIATEST"), "access_key and secret_key are needed together"},
-		"another account":   {asks(), block(url).with("allowed_account_ids", []string{"1"}).with("endpoints", attrs{}.with("s3", url).with("sts", roles)), "which allowed_account_ids does not list"},
-		"no token file":     {asks(), nobody.with("assume_role_with_web_identity", attrs{}.with("role_arn", "arn:aws:iam::1:role/r").with("web_identity_token_file", "/nonexistent/token")), "/nonexistent/token"},
-		"no STS":            {asks(), block(url).with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::1:role/r")).with("endpoints", attrs{}.with("s3", url).with("sts", "http://127.0.0.1:1")).with("max_retries", 1), "connection refused"},
-		"no authority":      {asks(), block(url).with("custom_ca_bundle", "/nonexistent/ca.pem"), "custom_ca_bundle: open /nonexistent/ca.pem"},
+		"no such profile":   {asks(), nobody.With("profile", "none"), `no profile "none"`},
+		"no such block":     {asks().With("credentials_name", "a"), nobody, `no s3 block of credentials, in the provider block, has the name "a"`},
+		"half a key":        {asks(), nobody.With("access_key", "AKIATEST"), "access_key and secret_key are needed together"},
+		"another account":   {asks(), block(url).With("allowed_account_ids", []string{"1"}).With("endpoints", objecttest.Strings().With("s3", url).With("sts", roles)), "which allowed_account_ids does not list"},
+		"no token file":     {asks(), nobody.With("assume_role_with_web_identity", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r").With("web_identity_token_file", "/nonexistent/token")), "/nonexistent/token"},
+		"no STS":            {asks(), block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints", objecttest.Strings().With("s3", url).With("sts", "http://127.0.0.1:1")).With("max_retries", 1), "connection refused"},
+		"no authority":      {asks(), block(url).With("custom_ca_bundle", "/nonexistent/ca.pem"), "custom_ca_bundle: open /nonexistent/ca.pem"},
 		"user in endpoint":  {asks(), block("https://canary:canary@example.com"), "without user name, password or query"},
 		"query in endpoint": {asks(), block("https://example.com/?canary"), "without user name, password or query"},
 		"odd endpoint":      {asks(), block("ftp://canary"), "must be a URL such as https://s3.example.com"},
-		"odd proxy":         {asks(), block(url).with("https_proxy", "canary%zz"), "http://proxy.example.com:3128"},
-		"short key":         {asks(), block(url).with(customerKeyAttr, "canary"), "32 bytes in base64"},
-		"short key, base64": {asks(), block(url).with(customerKeyAttr, "Y2FuYXJ5"), "32 bytes in base64"},
-		"key without TLS":   {asks(), block(url).with(customerKeyAttr, customerKey(1)), "sse_customer_key is sent over TLS only"},
+		"odd proxy":         {asks(), block(url).With("https_proxy", "canary%zz"), "http://proxy.example.com:3128"},
+		"short key":         {asks(), block(url).With(customerKeyAttr, "canary"), "32 bytes in base64"},
+		"short key, base64": {asks(), block(url).With(customerKeyAttr, "Y2FuYXJ5"), "32 bytes in base64"},
+		"key without TLS":   {asks(), block(url).With(customerKeyAttr, customerKey(1)), "sse_customer_key is sent over TLS only"},
 	} {
 		if _, err := read(t, c.asks, settings(nil, c.block)); err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	t.Setenv("HTTPS_PROXY", "canary%zz")
-	if _, err := read(t, asks().with("credentials_name", "a"), settings(os.LookupEnv, block(url).with("name", "a"))); err == nil || !strings.Contains(err.Error(), "HTTPS_PROXY must be a URL") {
+	if _, err := read(t, asks().With("credentials_name", "a"), settings(os.LookupEnv, block(url).With("name", "a"))); err == nil || !strings.Contains(err.Error(), "HTTPS_PROXY must be a URL") {
 		t.Errorf("a wrong proxy of the environment: %v", err)
 	}
 	t.Setenv("HTTPS_PROXY", "")
 	t.Setenv("AWS_SSE_CUSTOMER_KEY", "canary")
-	if _, err := read(t, asks(), settings(os.LookupEnv)); err == nil || err.Error() != "the environment variables AWS_*: sse_customer_key: 32 bytes in base64 are required, which are 44 characters" {
+	if _, err := read(t, asks(), settings(os.LookupEnv)); err == nil || err.Error() != "the environment variable AWS_SSE_CUSTOMER_KEY: 32 bytes in base64 are required, which are 44 characters" {
 		t.Errorf("a wrong key of the environment: %v", err)
 	}
 	if got := server.Requests(); len(got) > 0 {
@@ -194,21 +191,21 @@ func canaries(t *testing.T) {
 // With the environment switched off, nothing of it is used, neither by us nor
 // by the SDK.
 func TestEnvironmentIsSwitchedOff(t *testing.T) {
-	server, url := known(t, "AKIATEAM", "AKIAROLE")
+	server, url := known(t, "TEAM", "ROLE")
 	roles, _ := sts(t)
 	canaries(t)
 	profiles := file(t, "[default]\nendpoint_url = "+url+"\n[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary-AKIATEAM\nservices = here\n[profile chained]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = team\nservices = here\n"+
 		"[services here]\ns3 =\n  endpoint_url = "+url+"\nsts =\n  endpoint_url = "+roles+"\n")
-	files := attrs{}.with("shared_config_files", []string{profiles}).with("shared_credentials_files", []string{file(t, "")}).with("use_path_style", true)
+	files := objecttest.Strings().With("shared_config_files", []string{profiles}).With("shared_credentials_files", []string{file(t, "")}).With("use_path_style", true)
 	for name, c := range map[string]struct {
 		block attrs
 		key   string
 	}{
 		"block":               {block(url), "AKIATEST"},
-		"endpoint of a file":  {files.with("access_key", "AKIATEST").with("secret_key", "canary-secret"), "AKIATEST"},
-		"profile":             {files.with("profile", "team"), "AKIATEAM"},
-		"profile with a role": {files.with("profile", "chained"), "AKIAROLE"},
-		"role":                {block(url).with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::1:role/r")).with("endpoints", attrs{}.with("s3", url).with("sts", roles)), "AKIAROLE"},
+		"endpoint of a file":  {files.With("access_key", "AKIATEST").With("secret_key", "canary-secret"), "AKIATEST"},
+		"profile":             {files.With("profile", "team"), "AKIATEAM"},
+		"profile with a role": {files.With("profile", "chained"), "AKIAROLE"},
+		"role":                {block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints", objecttest.Strings().With("s3", url).With("sts", roles)), "AKIAROLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(t, asks(), settings(nil, c.block)); err != nil {
@@ -223,7 +220,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			}
 		})
 	}
-	if _, err := open(asks().with("region", nil), settings(nil, block(url)), ""); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
+	if _, err := open(asks().With("region", nil), settings(nil, block(url)), ""); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("the region of the environment: %v", err)
 	}
 }
@@ -253,31 +250,31 @@ func proxy(t *testing.T) (url string, asked func() string) {
 // the environment for the block without a name.
 func TestHosts(t *testing.T) {
 	via, asked := proxy(t)
-	aws := block("").with("endpoints", nil).with("use_path_style", nil).with("max_retries", 1).with("https_proxy", via).with("name", "a")
+	aws := block("").With("endpoints", nil).With("use_path_style", nil).With("max_retries", 1).With("https_proxy", via).With("name", "a")
 	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"} {
 		t.Setenv(name, trap(t))
 	}
 	t.Setenv("AWS_SSE_CUSTOMER_KEY", customerKey(1))
 	profile := file(t, "[default]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = keys\n[profile keys]\naws_access_key_id = AKIA\naws_secret_access_key = canary\n")
-	by := asks().with("credentials_name", "a")
+	by := asks().With("credentials_name", "a")
 	for name, c := range map[string]struct {
 		asks  attrs
 		block attrs
 		host  string
 	}{
 		"own host":          {by, aws, "states.s3.eu-west-1.amazonaws.com"},
-		"another region":    {by.with("region", "us-west-2"), aws, "states.s3.us-west-2.amazonaws.com"},
-		"China":             {by.with("region", "cn-north-1"), aws, "states.s3.cn-north-1.amazonaws.com.cn"},
-		"path style":        {by, aws.with("use_path_style", true), "s3.eu-west-1.amazonaws.com"},
-		"name with dots":    {by.with("bucket", "a.b"), aws, "s3.eu-west-1.amazonaws.com"},
-		"dual stack":        {by, aws.with("use_dualstack_endpoint", true), "states.s3.dualstack.eu-west-1.amazonaws.com"},
-		"FIPS":              {by.with("region", "us-east-1"), aws.with("use_fips_endpoint", true), "states.s3-fips.us-east-1.amazonaws.com"},
-		"access point":      {by.with("bucket", "arn:aws:s3:eu-west-1:111122223333:accesspoint/tfstate"), aws, "tfstate-111122223333.s3-accesspoint.eu-west-1.amazonaws.com"},
-		"endpoint":          {by, aws.with("endpoints", attrs{}.with("s3", "s3.example.com")), "states.s3.example.com"},
-		"endpoint, path":    {by, aws.with("endpoints", attrs{}.with("s3", "https://s3.example.com/base")).with("use_path_style", true), "s3.example.com"},
-		"role":              {by, aws.with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::1:role/r")), "sts.eu-west-1.amazonaws.com"},
-		"region of the STS": {by, aws.with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::1:role/r")).with("sts_region", "us-east-2"), "sts.us-east-2.amazonaws.com"},
-		"role of a profile": {by, aws.with("access_key", nil).with("secret_key", nil).with("shared_config_files", []string{profile}), "sts.eu-west-1.amazonaws.com"},
+		"another region":    {by.With("region", "us-west-2"), aws, "states.s3.us-west-2.amazonaws.com"},
+		"China":             {by.With("region", "cn-north-1"), aws, "states.s3.cn-north-1.amazonaws.com.cn"},
+		"path style":        {by, aws.With("use_path_style", true), "s3.eu-west-1.amazonaws.com"},
+		"name with dots":    {by.With("bucket", "a.b"), aws, "s3.eu-west-1.amazonaws.com"},
+		"dual stack":        {by, aws.With("use_dualstack_endpoint", true), "states.s3.dualstack.eu-west-1.amazonaws.com"},
+		"FIPS":              {by.With("region", "us-east-1"), aws.With("use_fips_endpoint", true), "states.s3-fips.us-east-1.amazonaws.com"},
+		"access point":      {by.With("bucket", "arn:aws:s3:eu-west-1:111122223333:accesspoint/tfstate"), aws, "tfstate-111122223333.s3-accesspoint.eu-west-1.amazonaws.com"},
+		"endpoint":          {by, aws.With("endpoints", objecttest.Strings().With("s3", "s3.example.com")), "states.s3.example.com"},
+		"endpoint, path":    {by, aws.With("endpoints", objecttest.Strings().With("s3", "https://s3.example.com/base")).With("use_path_style", true), "s3.example.com"},
+		"role":              {by, aws.With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")), "sts.eu-west-1.amazonaws.com"},
+		"region of the STS": {by, aws.With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("sts_region", "us-east-2"), "sts.us-east-2.amazonaws.com"},
+		"role of a profile": {by, aws.With("access_key", nil).With("secret_key", nil).With("shared_config_files", []string{profile}), "sts.eu-west-1.amazonaws.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, c.asks, settings(os.LookupEnv, c.block))
@@ -288,16 +285,16 @@ func TestHosts(t *testing.T) {
 	}
 	t.Run("proxies of the environment", func(t *testing.T) {
 		t.Setenv("HTTPS_PROXY", via)
-		if _, err := read(t, by, settings(os.LookupEnv, aws.with("https_proxy", nil))); err == nil || asked() == "" {
+		if _, err := read(t, by, settings(os.LookupEnv, aws.With("https_proxy", nil))); err == nil || asked() == "" {
 			t.Errorf("the proxy was not asked: %v", err)
 		}
 		t.Setenv("NO_PROXY", "*")
-		if _, err := read(t, by, settings(os.LookupEnv, aws.with("https_proxy", nil).with("endpoints", attrs{}.with("s3", "https://127.0.0.1:1")))); err == nil || asked() != "" {
+		if _, err := read(t, by, settings(os.LookupEnv, aws.With("https_proxy", nil).With("endpoints", objecttest.Strings().With("s3", "https://127.0.0.1:1")))); err == nil || asked() != "" {
 			t.Errorf("the proxy was asked: %v", err)
 		}
 		t.Setenv("NO_PROXY", "")
 		t.Setenv("HTTP_PROXY", via)
-		plain := aws.with("https_proxy", nil).with("endpoints", attrs{}.with("s3", "http://s3.example.com"))
+		plain := aws.With("https_proxy", nil).With("endpoints", objecttest.Strings().With("s3", "http://s3.example.com"))
 		if _, err := read(t, by, settings(os.LookupEnv, plain)); err == nil || asked() != "GET states.s3.example.com" {
 			t.Errorf("the proxy was not asked: %v", err)
 		}
@@ -310,12 +307,11 @@ func customerKey(b byte) string {
 
 // Objects that S3 encrypts with a key of the customer.
 func TestCustomerKey(t *testing.T) {
-	server := stored(t, []byte("{}"))
-	sum := md5.Sum(bytes.Repeat([]byte{1}, 32)) //nolint:gosec // see above
-	server.Seal(bucket, key, base64.StdEncoding.EncodeToString(sum[:]))
-	server.Put(t, bucket, "open", []byte("{}"))
+	server := stored([]byte("{}"))
+	server.Seal(bucket, key, bytes.Repeat([]byte{1}, 32))
+	server.Put(bucket, "open", []byte("{}"))
 	front := faults.New(t, server, faults.Options{})
-	b := block(front.URL).with("custom_ca_bundle", file(t, front.CA))
+	b := block(front.URL).With("custom_ca_bundle", file(t, front.CA))
 	ofEnvironment := func(name string) (string, bool) {
 		if name == customerKeyVar {
 			return customerKey(1), true
@@ -328,15 +324,15 @@ func TestCustomerKey(t *testing.T) {
 		block attrs
 		err   string
 	}{
-		"right":                    {asks(), nil, b.with(customerKeyAttr, customerKey(1)), ""},
+		"right":                    {asks(), nil, b.With(customerKeyAttr, customerKey(1)), ""},
 		"of the environment":       {asks(), ofEnvironment, b, ""},
-		"not for a name":           {asks().with("credentials_name", "a"), ofEnvironment, b.with("name", "a"), "set sse_customer_key in the s3 block of credentials"},
+		"not for a name":           {asks().With("credentials_name", "a"), ofEnvironment, b.With("name", "a"), "set sse_customer_key in the s3 block of credentials"},
 		"none":                     {asks(), nil, b, "(SSE-C), set sse_customer_key in the s3 block of credentials, in the provider block (400 InvalidRequest)"},
-		"wrong":                    {asks(), nil, b.with(customerKeyAttr, customerKey(2)), "for a wrong sse_customer_key (403 AccessDenied)"},
-		"for one that needs none":  {asks().with("key", "open"), nil, b.with(customerKeyAttr, customerKey(1)), "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one (400 InvalidRequest)"},
-		"without, where none is":   {asks().with("key", "open"), nil, b, ""},
-		"missing, with a key":      {asks().with("key", "none"), nil, b.with(customerKeyAttr, customerKey(1)), "there is no state"},
-		"wrong one of environment": {asks(), ofEnvironment, b.with(customerKeyAttr, customerKey(2)), "wrong sse_customer_key"},
+		"wrong":                    {asks(), nil, b.With(customerKeyAttr, customerKey(2)), "for a wrong sse_customer_key (403 AccessDenied)"},
+		"for one that needs none":  {asks().With("key", "open"), nil, b.With(customerKeyAttr, customerKey(1)), "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one (400 InvalidRequest)"},
+		"without, where none is":   {asks().With("key", "open"), nil, b, ""},
+		"missing, with a key":      {asks().With("key", "none"), nil, b.With(customerKeyAttr, customerKey(1)), "there is no state"},
+		"wrong one of environment": {asks(), ofEnvironment, b.With(customerKeyAttr, customerKey(2)), "wrong sse_customer_key"},
 	} {
 		_, err := read(t, c.asks, settings(c.env, c.block))
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
@@ -346,15 +342,15 @@ func TestCustomerKey(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	server := stored(t, []byte("{}"))
+	server := stored([]byte("{}"))
 	front := faults.New(t, server, faults.Options{})
 	for name, c := range map[string]struct {
 		block attrs
 		want  string
 	}{
-		"verified":     {block(front.URL).with("custom_ca_bundle", file(t, front.CA)), ""},
-		"not verified": {block(front.URL).with("insecure", true), "The server's certificate was not verified"},
-		"without TLS":  {block(server.Start(t)), "The state was sent without encryption"},
+		"verified":     {block(front.URL).With("custom_ca_bundle", file(t, front.CA)), ""},
+		"not verified": {block(front.URL).With("insecure", true), "The server's certificate was not verified"},
+		"without TLS":  {block(server.Serve(t)), "The state was sent without encryption"},
 	} {
 		snap, err := read(t, asks(), settings(nil, c.block))
 		if err != nil || (len(snap.Warnings) == 0) != (c.want == "") || c.want != "" && !strings.HasPrefix(snap.Warnings[0], c.want) {
@@ -365,10 +361,10 @@ func TestWarnings(t *testing.T) {
 
 // The sources of a run share clients, and so roles are assumed once.
 func TestShared(t *testing.T) {
-	server, url := known(t, "AKIAROLE")
+	server, url := known(t, "ROLE")
 	roles, calls := sts(t)
-	b := block(url).with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::1:role/r")).with("endpoints", attrs{}.with("s3", url).with("sts", roles))
-	kind, s := hasty(), settings(nil, b)
+	b := block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints", objecttest.Strings().With("s3", url).With("sts", roles))
+	kind, s := Vendor().KindOver(objecttest.Hurried()), settings(nil, b)
 	start := kind.Start(s)
 	var wg sync.WaitGroup
 	for range 5 {

@@ -1,18 +1,15 @@
 package s3
 
 import (
-	"net/http"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/zclconf/go-cty/cty"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object/s3test"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 // TestMain keeps the settings of the machine out of the tests.
@@ -29,34 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-type attrs map[string]cty.Value
-
-// with returns a with more attributes.
-func (a attrs) with(name string, value any) attrs {
-	out := attrs{}
-	for k, v := range a {
-		out[k] = v
-	}
-	switch v := value.(type) {
-	case nil:
-		delete(out, name)
-	case string:
-		out[name] = cty.StringVal(v)
-	case bool:
-		out[name] = cty.BoolVal(v)
-	case int:
-		out[name] = cty.NumberIntVal(int64(v))
-	case []string:
-		var list []cty.Value
-		for _, text := range v {
-			list = append(list, cty.StringVal(text))
-		}
-		out[name] = cty.ListVal(list)
-	case attrs:
-		out[name] = cty.ObjectVal(v)
-	}
-	return out
-}
+type attrs = objecttest.Attrs
 
 const (
 	bucket = "states"
@@ -64,85 +34,44 @@ const (
 )
 
 // asks is what a data source says.
-func asks() attrs {
-	return attrs{}.with("bucket", bucket).with("key", key).with("region", "eu-west-1")
-}
+func asks() attrs { return objecttest.Strings("bucket", bucket, "key", key, "region", "eu-west-1") }
 
 // block is one of credentials, which asks at an endpoint.
 func block(endpoint string) attrs {
-	return attrs{}.with("access_key", "AKIATEST").with("secret_key", "canary-secret").with("use_path_style", true).with("max_retries", 2).
-		with("endpoints", attrs{}.with("s3", endpoint))
+	return objecttest.Strings("access_key", "AKIATEST", "secret_key", "canary-secret").With("use_path_style", true).With("max_retries", 2).
+		With("endpoints", objecttest.Strings("s3", endpoint))
 }
 
 func settings(env attr.LookupEnv, blocks ...attrs) source.Settings {
-	s := source.Settings{LookupEnv: env, Credentials: source.Credentials{Table: credentials(), Env: env}}
-	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials.s3", credentials(), b))
-	}
-	return s
-}
-
-// hasty waits no longer between attempts than tests can.
-func hasty() source.Kind {
-	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
-		r := newRun(s)
-		r.maxWait, r.timeout, r.patience = time.Millisecond, 1500*time.Millisecond, 2*time.Second
-		return r.open
-	}
-	return kind
-}
-
-func place(a attrs, s source.Settings) sourcetest.Place {
-	return sourcetest.Place{Attrs: a, Settings: s, Secrets: []string{"canary"}}
+	return objecttest.Settings(Kind(), env, blocks...)
 }
 
 // open makes a source, or fails.
 func open(a attrs, s source.Settings, workspace string) (source.Source, error) {
-	kind := hasty()
-	values, err := attr.NewEntry("data.statecrypt_remote_state.test.s3", kind.Table, a).Decode(kind.Table, s.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	return kind.Start(s)(source.Request{Values: values, Workspace: workspace, MaxSize: 1 << 20})
+	return objecttest.Open(Vendor().KindOver(objecttest.Hurried()), s, a, workspace)
 }
 
 // read reads a state, and looks at the error.
 func read(t *testing.T, a attrs, s source.Settings) (*source.Snapshot, error) {
 	t.Helper()
-	src, err := open(a, s, "default")
-	if err != nil {
-		return nil, err
-	}
-	snap, err := src.Fetch(t.Context())
-	if err != nil && strings.Contains(err.Error(), "canary") {
-		t.Errorf("an error shows a secret or an answer: %v", err)
-	}
-	return snap, err
+	return objecttest.Read(t, Vendor().KindOver(objecttest.Hurried()), s, a, "default")
 }
 
 // stored is a server that holds data, or no object where it is nil.
-func stored(t *testing.T, data []byte) *s3test.Server {
-	t.Helper()
-	server := s3test.New(t, bucket)
+func stored(data []byte) *objecttest.Server {
+	server := objecttest.New(bucket)
+	server.Region, server.Keys = "eu-west-1", keysOf("TEST")
+	server.Keys[0].SecretAccessKey = "canary-secret"
 	if data != nil {
-		server.Put(t, bucket, key, data)
+		server.Put(bucket, key, data)
 	}
 	return server
 }
 
-// onlyRead reports what else was asked of a server.
-func onlyRead(server *s3test.Server) func() error {
-	return func() error {
-		for _, r := range server.Requests() {
-			if r.Method != http.MethodGet || !strings.HasPrefix(r.Path, "/"+bucket+"/") || r.Query != "" && r.Query != "x-id=GetObject" {
-				return &unexpectedError{r}
-			}
-		}
-		return nil
+// keysOf are the keys of these people.
+func keysOf(people ...string) (keys []aws.Credentials) {
+	for _, name := range people {
+		keys = append(keys, aws.Credentials{AccessKeyID: "AKIA" + name, SecretAccessKey: "canary-AKIA" + name})
 	}
+	return keys
 }
-
-type unexpectedError struct{ s3test.Request }
-
-func (e *unexpectedError) Error() string { return e.Method + " " + e.Path + "?" + e.Query }

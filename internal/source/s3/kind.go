@@ -13,11 +13,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 // Kind is the s3 source.
-func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+func Kind() source.Kind { return Vendor().Kind() }
+
+// Vendor is the store that Kind reads from.
+func Vendor() object.Vendor {
+	const block = "the s3 block of credentials, in the provider block"
+	return object.Vendor{
+		Table: table(), Credentials: credentials(), Locate: locate,
+		Words: object.Words{
+			Store: "S3", Short: "S3", Block: block, CustomerKey: customerKeyAttr, Trust: "set custom_ca_bundle in " + block,
+			Read: "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
+		},
+	}
 }
 
 func table() attr.Table {
@@ -27,30 +38,20 @@ func table() attr.Table {
 			"One `GetObject` is sent, which takes `s3:GetObject` and nothing else. " +
 			"Who asks, and at which endpoint, is set in `credentials`, in the provider block, with the arguments of the backend.",
 		Attrs: []attr.Attr{
-			{
-				Name: "bucket", Type: cty.String, Required: true,
-				Doc: "The name of the bucket, or the ARN of an access point.",
-			},
-			{
-				Name: "key", Type: cty.String, Required: true,
-				Doc: "The key of the state in the bucket, such as `network/terraform.tfstate`.",
-			},
-			{
-				Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
-				Doc: "The region of the bucket, such as `eu-west-1`.",
-			},
-			{
-				Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("env:"),
-				Doc: "What the keys of workspaces other than `default` begin with: they are `<workspace_key_prefix>/<workspace>/<key>`. Defaults to `env:`.",
-			},
-			{
-				Name: "version_id", Type: cty.String,
-				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It takes `s3:GetObjectVersion`.",
-			},
-			{
-				Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `s3` block of `credentials` that says who asks. Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
-			},
+			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket, or the ARN of an access point."},
+			{Name: "key", Type: cty.String, Required: true,
+				Doc: "The key of the state in the bucket, such as `network/terraform.tfstate`."},
+			{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
+				Doc: "The region of the bucket, such as `eu-west-1`."},
+			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("env:"),
+				Doc: "What the keys of workspaces other than `default` begin with: they are `<workspace_key_prefix>/<workspace>/<key>`. " +
+					"Defaults to `env:`."},
+			{Name: "version_id", Type: cty.String,
+				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It takes " +
+					"`s3:GetObjectVersion`."},
+			{Name: "credentials_name", Type: cty.String,
+				Doc: "The `name` of the `s3` block of `credentials` that says who asks. Without it, the block without a name is used, " +
+					"or, where there are no blocks at all, the environment."},
 		},
 	}
 }
@@ -69,35 +70,32 @@ func credentials() attr.Table {
 	return attr.Table{
 		Name: "s3",
 		Doc: "Who reads from S3, and at which endpoint, with the arguments of Terraform's `s3` backend. " +
-			"Where a block says nothing of who asks, credentials come from where every AWS SDK looks: the environment (`AWS_ACCESS_KEY_ID` and its kin, or a web identity), the shared configuration files (`AWS_PROFILE`), a container's role, an EC2 instance's role. " +
+			"Where a block says nothing of who asks, credentials come from where every AWS SDK looks: the environment " +
+			"(`AWS_ACCESS_KEY_ID` and its kin, or a web identity), the shared configuration files (`AWS_PROFILE`), a container's role, " +
+			"an EC2 instance's role. " +
 			"The other variables, those that name endpoints among them, fill only the block without a name. " +
 			"The `credential_process` of a profile gets the environment without the secrets of this provider and of Terraform. " +
-			"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, such a program gets no environment but what it needs to run, and profiles that sign in with a browser (SSO) or name the environment (`credential_source`) are refused.",
+			"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, such a program " +
+			"gets no environment but what it needs to run, and profiles that sign in with a browser (SSO) or name the environment " +
+			"(`credential_source`) are refused.",
 		Attrs: slices.Concat([]attr.Attr{
-			{
-				Name: "name", Type: cty.String,
-				Doc: "What `credentials_name` in a data source calls this block. One block may go without a name; it is for data sources without `credentials_name`.",
-			},
-			{
-				Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar},
-				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every read, and only over TLS.",
-			},
-			{
-				Name: "use_path_style", Type: cty.Bool,
-				Doc: "Whether to ask for `https://<endpoint>/<bucket>/<key>` in the place of `https://<bucket>.<endpoint>/<key>`, as stores other than AWS may need it. Defaults to `false`.",
-			},
-			{
-				Name: "skip_s3_checksum", Type: cty.Bool,
-				Doc: "Whether to leave out the checksum of the answer, for stores other than AWS that get it wrong. Defaults to `false`.",
-			},
-			{
-				Name: "skip_region_validation", Type: cty.Bool,
-				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says.",
-			},
+			object.NameAttr(),
+			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar},
+				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
+					"read, and only over TLS."},
+			{Name: "use_path_style", Type: cty.Bool,
+				Doc: "Whether to ask for `https://<endpoint>/<bucket>/<key>` in the place of `https://<bucket>.<endpoint>/<key>`, as " +
+					"stores other than AWS may need it. Defaults to `false`."},
+			{Name: "skip_s3_checksum", Type: cty.Bool,
+				Doc: "Whether to leave out the checksum of the answer, for stores other than AWS that get it wrong. Defaults to `false`."},
+			{Name: "skip_region_validation", Type: cty.Bool,
+				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says."},
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
 			Name: "endpoints", Doc: "Endpoints in the place of AWS's own.", Attrs: []attr.Attr{
-				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar}, Doc: "The URL of S3, or of a store that speaks its protocol. The variables count without an `endpoints` block as well."},
-				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The variables count without an `endpoints` block as well."},
+				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar}, Doc: "The URL of S3, or of a store that " +
+					"speaks its protocol. The variables count without an `endpoints` block as well."},
+				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The " +
+					"variables count without an `endpoints` block as well."},
 				{Name: "iam", Type: cty.String, Doc: "Accepted as in the backend. AWS IAM is never called."},
 			},
 		})),

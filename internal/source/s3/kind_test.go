@@ -2,48 +2,19 @@ package s3
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Keys of workspaces, as both backends make them:
-// https://github.com/opentofu/opentofu/blob/v1.12.6/internal/backend/remote-state/s3/backend_state.go
-func TestKeys(t *testing.T) {
-	for _, c := range []struct {
-		key, prefix, workspace, want string
-	}{
-		{"k", "", "", "k"},
-		{"k", "", "default", "k"},
-		{"a/b.tfstate", "env:", "default", "a/b.tfstate"},
-		{"a//b", "env:", "default", "a//b"},
-		{"a/b.tfstate", "env:", "prod", "env:/prod/a/b.tfstate"},
-		{"a//b", "env:", "prod", "env:/prod/a/b"},
-		{"k", "x/y", "prod", "x/y/prod/k"},
-		{"k", "x//y", "prod", "x/y/prod/k"},
-		{"k", "", "prod", "prod/k"},
-		{"k", "env:", "a b", "env:/a b/k"},
-		{"k", "env:", "über%2f?#", "env:/über%2f?#/k"},
-		{"...", "env:", "prod", "env:/prod/..."},
-	} {
-		a := asks().with("key", c.key).with("workspace_key_prefix", c.prefix)
-		src, err := open(a, settings(nil, block("https://s3.example.com")), c.workspace)
-		if err != nil {
-			t.Errorf("%+v: %v", c, err)
-			continue
-		}
-		l, ok := src.(*location)
-		if !ok || l.object.Key != c.want {
-			t.Errorf("%+v: got %q", c, l.object.Key)
-		}
-	}
+func TestString(t *testing.T) {
 	src, err := open(asks(), settings(nil, block("https://s3.example.com")), "prod")
 	if want := `object "env:/prod/network/terraform.tfstate" in the S3 bucket "states"`; err != nil || src.String() != want {
 		t.Errorf("got %v, %v", src, err)
@@ -54,9 +25,9 @@ func TestKeys(t *testing.T) {
 // what is signed.
 func TestOddKeys(t *testing.T) {
 	for _, k := range []string{"a b", "ä/ö", "a+b", "a%2fb", "a?b", "a#b", "a//b", "a&b=c", "a;b", "~a'b(c)*!", `a\b`, "env:/x"} {
-		server := stored(t, nil)
-		server.Put(t, bucket, k, []byte("{}"))
-		if _, err := read(t, asks().with("key", k), settings(nil, block(server.Start(t)))); err != nil {
+		server := stored(nil)
+		server.Put(bucket, k, []byte("{}"))
+		if _, err := read(t, asks().With("key", k), settings(nil, block(server.Serve(t)))); err != nil {
 			t.Errorf("%q: %v", k, err)
 		}
 	}
@@ -69,75 +40,37 @@ func TestArguments(t *testing.T) {
 		workspace   string
 		want        string
 	}{
-		"no bucket":         {asks().with("bucket", nil), good, "", "s3.bucket: this argument is required"},
-		"no key":            {asks().with("key", nil), good, "", "s3.key: this argument is required"},
-		"no region":         {asks().with("region", nil), good, "", "s3.region: this argument is required (or the environment variable AWS_REGION, AWS_DEFAULT_REGION)"},
-		"empty region":      {asks().with("region", ""), good, "", "region: this cannot be the name of a region"},
-		"region as a host":  {asks().with("region", "example.com/"), good, "", "region: this cannot be the name of a region"},
-		"region of labels":  {asks().with("region", "eu-west-1.evil"), good, "", "region: this cannot be the name of a region"},
-		"bucket as a host":  {asks().with("bucket", "example.com/"), good, "", "bucket: this cannot be the name of a bucket"},
-		"user as a bucket":  {asks().with("bucket", "a@b"), good, "", "bucket: this cannot be the name of a bucket"},
-		"lambda as bucket":  {asks().with("bucket", "arn:aws:s3-object-lambda:eu-west-1:111122223333:accesspoint/x"), good, "", "bucket: the name of a bucket or the ARN of an access point is required"},
-		"outpost as bucket": {asks().with("bucket", "arn:aws:s3-outposts:eu-west-1:111122223333:outpost/op-1/accesspoint/x"), good, "", "the ARN of an access point is required"},
-		"many regions":      {asks().with("bucket", "arn:aws:s3::111122223333:accesspoint/abc.mrap"), good, "", "the ARN of an access point is required"},
-		"ARN elsewhere":     {asks().with("bucket", "arn:aws:s3:us-east-1:111122223333:accesspoint/tfstate"), good, "", "the access point is in another region"},
-		"not an ARN":        {asks().with("bucket", "arn:canary"), good, "", "the ARN of an access point is required"},
-		"slash before":      {asks().with("key", "/k"), good, "", "key: it must not begin or end with a slash"},
-		"slash after":       {asks().with("key", "k/"), good, "", "key: it must not begin or end with a slash"},
-		"another folder":    {asks().with("key", "a/../../k"), good, "", "key: it must not hold . or .. as a part"},
-		"folder of prefix":  {asks().with("workspace_key_prefix", "../.."), good, "w", "workspace_key_prefix: it must not hold . or .. as a part"},
-		"slash of prefix":   {asks().with("workspace_key_prefix", "/env:"), good, "", "workspace_key_prefix: it must not begin or end with a slash"},
-		"long":              {asks().with("key", strings.Repeat("k", 1020)), good, "w", "more than 1024 bytes"},
-		"long version":      {asks().with("version_id", strings.Repeat("k", 1025)), good, "", "version_id: this cannot be the ID of a version"},
-		"directory bucket":  {asks().with("bucket", "a--use1-az4--x-s3"), good, "", "directory buckets, Object Lambda and Outposts"},
-		"FIPS elsewhere":    {asks(), good.with("use_fips_endpoint", true), "", "excludes use_fips_endpoint and use_dualstack_endpoint"},
-		"two roles":         {asks(), good.with("allowed_account_ids", []string{"1"}).with("forbidden_account_ids", []string{"1"}), "", "exclude one another"},
-		"role without ARN":  {asks(), good.with("assume_role", attrs{}), "", "role_arn: this argument is required"},
-		"retries":           {asks(), good.with("max_retries", -1), "", "max_retries: a number from 0 to 1000 is required"},
-		"retry mode":        {asks(), good.with("retry_mode", "canary"), "", "retry_mode: standard or adaptive is required"},
+		"no bucket":         {asks().With("bucket", nil), good, "", "s3.bucket: this argument is required"},
+		"no key":            {asks().With("key", nil), good, "", "s3.key: this argument is required"},
+		"no region":         {asks().With("region", nil), good, "", "s3.region: this argument is required (or the environment variable AWS_REGION, AWS_DEFAULT_REGION)"},
+		"empty region":      {asks().With("region", cty.StringVal("")), good, "", "region: this cannot be the name of a region"},
+		"region as a host":  {asks().With("region", "example.com/"), good, "", "region: this cannot be the name of a region"},
+		"region of labels":  {asks().With("region", "eu-west-1.evil"), good, "", "region: this cannot be the name of a region"},
+		"bucket as a host":  {asks().With("bucket", "example.com/"), good, "", "bucket: this cannot be the name of a bucket"},
+		"user as a bucket":  {asks().With("bucket", "a@b"), good, "", "bucket: this cannot be the name of a bucket"},
+		"lambda as bucket":  {asks().With("bucket", "arn:aws:s3-object-lambda:eu-west-1:111122223333:accesspoint/x"), good, "", "bucket: the name of a bucket or the ARN of an access point is required"},
+		"outpost as bucket": {asks().With("bucket", "arn:aws:s3-outposts:eu-west-1:111122223333:outpost/op-1/accesspoint/x"), good, "", "the ARN of an access point is required"},
+		"many regions":      {asks().With("bucket", "arn:aws:s3::111122223333:accesspoint/abc.mrap"), good, "", "the ARN of an access point is required"},
+		"ARN elsewhere":     {asks().With("bucket", "arn:aws:s3:us-east-1:111122223333:accesspoint/tfstate"), good, "", "the access point is in another region"},
+		"not an ARN":        {asks().With("bucket", "arn:canary"), good, "", "the ARN of an access point is required"},
+		"slash before":      {asks().With("key", "/k"), good, "", "key: it must not begin or end with a slash"},
+		"slash after":       {asks().With("key", "k/"), good, "", "key: it must not begin or end with a slash"},
+		"another folder":    {asks().With("key", "a/../../k"), good, "", "key: it must not hold . or .. as a part"},
+		"folder of prefix":  {asks().With("workspace_key_prefix", "../.."), good, "w", "workspace_key_prefix: it must not hold . or .. as a part"},
+		"slash of prefix":   {asks().With("workspace_key_prefix", "/env:"), good, "", "workspace_key_prefix: it must not begin or end with a slash"},
+		"long":              {asks().With("key", strings.Repeat("k", 1020)), good, "w", "more than 1024 bytes"},
+		"long version":      {asks().With("version_id", strings.Repeat("k", 1025)), good, "", "version_id: this cannot be the ID of a version"},
+		"directory bucket":  {asks().With("bucket", "a--use1-az4--x-s3"), good, "", "directory buckets, Object Lambda and Outposts"},
+		"FIPS elsewhere":    {asks(), good.With("use_fips_endpoint", true), "", "excludes use_fips_endpoint and use_dualstack_endpoint"},
+		"two roles":         {asks(), good.With("allowed_account_ids", []string{"1"}).With("forbidden_account_ids", []string{"1"}), "", "exclude one another"},
+		"role without ARN":  {asks(), good.With("assume_role", attrs{}), "", "role_arn: this argument is required"},
+		"retries":           {asks(), good.With("max_retries", -1), "", "max_retries: a number from 0 to 1000 is required"},
+		"retry mode":        {asks(), good.With("retry_mode", "canary"), "", "retry_mode: standard or adaptive is required"},
 	} {
 		_, err := open(c.asks, settings(nil, c.block), c.workspace)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: got %v", name, err)
 		}
-	}
-}
-
-// A version of the object, in a bucket that keeps them.
-func TestVersions(t *testing.T) {
-	server := stored(t, nil)
-	before := server.Put(t, bucket, key, []byte(`{"serial":0}`))
-	server.KeepVersions(t, bucket)
-	first := server.Put(t, bucket, key, []byte(`{"serial":1}`))
-	second := server.Put(t, bucket, key, []byte(`{"serial":2}`))
-	deleted := server.Delete(t, bucket, key)
-	if first == "" || second == "" || deleted == "" || before != "" {
-		t.Fatalf("the server keeps no versions: %q, %q, %q, %q", before, first, second, deleted)
-	}
-	s := settings(nil, block(server.Start(t)))
-	for version, want := range map[string]string{first: `{"serial":1}`, second: `{"serial":2}`} {
-		snap, err := read(t, asks().with("version_id", version), s)
-		if err != nil || string(snap.Data) != want || snap.Revision != version {
-			t.Errorf("%s: got %+v, %v", version, snap, err)
-		}
-	}
-	for version, want := range map[string]string{
-		"":      "there is no state: S3 answered that the bucket has no such object",
-		deleted: "there is no state: S3 answered that the version is the mark of a deletion",
-		"v9":    "S3: the object has no such version (404 NoSuchVersion)",
-	} {
-		_, err := read(t, asks().with("version_id", version), s)
-		_, missing := source.IsMissing(err)
-		if err == nil || !strings.Contains(err.Error(), want) || missing != strings.HasPrefix(want, "there is no") {
-			t.Errorf("%q: got %v", version, err)
-		}
-	}
-	server.Requests()
-	if _, err := read(t, asks().with("version_id", first), s); err != nil {
-		t.Fatal(err)
-	}
-	if got := server.Requests(); len(got) != 1 || got[0].Method != http.MethodGet || got[0].Query != "versionId="+url.QueryEscape(first)+"&x-id=GetObject" {
-		t.Errorf("got requests %+v", got)
 	}
 }
 
@@ -177,26 +110,26 @@ func policy(t *testing.T) func(action, resource string) bool {
 // can be read with it.
 func TestPolicy(t *testing.T) {
 	const own = "acme-tf-state"
-	server := stored(t, nil)
+	server := stored(nil)
 	server.Allows = policy(t)
-	server.KeepVersions(t, bucket)
-	server.Create(t, own)
-	server.KeepVersions(t, own)
-	s := settings(nil, block(server.Start(t)))
-	version := server.Put(t, own, key, []byte("{}"))
-	server.Put(t, own, "env:/prod/"+key, []byte("{}"))
-	server.Put(t, own, "billing/terraform.tfstate", []byte("{}"))
-	in := asks().with("bucket", own)
+	server.Keep(bucket)
+	server.Create(own)
+	server.Keep(own)
+	s := settings(nil, block(server.Serve(t)))
+	version := server.Put(own, key, []byte("{}"))
+	server.Put(own, "env:/prod/"+key, []byte("{}"))
+	server.Put(own, "billing/terraform.tfstate", []byte("{}"))
+	in := asks().With("bucket", own)
 	for name, c := range map[string]struct {
 		asks      attrs
 		workspace string
 		want      string
 	}{
 		"default":   {in, "default", ""},
-		"version":   {in.with("version_id", version), "default", ""},
+		"version":   {in.With("version_id", version), "default", ""},
 		"workspace": {in, "prod", ""},
 		"missing":   {in, "gone", "unless the identity may list the bucket (s3:ListBucket)"},
-		"another":   {in.with("key", "billing/terraform.tfstate"), "default", "the credentials need s3:GetObject on this object"},
+		"another":   {in.With("key", "billing/terraform.tfstate"), "default", "the credentials need s3:GetObject on this object"},
 	} {
 		src, err := open(c.asks, s, c.workspace)
 		if err != nil {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 // minio starts the MinIO that STATECRYPT_MINIO names, with TLS, and returns its
@@ -132,10 +133,10 @@ func TestRealMinIO(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	in := asks().with("bucket", own)
-	root := block(url).with("custom_ca_bundle", ca)
-	reader := root.with("endpoints", attrs{}.with("s3", url).with("sts", url)).
-		with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::111122223333:role/tf-state-reader").with("policy", string(policy)))
+	in := asks().With("bucket", own)
+	root := block(url).With("custom_ca_bundle", ca)
+	reader := root.With("endpoints", objecttest.Strings().With("s3", url).With("sts", url)).
+		With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::111122223333:role/tf-state-reader").With("policy", string(policy)))
 	for name, c := range map[string]struct {
 		asks, block attrs
 		workspace   string
@@ -144,33 +145,33 @@ func TestRealMinIO(t *testing.T) {
 		err         string
 	}{
 		"current":          {in, root, "default", "2", second, ""},
-		"version":          {in.with("version_id", first), root, "default", "1", first, ""},
+		"version":          {in.With("version_id", first), root, "default", "1", first, ""},
 		"workspace":        {in, root, "prod", "prod", "", ""},
-		"odd key":          {in.with("key", "ä b+c%2f"), root, "default", "odd", "", ""},
-		"customer key":     {in.with("key", "sealed"), root.with(customerKeyAttr, customerKey(1)), "default", "sealed", "", ""},
-		"without checksum": {in, root.with("skip_s3_checksum", true), "default", "2", second, ""},
+		"odd key":          {in.With("key", "ä b+c%2f"), root, "default", "odd", "", ""},
+		"customer key":     {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(1)), "default", "sealed", "", ""},
+		"without checksum": {in, root.With("skip_s3_checksum", true), "default", "2", second, ""},
 
-		"missing":           {in.with("key", "none"), root, "default", "", "", "there is no state: S3 answered that the bucket has no such object (404 NoSuchKey)"},
-		"deleted":           {in.with("key", "deleted"), root, "default", "", "", "there is no state: "},
-		"version of a mark": {in.with("key", "deleted").with("version_id", aws.ToString(mark.VersionId)), root, "default", "", "", "there is no state: S3 answered that the version is the mark"},
-		"no such version":   {in.with("version_id", "11111111-2222-3333-4444-555555555555"), root, "default", "", "", "the object has no such version (404 NoSuchVersion)"},
-		"no version":        {in.with("version_id", "canary"), root, "default", "", "", "the version is not one that the store knows (400 InvalidArgument)"},
-		"no bucket":         {in.with("bucket", "none"), root, "default", "", "", `there is no bucket "none"`},
-		"another region":    {in.with("region", "us-east-1"), root, "default", "", "", "the bucket is elsewhere, and nothing was sent there; "},
-		"wrong key":         {in, root.with("access_key", "AKIAOTHER"), "default", "", "", "the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 InvalidAccessKeyId)"},
-		"wrong secret":      {in, root.with("secret_key", "canary"), "default", "", "", "the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 SignatureDoesNotMatch)"},
-		"wrong token":       {in, root.with("token", "canary"), "default", "", "", "S3: "},
-		"no customer key":   {in.with("key", "sealed"), root, "default", "", "", "set sse_customer_key in the s3 block of credentials"},
-		"wrong one":         {in.with("key", "sealed"), root.with(customerKeyAttr, customerKey(2)), "default", "", "", "sse_customer_key"},
-		"needless one":      {in, root.with(customerKeyAttr, customerKey(1)), "default", "", "", "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},
+		"missing":           {in.With("key", "none"), root, "default", "", "", "there is no state: S3 answered that the bucket has no such object (404 NoSuchKey)"},
+		"deleted":           {in.With("key", "deleted"), root, "default", "", "", "there is no state: "},
+		"version of a mark": {in.With("key", "deleted").With("version_id", aws.ToString(mark.VersionId)), root, "default", "", "", "there is no state: S3 answered that the version is the mark"},
+		"no such version":   {in.With("version_id", "11111111-2222-3333-4444-555555555555"), root, "default", "", "", "the object has no such version (404 NoSuchVersion)"},
+		"no version":        {in.With("version_id", "canary"), root, "default", "", "", "the version is not one that the store knows (400 InvalidArgument)"},
+		"no bucket":         {in.With("bucket", "none"), root, "default", "", "", `there is no bucket "none"`},
+		"another region":    {in.With("region", "us-east-1"), root, "default", "", "", "the bucket is elsewhere, and nothing was sent there; "},
+		"wrong key":         {in, root.With("access_key", "AKIAOTHER"), "default", "", "", "the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 InvalidAccessKeyId)"},
+		"wrong secret":      {in, root.With("secret_key", "canary"), "default", "", "", "the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 SignatureDoesNotMatch)"},
+		"wrong token":       {in, root.With("token", "canary"), "default", "", "", "S3: "},
+		"no customer key":   {in.With("key", "sealed"), root, "default", "", "", "set sse_customer_key in the s3 block of credentials"},
+		"wrong one":         {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(2)), "default", "", "", "sse_customer_key"},
+		"needless one":      {in, root.With(customerKeyAttr, customerKey(1)), "default", "", "", "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},
 
 		"reader":             {in, reader, "default", "2", second, ""},
-		"reader, version":    {in.with("version_id", first), reader, "default", "1", first, ""},
+		"reader, version":    {in.With("version_id", first), reader, "default", "1", first, ""},
 		"reader, workspace":  {in, reader, "prod", "prod", "", ""},
 		"reader, missing":    {in, reader, "gone", "", "", "there is no state: "}, // AWS would not tell
-		"reader, other":      {in.with("key", "ä b+c%2f"), reader, "default", "", "", "access is denied; the credentials need s3:GetObject on this object"},
-		"reader, other none": {in.with("key", "none"), reader, "default", "", "", "access is denied; the credentials need s3:GetObject on this object"},
-		"reader, not a role": {in, reader.with("secret_key", "canary"), "default", "", "", "no AWS credentials to be had: STS AssumeRole: "},
+		"reader, other":      {in.With("key", "ä b+c%2f"), reader, "default", "", "", "access is denied; the credentials need s3:GetObject on this object"},
+		"reader, other none": {in.With("key", "none"), reader, "default", "", "", "access is denied; the credentials need s3:GetObject on this object"},
+		"reader, not a role": {in, reader.With("secret_key", "canary"), "default", "", "", "no AWS credentials to be had: STS AssumeRole: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := open(c.asks, settings(nil, c.block), c.workspace)

@@ -18,7 +18,7 @@ func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, Final("%w", source.TooLarge(limit))
 	}
-	sent := &wire{r: io.TeeReader(resp.Body, sum)}
+	sent := &sentBody{r: io.TeeReader(resp.Body, sum)}
 	data, err := decode(sent, resp, limit)
 	switch {
 	case resp.Request != nil && resp.Request.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
@@ -31,17 +31,17 @@ func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 	return data, nil
 }
 
-// wire remembers how the connection failed. Another try may help then, and not
+// sentBody remembers how the connection failed. Another try may help then, and not
 // where the data itself is bad.
-type wire struct {
+type sentBody struct {
 	r   io.Reader
 	err error
 }
 
-func (w *wire) Read(p []byte) (int, error) {
-	n, err := w.r.Read(p)
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		w.err = err
+		b.err = err
 	}
 	return n, err
 }

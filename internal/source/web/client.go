@@ -1,12 +1,13 @@
-// Package web has what sources share that ask over HTTP without an SDK: how long
-// they wait and how often they ask, how they read an answer, and what they say
-// of one that does not come.
+// Package web is how sources ask over HTTP without an SDK: how long they wait
+// and how often they ask, how they read an answer, and what they say of one
+// that does not come.
 package web
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -25,27 +26,57 @@ type Patience struct {
 	Attr             string // that sets Timeout; "" where none does
 }
 
-// Client is how a source asks.
-type Client struct {
+// Wire is how a service is asked. Requests that read may be sent several times.
+type Wire struct {
 	Patience
-	Transport     http.RoundTripper
-	CheckRedirect func(to *http.Request, via []*http.Request) error
-	Backoff       retryablehttp.Backoff // nil for [Backoff]
+	Transport http.RoundTripper
+	Backoff   retryablehttp.Backoff // nil for [Backoff]
+
+	// Authorize completes a request with what shows who asks, and with its body
+	// if that is part of it. It is called for each try and for each redirect,
+	// because signatures hold the time, and credentials are for one origin.
+	// Errors in our own words are those of [Final]. It may be nil.
+	Authorize func(*http.Request) error
+
+	// Redirect is as in [http.Client.CheckRedirect].
+	Redirect func(to *http.Request, via []*http.Request) error
 
 	// Trust says how to trust an authority that the system does not know, such
-	// as "set ca_file in a consul block of credentials". It is "" where there is
-	// no way.
+	// as "set ca_file in a consul block of credentials". It is "" if there is no
+	// way.
 	Trust string
 }
 
-// Get asks for what is at from, again where that may help, and has read look at
+// Get asks for what is at from, again if that may help, and has read look at
 // the answer. One with a status that is worth another try gets there only after
-// the last try. An error of read is the end where it is [Final] or a
+// the last try. An error of read is the end if it is [Final] or a
 // [source.MissingError]; after others, such as that of a body that breaks off,
 // Get asks again. The errors are in our own words, and wrap those of [Final] and
 // [Again].
-func (c Client) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
+func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
+	return w.send(ctx, http.MethodGet, from.String(), header, read)
+}
+
+// maxAnswer is in bytes. Keys and tokens have a few kilobytes.
+const maxAnswer = 64 << 10
+
+// Ask sends a request to a service that gives keys or tokens, again as [Wire.Get]
+// does, and returns the answer whatever its status is. The body of the request,
+// if there is one, comes from Authorize.
+func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (status int, body []byte, err error) {
+	err = w.send(ctx, method, url, header, func(resp *http.Response) (err error) {
+		status = resp.StatusCode
+		body, err = ReadBody(resp, maxAnswer, io.Discard)
+		if source.IsTooLarge(err) {
+			return Final("the answer is longer than %d bytes", maxAnswer)
+		}
+		return err
+	})
+	return status, body, err
+}
+
+func (w Wire) send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
+	req, err := retryablehttp.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil { // it has the URL in it
 		return errors.New("the address is not one that can be asked")
 	}
@@ -58,7 +89,7 @@ func (c Client) Get(ctx context.Context, from *url.URL, header http.Header, read
 		return err
 	})
 	tries := 0
-	resp, err := c.retrying(&tries).Do(req)
+	resp, err := w.retrying(&tries).Do(req)
 	if resp != nil {
 		defer resp.Body.Close()
 	}
@@ -66,21 +97,34 @@ func (c Client) Get(ctx context.Context, from *url.URL, header http.Header, read
 		err = read(resp)
 	}
 	if err != nil {
-		return c.explain(ctx, err, tries)
+		return w.explain(ctx, err, tries)
 	}
 	return nil
 }
 
-func (c Client) retrying(tries *int) *retryablehttp.Client {
-	backoff := c.Backoff
+// authorizing sends one request, once.
+type authorizing Wire
+
+func (a authorizing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if a.Authorize != nil {
+		req = req.Clone(req.Context())
+		if err := a.Authorize(req); err != nil {
+			return nil, err
+		}
+	}
+	return a.Transport.RoundTrip(req)
+}
+
+func (w Wire) retrying(tries *int) *retryablehttp.Client {
+	backoff := w.Backoff
 	if backoff == nil {
 		backoff = Backoff
 	}
 	return &retryablehttp.Client{
-		HTTPClient:     &http.Client{Transport: c.Transport, CheckRedirect: c.CheckRedirect, Timeout: c.Timeout},
-		RetryMax:       c.Tries,
-		RetryWaitMin:   c.WaitMin,
-		RetryWaitMax:   c.WaitMax,
+		HTTPClient:     &http.Client{Transport: authorizing(w), CheckRedirect: w.Redirect, Timeout: w.Timeout},
+		RetryMax:       w.Tries,
+		RetryWaitMin:   w.WaitMin,
+		RetryWaitMax:   w.WaitMax,
 		RequestLogHook: func(retryablehttp.Logger, *http.Request, int) { *tries++ },
 		CheckRetry:     worthAnotherTry,
 		Backoff:        backoff,
@@ -111,14 +155,14 @@ func Backoff(shortest, longest time.Duration, try int, resp *http.Response) time
 }
 
 // explain makes an error for people: what happened, and how often.
-func (c Client) explain(ctx context.Context, err error, tries int) error {
+func (w Wire) explain(ctx context.Context, err error, tries int) error {
 	if missing, ok := source.IsMissing(err); ok {
 		return missing
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("the read was cancelled: %w", context.Cause(ctx))
 	}
-	err = c.reason(err)
+	err = w.reason(err)
 	if tries > 1 {
 		err = fmt.Errorf("%w (after %d tries)", err, tries)
 	}

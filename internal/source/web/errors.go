@@ -35,16 +35,24 @@ func isFinal(err error) bool {
 	return netfail.IsTLS(err)
 }
 
+// Reason is [netfail.Reason], unless err is in our own words.
+func Reason(err error, trust string) string {
+	if own, ok := errors.AsType[ownError](err); ok {
+		return own.Error()
+	}
+	return netfail.Reason(err, trust)
+}
+
 // reason puts err into words.
-func (c Client) reason(err error) error {
+func (w Wire) reason(err error) error {
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own
 	}
-	text := netfail.Reason(err, c.Trust)
+	text := netfail.Reason(err, w.Trust)
 	if netfail.IsTimeout(err) {
-		text = fmt.Sprintf("there was no complete answer within %s", c.Timeout)
-		if c.Attr != "" {
-			text += "; " + c.Attr + " can be raised"
+		text = fmt.Sprintf("there was no complete answer within %s", w.Timeout)
+		if w.Attr != "" {
+			text += "; " + w.Attr + " can be raised"
 		}
 	}
 	return errors.New(text)

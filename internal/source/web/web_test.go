@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func get(t *testing.T, answers ...http.HandlerFunc) (data string, tries int, err
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Client{Patience: Patience{Tries: 2}, Transport: Transport(new(tls.Config), Proxies(nil))}
+	c := Wire{Patience: Patience{Tries: 2}, Transport: Transport(new(tls.Config), Proxies(nil))}
 	err = c.Get(t.Context(), from, http.Header{"X-Test": {"1"}}, func(resp *http.Response) error {
 		switch resp.StatusCode {
 		case http.StatusOK:
@@ -86,9 +87,62 @@ func TestGet(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.ErrClosedPipe)
-	c := Client{Transport: Transport(new(tls.Config), Proxies(nil))}
+	c := Wire{Transport: Transport(new(tls.Config), Proxies(nil))}
 	err := c.Get(ctx, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, nil, nil)
 	if err == nil || err.Error() != "the read was cancelled: "+io.ErrClosedPipe.Error() {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is asked for keys may be asked again. Each try is signed anew, and the
+// answer is told whatever its status is.
+func TestAsk(t *testing.T) {
+	for name, c := range map[string]struct {
+		statuses []int // of the answers, in turn
+		body     string
+		status   int
+		tries    int
+		err      string
+	}{
+		"answer":          {statuses: []int{200}, body: "keys", status: 200, tries: 1},
+		"refusal":         {statuses: []int{403}, body: "no", status: 403, tries: 1},
+		"redirect":        {statuses: []int{307}, status: 307, tries: 1},
+		"after a failure": {statuses: []int{500, 429, 200}, body: "keys", status: 200, tries: 3},
+		"out of order":    {statuses: []int{500}, body: "no", status: 500, tries: 3},
+		"endless":         {statuses: []int{200}, body: strings.Repeat("x", maxAnswer+1), status: 200, tries: 1, err: "longer than 65536 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				got = append(got, r.Method+" "+string(body))
+				w.Header().Set("Location", "http://127.0.0.1:1/")
+				w.WriteHeader(c.statuses[min(len(got), len(c.statuses))-1])
+				_, _ = io.WriteString(w, c.body)
+			}))
+			defer server.Close()
+			signed := 0
+			w := Wire{
+				Patience: Patience{Tries: 2}, Transport: Transport(new(tls.Config), Proxies(nil)),
+				Redirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+				Authorize: func(r *http.Request) error {
+					signed++
+					text := strings.Repeat("s", signed) // signatures differ in length once they are encoded
+					r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+					return nil
+				},
+			}
+			status, body, err := w.Ask(t.Context(), http.MethodPost, server.URL, nil)
+			if c.err == "" && (err != nil || string(body) != c.body) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("got %.20q, %v", body, err)
+			}
+			if want := []string{"POST s", "POST ss", "POST sss"}[:c.tries]; status != c.status || !slices.Equal(got, want) {
+				t.Errorf("got %d after %q, want %d after %q", status, got, c.status, want)
+			}
+		})
+	}
+	refuses := Wire{Transport: http.DefaultTransport, Authorize: func(*http.Request) error { return Final("there are no keys") }}
+	if _, _, err := refuses.Ask(t.Context(), http.MethodGet, "http://127.0.0.1:1", nil); err == nil || err.Error() != "there are no keys" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package s3object
+package object_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
 // answering gives every request the same answer.
@@ -46,8 +47,8 @@ func FuzzAnswer(f *testing.F) {
 			BaseEndpoint: aws.String("https://s3.example.com"), Region: "eu-west-1", UsePathStyle: true, Credentials: aws.AnonymousCredentials{},
 			Retryer: aws.NopRetryer{}, HTTPClient: answering{status, header, body},
 		})
-		for _, o := range []Object{{Bucket: "states", Key: "k"}, {Bucket: "states", Key: "k", Version: "v1"}} {
-			snap, err := Store{Client: client, Words: words}.Read(t.Context(), o, 1000)
+		for _, o := range []object.Object{{Bucket: "states", Key: "k"}, {Bucket: "states", Key: "k", Version: "v1"}} {
+			snap, err := object.Store{Client: client, Words: words}.Read(t.Context(), o, 1000)
 			switch {
 			case err == nil && (status != http.StatusOK || !bytes.Equal(snap.Data, body) || strings.ContainsFunc(snap.Revision, unicode.IsControl)):
 				t.Errorf("got %q in the revision %q after %d", snap.Data, snap.Revision, status)

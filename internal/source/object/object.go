@@ -1,9 +1,9 @@
-// Package s3object reads one object from a store that speaks the protocol of
-// Amazon S3. What differs between such stores is said by [Words].
+// Package object reads a state from a store that speaks the protocol of Amazon
+// S3. What differs between such stores is said by their [Vendor].
 //
 // It sends GetObject and nothing else. No redirect is followed: a store that
 // moves a bucket elsewhere would take signatures and keys with it.
-package s3object
+package object
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -85,7 +85,7 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 		version = ""
 	}
 	if o.Version != "" && o.Version != noVersion && o.Version != version {
-		return nil, s.otherVersion()
+		return nil, errors.New(s.Words.Store + " answered with another version than the one that was asked for; does the bucket keep versions?")
 	}
 	size := int64(-1)
 	if answer.ContentLength != nil {
@@ -96,7 +96,7 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	case source.IsTooLarge(err):
 		return nil, err
 	case err != nil:
-		return nil, &brokenError{s.transport(err)}
+		return nil, &brokenError{s.noAnswer(err)}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
 }
@@ -137,14 +137,5 @@ func revision(version, etag string) string {
 	if word == "" {
 		word = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	}
-	word = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, word)
-	if len(word) > maxRevision {
-		word = strings.ToValidUTF8(word[:maxRevision], "")
-	}
-	return word
+	return outside.Line(word, maxRevision)
 }

@@ -1,4 +1,4 @@
-package objectstore
+package object
 
 import (
 	"context"
@@ -6,15 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3object"
 )
 
 func TestParseEndpoint(t *testing.T) {
@@ -53,37 +49,15 @@ func TestIsLabel(t *testing.T) {
 	}
 }
 
-// Stores that use their own names for headers are understood, and the marks of
-// deletions too.
-func TestVendorHeaders(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		version := r.URL.Query().Get("versionId")
-		w.Header().Set("X-Oss-Version-Id", version)
-		w.Header().Set("ETag", `"1"`)
-		if version == "mark" {
-			w.Header().Set("X-Oss-Delete-Marker", "true")
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			fmt.Fprint(w, "<Error><Code>MethodNotAllowed</Code></Error>")
-			return
-		}
-		fmt.Fprint(w, "{}")
-	}))
-	t.Cleanup(server.Close)
-	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
+// Only reads leave the process.
+func TestReadOnly(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1:1/", strings.NewReader("x"))
+	resp, err := readOnly{http.DefaultClient}.Do(request)
+	if err == nil {
+		resp.Body.Close()
 	}
-	keys := aws.CredentialsProvider(aws.AnonymousCredentials{})
-	store, err := NewStore(Place{Endpoint: u, Region: "x", Keys: keys, PathStyle: true, Prefix: "X-Oss-", Words: s3object.Words{Store: "OSS"}}, Connection{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if snap, err := store.object.Read(t.Context(), s3object.Object{Bucket: "b", Key: "k", Version: "v1"}, 10); err != nil || snap.Revision != "v1" {
-		t.Errorf("got %+v, %v", snap, err)
-	}
-	_, err = store.object.Read(t.Context(), s3object.Object{Bucket: "b", Key: "k", Version: "mark"}, 10)
-	if _, missing := source.IsMissing(err); !missing {
-		t.Errorf("a mark: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "only GET") {
+		t.Errorf("got %v", err)
 	}
 }
 

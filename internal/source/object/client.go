@@ -1,0 +1,203 @@
+package object
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/auth"
+	endpoints "github.com/aws/smithy-go/endpoints" // which calls itself transport
+	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+const (
+	answerTimeout = 30 * time.Second // until an answer begins
+	nearTimeout   = 2 * time.Second  // until a connection to a service that is near
+	maxAttempts   = 5                // of a request that may be worth it
+	maxRefusal    = 64 << 10         // bytes of an answer that is not an object
+)
+
+// Network is how stores are reached, and the services that give keys for them.
+// Zero values are what is usual, without proxies; tests have less patience.
+type Network struct {
+	Env   attr.LookupEnv // nil when the environment is not to be used
+	Proxy func(*url.URL) (*url.URL, error)
+	Roots *x509.CertPool // nil for those of the system
+
+	Attempts int           // of one request
+	MaxWait  time.Duration // between attempts
+	Timeout  time.Duration // until an answer begins
+	Patience time.Duration // for one object; see [Patience]
+
+	// Metadata is the URL of the service that gives an instance its keys, in the
+	// place of the vendor's own.
+	Metadata string
+}
+
+func (n Network) transport() *http.Transport {
+	t := web.Transport(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots}, new(httpproxy.Config))
+	if n.Proxy != nil {
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return n.Proxy(r.URL) }
+	}
+	return t
+}
+
+// Wire asks a service that gives temporary keys. One that is near is on this
+// machine's own network, or not there at all.
+func (n Network) Wire(near bool) web.Wire {
+	t := n.transport()
+	t.DisableKeepAlives = true // it is asked once in a while
+	if near {
+		t.Proxy, t.DialContext = nil, (&net.Dialer{Timeout: nearTimeout}).DialContext
+	}
+	p := web.Patience{Timeout: answerTimeout, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 2 * time.Second}
+	if n.MaxWait > 0 {
+		p.WaitMin, p.WaitMax = n.MaxWait, n.MaxWait
+	}
+	return web.Wire{Patience: p, Transport: t, Redirect: noRedirect}
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Place is a store other than AWS's own, and who asks it.
+type Place struct {
+	Endpoint  *url.URL // without the bucket
+	PathStyle bool     // the bucket is part of the path, and not of the host
+	Region    string   // that requests are signed for
+	Keys      aws.CredentialsProvider
+
+	// Prefix begins the vendor's own headers, such as "X-Oss-", in stores that
+	// use those to S3's clients too.
+	Prefix string
+}
+
+// NewClient makes a client. It sends nothing yet, and reads nothing of the
+// environment.
+func NewClient(p Place, n Network) *s3.Client {
+	if n.Attempts == 0 {
+		n.Attempts = maxAttempts
+	}
+	return s3.New(s3.Options{
+		BaseEndpoint:       aws.String(p.Endpoint.String()),
+		EndpointResolverV2: host{p.Endpoint, p.PathStyle},
+		Region:             p.Region,
+		Credentials:        p.Keys,
+		RetryMaxAttempts:   n.Attempts,
+		Logger:             logging.Nop{},
+		APIOptions:         []func(*middleware.Stack) error{awsauth.AnonymousClient},
+
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+	}, func(o *s3.Options) {
+		Restrict(o, n.transport(), n)
+		o.HTTPClient = translator{o.HTTPClient, p.Prefix}
+	})
+}
+
+// Restrict has a client only read, over a transport, and wait no longer than n
+// says.
+func Restrict(o *s3.Options, transport *http.Transport, n Network) {
+	if n.Timeout == 0 {
+		n.Timeout = answerTimeout
+	}
+	if n.MaxWait == 0 {
+		n.MaxWait = retry.DefaultMaxBackoff
+	}
+	transport.ResponseHeaderTimeout = n.Timeout
+	o.HTTPClient = readOnly{&http.Client{Transport: transport, CheckRedirect: noRedirect}}
+	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, n.MaxWait).(aws.RetryerV2); ok { // it always is one
+		o.Retryer = retryer{r}
+	}
+	o.ClientLogMode = 0
+	o.UseARNRegion = false
+	o.DisableMultiRegionAccessPoints = true
+	o.DisableLogOutputChecksumValidationSkipped = true
+}
+
+// retryer corrects which errors the SDK takes for worth another try.
+type retryer struct{ aws.RetryerV2 }
+
+func (r retryer) IsErrorRetryable(err error) bool {
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusTooManyRequests {
+		return true
+	}
+	return !netfail.IsTLS(err) && r.RetryerV2.IsErrorRetryable(err)
+}
+
+// readOnly is the last step before the wire: it lets nothing but reads pass.
+// And it cuts answers that are errors, which the SDK reads as a whole.
+type readOnly struct{ client *http.Client }
+
+func (r readOnly) Do(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet || req.Body != nil && req.Body != http.NoBody {
+		return nil, errors.New("only GET requests without a body may be sent")
+	}
+	resp, err := r.client.Do(req) //nolint:gosec // the user's own settings say where
+	if err == nil && resp.StatusCode != http.StatusOK {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxRefusal), resp.Body}
+	}
+	return resp, err
+}
+
+// host replaces AWS's own rules, by which some names of buckets lead to other
+// hosts and other calls.
+type host struct {
+	endpoint  *url.URL
+	pathStyle bool
+}
+
+func (h host) ResolveEndpoint(_ context.Context, p s3.EndpointParameters) (endpoints.Endpoint, error) {
+	u := *h.endpoint
+	if bucket := aws.ToString(p.Bucket); h.pathStyle {
+		u.Path = "/" + bucket
+	} else {
+		u.Host = bucket + "." + u.Host
+	}
+	// Paths are signed as they are sent. The SDK would encode them once more,
+	// as services other than S3 want it.
+	var how, properties smithy.Properties
+	smithyhttp.SetDisableDoubleEncoding(&how, true)
+	smithyhttp.SetSigV4SigningName(&how, "s3")
+	smithyhttp.SetSigV4SigningRegion(&how, aws.ToString(p.Region))
+	auth.SetAuthOptions(&properties, []*auth.Option{{SchemeID: auth.SchemeIDSigV4, SignerProperties: how}})
+	return endpoints.Endpoint{URI: u, Properties: properties}, nil
+}
+
+// translator gives S3's names to the vendor's headers that matter.
+type translator struct {
+	next   s3.HTTPClient
+	prefix string
+}
+
+func (t translator) Do(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.Do(req)
+	if err == nil && t.prefix != "" {
+		for _, name := range []string{"Version-Id", "Delete-Marker"} {
+			if own := resp.Header.Get(t.prefix + name); own != "" && resp.Header.Get("X-Amz-"+name) == "" {
+				resp.Header.Set("X-Amz-"+name, own)
+			}
+		}
+	}
+	return resp, err
+}

@@ -1,0 +1,212 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+// Words are what errors call things, which differs between stores. They are
+// parts of sentences; what a store does not have is "".
+type Words struct {
+	Store, Short string // "Alibaba Cloud OSS", "OSS"
+	Block        string // where access is set: "the oss block of credentials, in the provider block"
+
+	Read, ReadVersion string // permissions: "s3:GetObject", "s3:GetObjectVersion"
+	List              string // the permission without which a missing object is denied: "s3:ListBucket"
+	Decrypt           string // the permission on the key that a store encrypts with: "kms:Decrypt"
+
+	CustomerKey string // the attribute with the key of SSE-C
+	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in " and the block
+
+	// Reasons are further codes of errors, and what they mean. They go before
+	// those that are known here.
+	Reasons map[string]string
+}
+
+var errPatience = errors.New("there was no complete answer in time")
+
+// brokenError says that the bytes of an object did not all come. Another try
+// may help.
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+func (s Store) missing(why string) error {
+	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
+}
+
+// explain puts an error into words. What the store wrote is not in it, nor in
+// what it wraps.
+func (s Store) explain(o Object, err error) error {
+	var status int
+	var header http.Header
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.Response != nil && answer.Response.Response != nil {
+		status, header = answer.HTTPStatusCode(), answer.Response.Header
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	_, sent := errors.AsType[*smithyhttp.RequestSendError](err)
+	switch {
+	case status == 0 && !sent:
+		return errors.New("the request could not be made; check the credentials, and whether the settings go together")
+	case status == 0:
+		return errors.New(s.noAnswer(err))
+	case !ok:
+		return errors.New(s.strange(status))
+	}
+	code := api.ErrorCode()
+	switch {
+	case code == "NoSuchKey" && status == http.StatusNotFound:
+		return s.missing("the bucket has no such object (404 NoSuchKey)")
+	case code == "MethodNotAllowed" && status == http.StatusMethodNotAllowed && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
+		return s.missing("the version is the mark of a deletion (405 MethodNotAllowed)")
+	}
+	return errors.New(s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region")))
+}
+
+// reason says what a refusal means. The codes are those of
+// https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+func (s Store) reason(o Object, status int, code, message, region string) string {
+	text, known := s.Words.Reasons[code]
+	if !known {
+		text, known = s.known(o, code, message, region)
+	}
+	switch {
+	case known:
+		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
+	case status/100 == 3:
+		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
+	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's own word, where there is none
+		return s.strange(status)
+	}
+	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
+}
+
+func (s Store) known(o Object, code, message, region string) (string, bool) {
+	if text, ok := reasons[code]; ok {
+		return text, true
+	}
+	switch code {
+	case "NoSuchBucket":
+		return fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
+			"and the endpoint if there is one", o.Bucket), true
+	case "InvalidArgument":
+		if o.Version != "" {
+			return "the version is not one that the store knows", true
+		}
+		return "the request is refused", true
+	case "PermanentRedirect", "TemporaryRedirect", "Redirect", "IllegalLocationConstraintException", "InvalidRegion",
+		"AuthorizationHeaderMalformed", "AuthorizationQueryParametersError":
+		return s.elsewhere(region), true
+	case "InvalidRequest":
+		return s.invalid(o), true
+	case "AccessDenied":
+		return s.denied(o, message), true
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity", "TokenRefreshRequired", "AccessKeyDisabled":
+		return "the credentials are not valid; check them in " + s.Words.Block, true
+	}
+	if strings.HasPrefix(code, "KMS.") && len(code) < 50 && kmsCode.MatchString(code) && s.Words.Decrypt != "" {
+		return "the key of KMS that the object is encrypted with cannot be used", true
+	}
+	return "", false
+}
+
+const (
+	closed     = "the account or the bucket is closed"
+	expired    = "the credentials have expired"
+	tooMany    = "too many requests, even after retries; try again later"
+	outOfOrder = "the service is out of order; try again later"
+)
+
+// reasons of errors that mean the same wherever they come from.
+var reasons = map[string]string{
+	"InvalidBucketName":    "the name of the bucket is not valid",
+	"NoSuchVersion":        "the object has no such version",
+	"MethodNotAllowed":     "the object cannot be read",
+	"InvalidObjectState":   "the object is archived, and must be restored before it can be read",
+	"RequestTimeTooSkewed": "the clock of this machine is wrong: it differs too much from the store's",
+
+	"AllAccessDisabled": closed, "AccountProblem": closed, "NotSignedUp": closed, "InvalidPayer": closed,
+	"ExpiredToken": expired, "RequestExpired": expired,
+
+	"SlowDown": tooMany, "Throttling": tooMany, "ThrottlingException": tooMany, "RequestLimitExceeded": tooMany,
+	"TooManyRequests": tooMany, "TooManyRequestsException": tooMany, "BandwidthLimitExceeded": tooMany,
+
+	"InternalError": outOfOrder, "ServiceUnavailable": outOfOrder, "RequestTimeout": outOfOrder, "OperationAborted": outOfOrder,
+}
+
+var (
+	kmsCode    = regexp.MustCompile(`^KMS\.[A-Za-z]+$`)
+	regionName = regexp.MustCompile(`^[a-z0-9-]+$`)
+)
+
+func (s Store) denied(o Object, message string) string {
+	w := s.Words
+	if w.Decrypt != "" && strings.Contains(message, w.Decrypt) {
+		return "access is denied: the object is encrypted with a key on which the credentials need " + w.Decrypt
+	}
+	need := w.Read
+	if o.Version != "" && w.ReadVersion != "" {
+		need = w.ReadVersion
+	}
+	text := "access is denied"
+	if need != "" {
+		text += "; the credentials need " + need + " on this object"
+	}
+	if w.Decrypt != "" {
+		text += ", and " + w.Decrypt + " if it is encrypted with a key of KMS"
+	}
+	if w.List != "" {
+		text += fmt.Sprintf("; %s gives it for an object that does not exist as well, "+
+			"unless the identity may list the bucket (%s)", w.Store, w.List)
+	}
+	if o.CustomerKey != nil {
+		text += ", and for a wrong " + w.CustomerKey
+	}
+	return text
+}
+
+func (s Store) invalid(o Object) string {
+	const refused = "the request is refused"
+	switch name := s.Words.CustomerKey; {
+	case name == "":
+		return refused
+	case o.CustomerKey == nil:
+		return refused + "; if the object is encrypted with a key of yours (SSE-C), set " + name + " in " + s.Words.Block
+	default:
+		return refused + "; the object is not encrypted with a key of yours (SSE-C), or " + name + " is another one"
+	}
+}
+
+// elsewhere is about a bucket that is not where it was asked for.
+func (s Store) elsewhere(region string) string {
+	text := "the bucket is elsewhere, and nothing was sent there"
+	if own := s.Client.Options().Region; len(region) >= 40 || !regionName.MatchString(region) || region == own {
+		return fmt.Sprintf("%s; it was asked for in the region %s: check region, and the endpoint if there is one", text, own)
+	}
+	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
+}
+
+// strange is an answer that no store gives.
+func (s Store) strange(status int) string {
+	return fmt.Sprintf("an answer that is not of %s, with the HTTP status %d; "+
+		"check the endpoint and proxies if there are any", s.Words.Store, status)
+}
+
+// noAnswer says why there was none.
+func (s Store) noAnswer(err error) string {
+	text := web.Reason(err, s.Words.Trust)
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		text += "; check region, and the endpoint and proxies if there are any"
+	}
+	return text
+}

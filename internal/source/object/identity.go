@@ -1,0 +1,207 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// early is how long before their end temporary keys are replaced: a read takes
+// its time, and clocks differ.
+const early = 2 * time.Minute
+
+// Identity returns the attribute of attrs that says who reads, "" if none does.
+// Of the environment the first one counts; in a block, several are an error. ID
+// is the one of attrs that secret_key and security_token belong to.
+func Identity(g source.Grant, id string, attrs ...string) (string, error) {
+	chosen := ""
+	for _, a := range attrs {
+		switch {
+		case g.String(a) == "", chosen != "" && g.Variable(a) != "":
+		case chosen != "":
+			return "", g.Errorf(a, "%s and %s are two identities; set one of them", chosen, a)
+		default:
+			chosen = a
+		}
+	}
+	for _, a := range []string{"secret_key", "security_token"} {
+		if chosen == "" && g.Has(a) && g.Variable(a) == "" {
+			return "", g.Errorf(id, "secret_key and security_token belong to %s, which is missing", id)
+		}
+	}
+	return chosen, nil
+}
+
+// KeysOf returns the keys whose ID is an attribute of g.
+func KeysOf(g source.Grant, id, token string) (aws.Credentials, error) {
+	keys := Keys(g.String(id), g.String("secret_key"), token)
+	if keys.SecretAccessKey == "" {
+		return keys, g.Errorf("secret_key", "%s needs secret_key", id)
+	}
+	if err := CheckKeys(keys); err != nil {
+		return keys, g.Errorf(id, "%w", err)
+	}
+	return keys, nil
+}
+
+// CustomerKey returns the key of SSE-C that an attribute of g holds, nil for
+// none.
+func CustomerKey(g source.Grant, attr string) ([]byte, error) {
+	const size = 32 // bytes, for AES-256
+	text := g.String(attr)
+	if text == "" {
+		return nil, nil
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != size {
+		return nil, g.Errorf(attr, "%d bytes in base64 are required, which are 44 characters", size)
+	}
+	return key, nil
+}
+
+// Keys makes keys that do not end.
+func Keys(id, secret, token string) aws.Credentials {
+	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: token}
+}
+
+// Temporary makes keys that end, after looking at what a service answered.
+func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, error) {
+	keys := Keys(id, secret, token)
+	if id == "" || secret == "" || token == "" || end.IsZero() || CheckKeys(keys) != nil {
+		return aws.Credentials{}, fmt.Errorf("%s gave an answer without usable keys", who)
+	}
+	keys.CanExpire, keys.Expires = true, end
+	return keys, nil
+}
+
+// CheckKeys reports whether keys can be sent: they become part of headers.
+func CheckKeys(keys aws.Credentials) error {
+	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
+		for _, r := range s {
+			if r > unicode.MaxASCII || !unicode.IsPrint(r) || r == ' ' || r == ',' || r == '/' && s == keys.AccessKeyID {
+				return errors.New("keys and tokens are made of letters, digits and a few signs, without spaces")
+			}
+		}
+	}
+	return nil
+}
+
+var roleName = regexp.MustCompile(`^[A-Za-z0-9._+=,@-]{1,128}$`)
+
+// CheckRole refuses what cannot be the name of an instance's role, which becomes
+// part of a path.
+func CheckRole(name string) error {
+	if !roleName.MatchString(name) || name == "." || name == ".." {
+		return fmt.Errorf("%.200q cannot be the name of a role", name)
+	}
+	return nil
+}
+
+// AskInstance asks the metadata service of an instance, which errors call who,
+// for the keys of a role, whose name is put behind url. They are read into
+// answer, from JSON.
+func (n Network) AskInstance(ctx context.Context, who, url, role string, header http.Header, answer any) error {
+	if err := CheckRole(role); err != nil {
+		return err
+	}
+	status, body, err := n.Wire(true).Ask(ctx, http.MethodGet, url+role, header)
+	var outcome struct{ Code string }
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", who, err)
+	case status == http.StatusNotFound:
+		return fmt.Errorf("%s knows no role %q; is it attached to the instance?", who, role)
+	case status != http.StatusOK:
+		return fmt.Errorf("%s gave no keys of the role %q: the answer has the status %d", who, role, status)
+	case json.Unmarshal(body, &outcome) != nil || outcome.Code != "Success" || json.Unmarshal(body, answer) != nil:
+		return fmt.Errorf("%s gave an answer without usable keys", who)
+	}
+	return nil
+}
+
+// STS is a service that gives those with keys the keys of a role.
+type STS struct {
+	Name    string // for errors
+	URL     *url.URL
+	Header  http.Header
+	Reasons map[string]string // :: code of an error → what it means
+}
+
+// Assume asks for the keys of a role, and reads what it gets into answer, from
+// JSON, of which code is the part that says what went wrong. Sign returns the
+// body of a request; it is called for each try, and may set headers.
+func (n Network) Assume(
+	ctx context.Context, s STS, role string, sign func(*http.Request) ([]byte, error), answer any, code *string,
+) error {
+	wire := n.Wire(false)
+	wire.Authorize = func(req *http.Request) error {
+		text, err := sign(req)
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		return err
+	}
+	status, body, err := wire.Ask(ctx, http.MethodPost, s.URL.String()+"/", s.Header)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	err = json.Unmarshal(body, answer)
+	if status == http.StatusOK && err == nil && (*code == "" || *code == "Success") {
+		return nil
+	}
+	reason := fmt.Sprintf("the answer has the status %d", status)
+	if text, ok := s.Reasons[*code]; ok {
+		reason = fmt.Sprintf("%s (%s)", text, *code)
+	} else if strings.HasPrefix(*code, "InvalidParameter") || strings.HasPrefix(*code, "MissingParameter") {
+		reason = "the request is refused; check the assume_role arguments"
+	} else if status == http.StatusOK {
+		reason = "the answer is not one of STS"
+	}
+	return fmt.Errorf("%s: the role %q cannot be assumed: %s", s.Name, role, reason)
+}
+
+// Renewed remembers the keys that get returns until shortly before their end.
+// Unlike the cache of the SDK, it stops asking when nobody waits any more.
+func Renewed(get func(context.Context) (aws.Credentials, error)) aws.CredentialsProvider {
+	return &renewed{get: get}
+}
+
+type renewed struct {
+	get   func(context.Context) (aws.Credentials, error)
+	asked memo.Memo[int, aws.Credentials] // :: generation → keys
+
+	mu         sync.Mutex
+	generation int
+}
+
+// Retrieve implements [aws.CredentialsProvider].
+func (r *renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	for try := 1; ; try++ {
+		r.mu.Lock()
+		generation := r.generation
+		r.mu.Unlock()
+		keys, err := r.asked.Do(ctx, generation, r.get)
+		if err != nil || try > 1 || !keys.CanExpire || time.Until(keys.Expires) > early {
+			return keys, err
+		}
+		r.mu.Lock()
+		if r.generation == generation {
+			r.generation++
+		}
+		r.mu.Unlock()
+	}
+}

@@ -1,0 +1,111 @@
+package object
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// maxKey is in bytes:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
+const maxKey = 1024
+
+// otherBucket is a bucket that is none: a directory bucket, for which the SDK
+// asks for a session first, or another service, some of which run programs of
+// whoever owns them:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+var otherBucket = regexp.MustCompile(`--[a-z0-9]{1,3}-s3$`)
+
+// bucketName takes those of old, too, which may be longer and hold capitals.
+var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
+
+// CheckBucket refuses what cannot be the name of a bucket, which becomes part
+// of a host or a path.
+func CheckBucket(name string) error {
+	if len(name) > 255 || !bucketName.MatchString(name) || strings.Contains(name, "..") {
+		return errors.New("this cannot be the name of a bucket: letters, digits, dashes and dots are allowed")
+	}
+	if otherBucket.MatchString(name) {
+		return errors.New("directory buckets, Object Lambda and Outposts are not read from")
+	}
+	return nil
+}
+
+// CheckKey refuses keys that could be read as those of another object.
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("the key of an object is required")
+	case len(key) > maxKey:
+		return errors.New("with the workspace it has more than 1024 bytes, which no key has")
+	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
+		return errors.New("it must not begin or end with a slash")
+	}
+	for part := range strings.SplitSeq(key, "/") {
+		if part == "." || part == ".." {
+			return errors.New("it must not hold . or .. as a part: servers and proxies would read it as another one")
+		}
+	}
+	return nil
+}
+
+var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+// IsLabel reports whether s can be one label of a host name. A data source,
+// which any module can write, names buckets and regions, and they become parts
+// of the host that gets signed requests: anything else could make it another
+// host.
+func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
+
+// ParseEndpoint reads the URL of a service, or its host alone. It comes from the
+// provider block or the environment, never from a data source.
+func ParseEndpoint(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil ||
+		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("a host is required, or the URL of one, such as https://store.example.com")
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
+}
+
+// Endpoint is the URL that an attribute of g says, or that of the usual host.
+func Endpoint(g source.Grant, attr, usual string) (*url.URL, error) {
+	u, err := ParseEndpoint(cmp.Or(g.String(attr), usual))
+	if err != nil {
+		return nil, g.Errorf(attr, "%w", err)
+	}
+	return u, nil
+}
+
+// IsAddress reports whether u names its host by an IP address, before which no
+// bucket can be put.
+func IsAddress(u *url.URL) bool { return net.ParseIP(u.Hostname()) != nil }
+
+// Below is where the backends oss and cos keep the state that req asks for.
+func Below(req source.Request) (key string, err error) {
+	prefix, key := req.String("prefix"), req.String("key")
+	switch {
+	case strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "./"):
+		return "", req.Errorf("prefix", "it must not begin with / or ./")
+	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
+		return "", req.Errorf("key", "it must not begin or end with /")
+	}
+	workspace := req.Workspace
+	if workspace == "default" {
+		workspace = ""
+	}
+	key = path.Join(prefix, workspace, key)
+	if err := CheckKey(key); err != nil {
+		return "", req.Errorf("key", "%w", err)
+	}
+	return key, nil
+}

@@ -1,0 +1,408 @@
+// Package objecttest is a store that understands the API of S3, for tests: it
+// checks signatures, policies and customer keys as S3 does, and, if a test
+// wants that, lets the clients of real CLIs write.
+package objecttest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/md5" //nolint:gosec // the protocol asks for it
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"hash/crc64"
+	"html"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+)
+
+// Canary is in all secrets, and in what the server says. It must not be shown.
+const Canary = "canary"
+
+// Server is a store. It gives objects to those who sign with one of its keys,
+// and refuses whatever is not a GetObject.
+type Server struct {
+	Region string            // that signatures must be for
+	Keys   []aws.Credentials // that may read; nil for whoever signs
+	Hosts  []string          // before which buckets may stand
+
+	// Allows decides what identities may do: the names of actions, and ARNs.
+	// Nil lets them read objects and tells them of missing ones.
+	Allows func(action, resource string) bool
+
+	// Answer is asked first, and returns true when it has answered. It may be nil.
+	Answer func(http.ResponseWriter, *http.Request) bool
+
+	// Writable lets clients write, and sign as only the vendor can check.
+	Writable bool
+
+	// Prefix begins the vendor's own headers, such as "X-Cos-". It is "" for
+	// those of S3.
+	Prefix string
+
+	mu       sync.Mutex
+	buckets  map[string]*bucket
+	requests []Request
+}
+
+type bucket struct {
+	keepsVersions bool
+	objects       map[string][]version // :: key → the newest last
+}
+
+type version struct {
+	id      string // "" while the bucket keeps none
+	data    []byte
+	deleted bool
+	sealed  string      // MD5 of the customer's key
+	header  http.Header // metadata
+}
+
+// Request is one that arrived.
+type Request struct {
+	Method, Host, Path, Query string
+	AccessKey                 string // who signed it
+	Header                    http.Header
+}
+
+// New makes a store with these buckets.
+func New(buckets ...string) *Server {
+	s := &Server{buckets: map[string]*bucket{}}
+	for _, name := range buckets {
+		s.Create(name)
+	}
+	return s
+}
+
+// Create makes another bucket.
+func (s *Server) Create(name string) { s.buckets[name] = &bucket{objects: map[string][]version{}} }
+
+// Serve starts s without TLS and returns its URL. It ends with the test.
+func (s *Server) Serve(t testing.TB) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(s)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// Put writes an object, and returns its version if the bucket keeps any.
+func (s *Server) Put(name, key string, data []byte) string {
+	return s.add(name, key, version{data: data})
+}
+
+// Delete removes an object, and returns the version of the mark if the bucket
+// keeps any.
+func (s *Server) Delete(name, key string) string {
+	return s.add(name, key, version{deleted: true})
+}
+
+func (s *Server) add(name, key string, v version) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[name]
+	if !b.keepsVersions {
+		b.objects[key] = nil
+	} else {
+		v.id = rand.Text()
+	}
+	b.objects[key] = append(b.objects[key], v)
+	return v.id
+}
+
+// Get returns what is in an object, nil if there is none.
+func (s *Server) Get(name, key string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, _ := s.buckets[name].newest(key)
+	return v.data
+}
+
+func (b *bucket) newest(key string) (version, bool) {
+	if all := b.objects[key]; len(all) > 0 {
+		return all[len(all)-1], !all[len(all)-1].deleted
+	}
+	return version{}, false
+}
+
+// Keep has a bucket keep versions from now on.
+func (s *Server) Keep(name string) { s.buckets[name].keepsVersions = true }
+
+// Seal has an object be encrypted with a customer's key.
+func (s *Server) Seal(name, key string, customerKey []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := md5.Sum(customerKey) //nolint:gosec // see above
+	all := s.buckets[name].objects[key]
+	all[len(all)-1].sealed = base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// Requests returns what arrived, in order, and forgets it.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.requests
+	s.requests = nil
+	return out
+}
+
+// OnlyRead reports whether anything but GetObject arrived.
+func (s *Server) OnlyRead() error {
+	for _, r := range s.Requests() {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.Query, "x-id=GetObject") {
+			return fmt.Errorf("it was asked to %s %s?%s", r.Method, r.Path, r.Query)
+		}
+	}
+	return nil
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	accessKey, region := scope(r)
+	s.mu.Lock()
+	s.requests = append(s.requests, Request{r.Method, r.Host, r.URL.Path, r.URL.RawQuery, accessKey, r.Header.Clone()})
+	s.mu.Unlock()
+	if s.Answer != nil && s.Answer(w, r) {
+		return
+	}
+	i := slices.IndexFunc(s.Keys, func(k aws.Credentials) bool { return k.AccessKeyID == accessKey })
+	switch authorization := r.Header.Get("Authorization"); {
+	case s.Writable && authorization != "" && accessKey == "": // a way to sign of the vendor's own
+	case accessKey == "":
+		s.refuse(w, http.StatusForbidden, "AccessDenied")
+		return
+	case s.Keys == nil:
+	case i < 0:
+		s.refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
+		return
+	case region != s.Region:
+		s.refuse(w, http.StatusBadRequest, "AuthorizationHeaderMalformed", "X-Amz-Bucket-Region", s.Region)
+		return
+	case r.Header.Get("X-Amz-Security-Token") != s.Keys[i].SessionToken:
+		s.refuse(w, http.StatusBadRequest, "InvalidToken")
+		return
+	case !isSigned(r, s.Keys[i], region):
+		s.refuse(w, http.StatusForbidden, "SignatureDoesNotMatch")
+		return
+	}
+	s.serve(w, r, unpacked(r, body))
+}
+
+// serve answers a request that somebody signed who is known.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	name, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	for _, host := range s.Hosts {
+		if before, ok := strings.CutSuffix(hostname(r.Host), "."+host); ok {
+			name, key = before, strings.TrimPrefix(r.URL.Path, "/")
+		}
+	}
+	query, action := r.URL.Query(), "s3:GetObject"
+	if query.Has("versionId") {
+		action += "Version"
+	}
+	reads := r.Method == http.MethodGet && key != ""
+	for param := range query {
+		reads = reads && (param == "versionId" || param == "x-id")
+	}
+	s.mu.Lock()
+	b := s.buckets[name]
+	s.mu.Unlock()
+	switch {
+	case !s.Writable && (!reads || s.Allows != nil && !s.Allows(action, "arn:aws:s3:::"+name+"/"+key)):
+		s.refuse(w, http.StatusForbidden, "AccessDenied")
+	case b == nil:
+		s.refuse(w, http.StatusNotFound, "NoSuchBucket")
+	case r.Method == http.MethodPut && key != "":
+		s.put(w, r, name, key, body)
+	case r.Method == http.MethodDelete:
+		s.Delete(name, key)
+		w.WriteHeader(http.StatusNoContent)
+	case key == "":
+		s.list(w, name, query.Get("prefix"))
+	default:
+		s.get(w, r, name, key)
+	}
+}
+
+func (s *Server) get(w http.ResponseWriter, r *http.Request, name, key string) {
+	id := r.URL.Query().Get("versionId")
+	s.mu.Lock()
+	v, found := s.buckets[name].newest(key)
+	exists := v.data != nil || v.deleted
+	if id != "" {
+		all := s.buckets[name].objects[key]
+		i := slices.IndexFunc(all, func(v version) bool { return v.id == id })
+		if found = i >= 0; found {
+			v = all[i]
+		}
+	}
+	s.mu.Unlock()
+	given := r.Header.Get(customerKey)
+	switch {
+	case id != "" && !found:
+		s.refuse(w, http.StatusNotFound, "NoSuchVersion")
+	case id != "" && v.deleted:
+		s.refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", s.named("Delete-Marker"), "true")
+	case !found && s.Allows != nil && !s.Allows("s3:ListBucket", "arn:aws:s3:::"+name):
+		s.refuse(w, http.StatusForbidden, "AccessDenied")
+	case !found && exists:
+		s.refuse(w, http.StatusNotFound, "NoSuchKey", s.named("Delete-Marker"), "true")
+	case !found:
+		s.refuse(w, http.StatusNotFound, "NoSuchKey")
+	case given != v.sealed && (given == "" || v.sealed == ""):
+		s.refuse(w, http.StatusBadRequest, "InvalidRequest")
+	case given != v.sealed:
+		s.refuse(w, http.StatusForbidden, "AccessDenied")
+	default:
+		maps.Copy(w.Header(), v.header)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("ETag", etag(v.data))
+		if v.id != "" {
+			w.Header().Set(s.named("Version-Id"), v.id)
+		}
+		http.ServeContent(w, r, "", time.Now(), bytes.NewReader(v.data))
+	}
+}
+
+func (s *Server) put(w http.ResponseWriter, r *http.Request, name, key string, body []byte) {
+	v := version{data: body, sealed: r.Header.Get(customerKey), header: http.Header{}}
+	for name, values := range r.Header {
+		if strings.HasPrefix(name, s.named("Meta-")) {
+			v.header[name] = values
+		}
+	}
+	if id := s.add(name, key, v); id != "" {
+		w.Header().Set(s.named("Version-Id"), id)
+	}
+	w.Header().Set("ETag", etag(body))
+	// What was written is compared with this.
+	w.Header().Set(s.named("Hash-Crc64ecma"), strconv.FormatUint(crc64.Checksum(body, crc64.MakeTable(crc64.ECMA)), 10))
+}
+
+func (s *Server) list(w http.ResponseWriter, name, prefix string) {
+	type object struct {
+		Key, LastModified, ETag, StorageClass string
+		Size                                  int
+	}
+	list := struct {
+		XMLName           xml.Name `xml:"ListBucketResult"`
+		Name, Prefix      string
+		KeyCount, MaxKeys int
+		Contents          []object
+	}{Name: name, Prefix: prefix, MaxKeys: 1000}
+	s.mu.Lock()
+	for _, key := range slices.Sorted(maps.Keys(s.buckets[name].objects)) {
+		if v, ok := s.buckets[name].newest(key); ok && strings.HasPrefix(key, prefix) {
+			now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+			list.Contents = append(list.Contents, object{key, now, etag(v.data), "STANDARD", len(v.data)})
+		}
+	}
+	s.mu.Unlock()
+	list.KeyCount = len(list.Contents)
+	w.Header().Set("Content-Type", "application/xml")
+	_ = xml.NewEncoder(w).Encode(list)
+}
+
+const customerKey = "X-Amz-Server-Side-Encryption-Customer-Key-Md5"
+
+func (s *Server) named(header string) string { return cmp.Or(s.Prefix, "X-Amz-") + header }
+
+func etag(data []byte) string {
+	return fmt.Sprintf(`"%x"`, md5.Sum(data)) //nolint:gosec // see above
+}
+
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return host
+}
+
+// unpacked takes the chunks apart that the SDK of AWS sends over TLS.
+func unpacked(r *http.Request, body []byte) []byte {
+	if strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
+		if data, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(body))); err == nil {
+			return data
+		}
+	}
+	return body
+}
+
+func (s *Server) refuse(w http.ResponseWriter, status int, code string, headers ...string) {
+	Refuse(w, status, code, Canary+" of the server", headers...)
+}
+
+// Refuse answers with an error, and with headers in pairs.
+func Refuse(w http.ResponseWriter, status int, code, message string, headers ...string) {
+	for i := 0; i+1 < len(headers); i += 2 {
+		w.Header().Set(headers[i], headers[i+1])
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message><RequestId>%s</RequestId></Error>`,
+		html.EscapeString(code), message, Canary)
+}
+
+// fields are those of an Authorization header.
+func fields(r *http.Request) map[string]string {
+	out := map[string]string{}
+	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ")
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if ok {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+func scope(r *http.Request) (accessKey, region string) {
+	parts := strings.Split(fields(r)["Credential"], "/")
+	if len(parts) != 5 || parts[3] != "s3" {
+		return "", ""
+	}
+	return parts[0], parts[2]
+}
+
+// isSigned reports whether the signature is recent, and the one that keys make.
+func isSigned(r *http.Request, keys aws.Credentials, region string) bool {
+	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+	if err != nil || time.Since(at).Abs() > 15*time.Minute {
+		return false
+	}
+	again := r.Clone(context.Background())
+	again.Header, again.Body, again.ContentLength = http.Header{}, http.NoBody, 0
+	again.URL.Host, again.URL.Scheme = r.Host, "http"
+	for name := range strings.SplitSeq(fields(r)["SignedHeaders"], ";") {
+		switch name {
+		case "host", "x-amz-date", "x-amz-security-token":
+		case "content-length":
+			again.ContentLength = r.ContentLength
+		default:
+			again.Header[http.CanonicalHeaderKey(name)] = r.Header.Values(name)
+		}
+	}
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+	err = signer.SignHTTP(context.Background(), keys, again, r.Header.Get("X-Amz-Content-Sha256"), "s3", region, at)
+	return err == nil && again.Header.Get("Authorization") == r.Header.Get("Authorization")
+}

@@ -1,0 +1,143 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+// Vendor is a store and its source. The table has bucket, version_id and
+// credentials_name; the one of credentials has name.
+type Vendor struct {
+	attr.Table
+	Credentials attr.Table
+	Words       Words
+
+	// Locate says where the object of a request is, and as whom to ask for it. It
+	// does no I/O.
+	Locate func(source.Request, source.Grant, Network) (Location, error)
+}
+
+// Location is where an object is.
+type Location struct {
+	Object
+	Of string // what follows the bucket for people, such as ` of the namespace "acme"`
+
+	// Connect makes a client. Locations of one block of credentials share it if
+	// they have the same Region and Host.
+	Connect      func(context.Context) (*s3.Client, error)
+	Region, Host string
+
+	Unverified bool // any certificate is accepted
+}
+
+// Kind is the source of the vendor.
+func (v Vendor) Kind() source.Kind { return v.KindOver(Network{}) }
+
+// KindOver is [Vendor.Kind] over a network other than the usual one. One without
+// Proxy has the proxies of the environment.
+func (v Vendor) KindOver(n Network) source.Kind {
+	return source.Kind{Table: v.Table, Credentials: v.Credentials, Workspaces: true, Start: func(s source.Settings) source.Open {
+		n := n
+		if n.Env = s.LookupEnv; n.Proxy == nil {
+			n.Proxy = web.Proxies(n.Env).ProxyFunc()
+		}
+		r := &run{Vendor: v, credentials: s.For(source.Kind{Credentials: v.Credentials}), network: n}
+		return r.open
+	}}
+}
+
+// run is what the sources of one configured provider share: who they are to the
+// store, and the connections.
+type run struct {
+	Vendor
+	credentials source.Credentials
+	network     Network
+
+	clients memo.Memo[clientKey, *s3.Client]
+}
+
+type clientKey struct{ credentials, region, host string }
+
+func (r *run) open(req source.Request) (source.Source, error) {
+	name := req.String("credentials_name")
+	grant, err := r.credentials.Named("credentials_name", name)
+	if err != nil {
+		return nil, err
+	}
+	l, err := r.Locate(req, grant, r.network)
+	if err != nil {
+		return nil, err
+	}
+	l.Version = req.String("version_id")
+	if len(l.Version) > maxRevision {
+		return nil, req.Errorf("version_id", "this cannot be the ID of a version")
+	}
+	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize}, nil
+}
+
+// state is one in a bucket.
+type state struct {
+	*run
+	Location
+	key   clientKey
+	limit int64
+}
+
+func (s *state) String() string {
+	text := fmt.Sprintf("object %q in the %s bucket %q%s", s.Key, s.Words.Short, s.Bucket, s.Of)
+	if s.Version != "" {
+		text += fmt.Sprintf(", version %q", s.Version)
+	}
+	return text
+}
+
+// Fetch reads the object.
+func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	client, err := s.clients.Do(ctx, s.key, s.Connect)
+	if err == nil {
+		// Keys that have expired are renewed, and what goes wrong with that is no
+		// error of the store.
+		_, err = client.Options().Credentials.Retrieve(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, errors.New(err.Error()) // what it wraps may repeat what servers and programs answered
+	}
+	warning, err := s.checkEncryption(client)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := Store{Client: client, Words: s.Words, Patience: s.network.Patience}.Read(ctx, s.Object, s.limit)
+	if err == nil && warning != "" {
+		snapshot.Warnings = []string{warning}
+	}
+	return snapshot, err
+}
+
+// checkEncryption refuses to send a key without TLS, as S3 does, and warns of
+// what anybody on the way can see.
+func (s *state) checkEncryption(client *s3.Client) (warning string, err error) {
+	endpoint := client.Options().BaseEndpoint // nil for AWS's own
+	switch plain := endpoint != nil && strings.HasPrefix(strings.ToLower(*endpoint), "http:"); {
+	case plain && s.CustomerKey != nil:
+		return "", fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http", s.Words.CustomerKey)
+	case plain:
+		return "The state was sent without encryption, because the endpoint begins with http. " +
+			"Anybody on the way can read and replace it.", nil
+	case s.Unverified:
+		return "The server's certificate was not verified, because insecure is set. " +
+			"Anybody on the way can read and replace the state.", nil
+	}
+	return "", nil
+}
