@@ -109,8 +109,31 @@ func TestNoState(t *testing.T) {
 		if _, err := o.File([]byte(c.manifest)); !errors.Is(err, ErrNoState) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if _, err := o.Secrets([]byte(c.manifest)); !errors.Is(err, ErrNoState) {
-			t.Errorf("%s: Secrets: got %v", name, err)
+		if refs, err := asked(o, c.manifest); !errors.Is(err, ErrNoState) || len(refs) > 0 {
+			t.Errorf("%s: State asked for %v: %v", name, refs, err)
+		}
+	}
+}
+
+// A server's answers are no more trusted than a file.
+func TestWrongAnswers(t *testing.T) {
+	withRef := instanceOf(`{"secretRef": {"name": "s"}}`, kept)
+	for name, c := range map[string]struct {
+		object, secret string
+		want           string
+	}{
+		"object is none":      {object: "hunter2", want: "something that is not an object"},
+		"another object":      {object: strings.Replace(withRef, "vm", "hunter2", 1), want: "the server answered with something else"},
+		"another API":         {object: strings.Replace(withRef, "v1alpha1", "v1", 1), want: "the server answered with something else"},
+		"two objects":         {object: withRef + withRef, want: "the server answered with something else"},
+		"secret is none":      {object: withRef, secret: "\x00\xff", want: "the secret demo/s: the server's answer: it is neither"},
+		"another secret":      {object: withRef, secret: `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hunter2"}}`, want: "the secret demo/s: the server answered with something else"},
+		"secret is an object": {object: withRef, secret: withRef, want: "the secret demo/s: the server answered with something else"},
+		"too much":            {object: withRef, secret: strings.Repeat(" ", maxManifest), want: "together with its secrets"},
+	} {
+		_, _, err := open(t, resources).State([]byte(c.object), func(SecretRef) ([]byte, error) { return []byte(c.secret), nil })
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
@@ -145,7 +168,7 @@ func TestBounded(t *testing.T) {
 		t.Errorf("a spec that JSON can hold: %v", err)
 	}
 	spec := `{"forProvider": {` + strings.TrimSuffix(many.String(), ",") + `}}`
-	if _, err := open(t, managedVPC).Secrets([]byte(vpc(spec, `{}`))); err == nil || !strings.Contains(err.Error(), "more than 100 secrets") {
+	if refs, err := asked(open(t, managedVPC), vpc(spec, `{}`)); len(refs) > 0 || err == nil || !strings.Contains(err.Error(), "more than 100 secrets") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -165,10 +188,13 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		for _, a := range []map[string]cty.Value{module, resources, managedVPC} {
 			o := open(t, a)
-			_, _ = o.Secrets(manifest)
 			data, err := o.File(manifest)
 			if err == nil && !o.isModule() && !json.Valid(data) {
 				t.Errorf("made %q", data)
+			}
+			data, _, err = o.State(manifest, func(SecretRef) ([]byte, error) { return manifest, nil })
+			if err == nil && !o.isModule() && !json.Valid(data) {
+				t.Errorf("made %q of an answer", data)
 			}
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -252,28 +253,57 @@ func (o *Object) String() string {
 // SecretRef is a secret that an object needs.
 type SecretRef struct {
 	Namespace, Name string
-	// Optional says that the controller goes on when there is no such secret.
-	// In a manifest, an empty secret stands for one that is not there.
+	// Optional says that the controller goes on if there is no such secret. In
+	// a manifest, an empty secret stands for one that is not there.
 	Optional bool
 }
 
 // maxSecrets bounds what one object can make a reader ask for.
 const maxSecrets = 100
 
-// Secrets returns the secrets that are needed to rebuild the state of an
-// object, each once. A namespaced object has a say about the secrets of its
-// own namespace only. One of the cluster, which takes an administrator to
-// write, may name any; what can be read is a matter of the reader's rights.
-func (o *Object) Secrets(object []byte) ([]SecretRef, error) {
-	obj, err := o.find(object)
+// State returns the bytes of the state file that object, as a server sent it,
+// stands for, and the version of the object. It calls get once for each secret
+// that is needed, and only if there is a state; get returns nil for a secret
+// that does not exist. The error is [ErrNoState] if the object has no state.
+//
+// A namespaced object has a say about the secrets of its own namespace only.
+// One of the cluster, which only an administrator can write, may name any; what
+// can be read is a matter of the reader's rights.
+func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
+	obj, err := answer(object, o.means)
 	if err != nil {
-		return nil, err
+		return nil, "", o.explain(err)
 	}
+	refs, err := o.needs(obj)
+	if err != nil {
+		return nil, "", o.explain(err)
+	}
+	data := map[SecretRef]map[string]string{}
+	left := maxManifest - len(object)
+	for _, ref := range refs {
+		text, err := get(ref)
+		if err != nil {
+			return nil, "", err
+		}
+		if left -= len(text); left < 0 {
+			return nil, "", o.explain(fmt.Errorf("it is larger than %d bytes, together with its secrets", maxManifest))
+		}
+		if data[ref], err = ref.read(text); err != nil {
+			return nil, "", o.explain(err)
+		}
+	}
+	state, err = o.file(obj, func(ref SecretRef) (map[string]string, error) { return data[ref], nil })
+	if err != nil {
+		return nil, "", o.explain(err)
+	}
+	return state, obj.text("metadata", "resourceVersion"), nil
+}
+
+// needs returns the secrets that are needed to rebuild the state, each once.
+func (o *Object) needs(obj object) ([]SecretRef, error) {
 	var refs []SecretRef
-	seen := map[SecretRef]bool{}
-	_, err = o.file(obj, func(ref SecretRef) (map[string]string, error) {
-		if !seen[ref] {
-			seen[ref] = true
+	_, err := o.file(obj, func(ref SecretRef) (map[string]string, error) {
+		if !slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}
 		if len(refs) > maxSecrets {
@@ -281,14 +311,11 @@ func (o *Object) Secrets(object []byte) ([]SecretRef, error) {
 		}
 		return nil, nil
 	})
-	if err != nil {
-		return nil, o.explain(err)
-	}
-	return refs, nil
+	return refs, err
 }
 
 // File returns the bytes of the state file that the object in the manifest
-// stands for. Its error is [ErrNoState] when the object has none.
+// stands for. Its error is [ErrNoState] if the object has none.
 func (o *Object) File(manifest []byte) ([]byte, error) {
 	objects, err := parse(manifest)
 	if err != nil {

@@ -160,23 +160,13 @@ func flatten(value any, apiVersion, kind string, depth int, all *[]object) error
 	return nil
 }
 
-func (o *Object) find(manifest []byte) (object, error) {
-	objects, err := parse(manifest)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest: %w", err)
-	}
-	return o.pick(objects)
-}
-
 // pick returns the one object that o means.
 func (o *Object) pick(objects []object) (object, error) {
 	var found, other object
 	for _, obj := range objects {
-		if obj.text("kind") != o.Kind || obj.text("metadata", "name") != o.Name || !sameNamespace(o.Namespace, obj.text("metadata", "namespace")) {
-			continue
-		}
 		switch {
-		case obj.text("apiVersion") != o.APIVersion():
+		case !o.hasNames(obj):
+		case !o.means(obj):
 			other = obj
 		case found != nil:
 			return nil, fmt.Errorf("the manifest holds %s more than once; if they differ in namespace, set namespace", o)
@@ -191,6 +181,27 @@ func (o *Object) pick(objects []object) (object, error) {
 		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %q", o, cut(other.text("apiVersion")))
 	}
 	return nil, fmt.Errorf("the manifest holds %d objects, and %s is not among them", len(objects), o)
+}
+
+func (o *Object) hasNames(obj object) bool {
+	return obj.text("kind") == o.Kind && obj.text("metadata", "name") == o.Name &&
+		sameNamespace(o.Namespace, obj.text("metadata", "namespace"))
+}
+
+func (o *Object) means(obj object) bool {
+	return o.hasNames(obj) && obj.text("apiVersion") == o.APIVersion()
+}
+
+// answer reads the one object that a server was asked for.
+func answer(text []byte, means func(object) bool) (object, error) {
+	objects, err := parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	case len(objects) != 1 || !means(objects[0]):
+		return nil, errors.New("the server answered with something else")
+	}
+	return objects[0], nil
 }
 
 // sameNamespace treats a namespace that is not written as fitting: manifests
@@ -213,12 +224,31 @@ func (o object) at(names ...string) any {
 	return v
 }
 
+func (r SecretRef) means(obj object) bool {
+	return obj.text("kind") == "Secret" && obj.text("apiVersion") == "v1" && obj.text("metadata", "name") == r.Name &&
+		sameNamespace(r.Namespace, obj.text("metadata", "namespace"))
+}
+
+// read returns the data of a secret as a server sent it, nil if there is none.
+func (r SecretRef) read(text []byte) (map[string]string, error) {
+	switch {
+	case text == nil && r.Optional:
+		return nil, nil
+	case text == nil:
+		return nil, fmt.Errorf("the secret %s does not exist", r)
+	}
+	obj, err := answer(text, r.means)
+	if err != nil {
+		return nil, fmt.Errorf("the secret %s: %w", r, err)
+	}
+	return r.data(obj)
+}
+
 // secretIn returns the data of a secret of the manifest.
 func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
 	var found object
 	for _, obj := range objects {
-		if obj.text("kind") != "Secret" || obj.text("apiVersion") != "v1" || obj.text("metadata", "name") != ref.Name ||
-			!sameNamespace(ref.Namespace, obj.text("metadata", "namespace")) {
+		if !ref.means(obj) {
 			continue
 		}
 		if found != nil {
@@ -233,29 +263,25 @@ func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
 		}
 		return nil, fmt.Errorf("the secret %s, which it names, is not in the manifest; add it%s", ref, hint)
 	}
-	data, err := secretData(found)
-	if err != nil {
-		return nil, fmt.Errorf("the secret %s: %w", ref, err)
-	}
-	return data, nil
+	return ref.data(found)
 }
 
-func secretData(secret object) (map[string]string, error) {
+func (r SecretRef) data(secret object) (map[string]string, error) {
 	data := map[string]string{}
 	for _, part := range []string{"data", "stringData"} { // the server lets the latter win
 		entries, ok := secret[part].(map[string]any)
 		if !ok && secret[part] != nil {
-			return nil, fmt.Errorf("%s is not an object", part)
+			return nil, fmt.Errorf("the secret %s: %s is not an object", r, part)
 		}
 		for key, v := range entries {
 			text, ok := v.(string)
 			if !ok && v != nil {
-				return nil, fmt.Errorf("%s.%s is not a string", part, cut(key))
+				return nil, fmt.Errorf("the secret %s: %s.%s is not a string", r, part, cut(key))
 			}
 			if part == "data" {
 				raw, err := base64.StdEncoding.DecodeString(text)
 				if err != nil {
-					return nil, fmt.Errorf("data.%s is not base64", cut(key))
+					return nil, fmt.Errorf("the secret %s: data.%s is not base64", r, cut(key))
 				}
 				text = string(raw)
 			}

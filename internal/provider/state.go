@@ -62,7 +62,7 @@ func openState(ctx context.Context, src source.Source, target encryption.Target,
 	snapshot, err := src.Fetch(ctx)
 	var file []byte
 	if err == nil {
-		file, err = stateFile(snapshot.Data, req.source.Object)
+		file, err = req.stateFile(snapshot.Data)
 	}
 	if missing, ok := source.IsMissing(err); ok {
 		return &openedState{source: src, missing: missing, lock: missing.Lock}, nil
@@ -94,13 +94,12 @@ func openState(ctx context.Context, src source.Source, target encryption.Target,
 	}, nil
 }
 
-// stateFile takes the state out of a manifest, where the state is that of a
-// Kubernetes object.
-func stateFile(data []byte, object *kube.Object) ([]byte, error) {
-	if object == nil {
+// stateFile takes the state out of a manifest, if the source has read one.
+func (r stateRequest) stateFile(data []byte) ([]byte, error) {
+	if r.object == nil || r.kind.Objects {
 		return data, nil
 	}
-	file, err := object.File(data)
+	file, err := r.object.File(data)
 	if errors.Is(err, kube.ErrNoState) {
 		return nil, &source.MissingError{Detail: err.Error()}
 	}

@@ -29,7 +29,7 @@ type stateRequest struct {
 
 	resources bool // whether the resources of the state are wanted
 
-	objectIdentity string // of source.Object, "" when there is none
+	object *kube.Object // what source.Object says; nil if there is none
 
 	expectedLineage string // "" when not pinned
 	minimumSerial   *int64
@@ -39,7 +39,9 @@ type stateRequest struct {
 func (r stateRequest) identity(target encryption.Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00%v\x00%q\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, r.resources, target.Enforced(), target.Methods())
-	fmt.Fprintf(&b, "%q\x00", r.objectIdentity)
+	if r.source.Object != nil {
+		fmt.Fprintf(&b, "%q\x00", r.source.Object.Identity())
+	}
 	b.WriteString(r.source.Values.Identity())
 	return b.String()
 }
@@ -134,13 +136,13 @@ func (d *requestDecoder) kubernetesObject(r *stateRequest) {
 	at := path.Root(table.Name).AtListIndex(0)
 	values, err := attr.NewEntry(table.Name, table, blockValues(list[0])).Decode(table, d.env)
 	if err == nil {
-		r.source.Object, err = kube.New(values)
+		r.object, err = kube.New(values)
 	}
 	if err != nil {
 		d.problems = append(d.problems, problem{at, err})
 		return
 	}
-	r.objectIdentity = values.Identity()
+	r.source.Object = &values
 }
 
 func (d *requestDecoder) encryption(r *stateRequest) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 )
 
 // Source is one file at one place.
@@ -56,10 +55,11 @@ type Request struct {
 	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
 	MaxSize     int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
 
-	// Object is the Kubernetes object that holds the state, nil when there is
-	// none. A source of files looks past it: its file is the manifest. One that
-	// asks for the object answers with a manifest as well: see [kube.Object.File].
-	Object *kube.Object
+	// Object is the object block of a data source, decoded: the Kubernetes
+	// object that holds the state. It is nil if there is none, or if the kind
+	// has no Objects: then the file is a manifest with the object in it, and
+	// the caller takes the state out of it.
+	Object *attr.Values
 }
 
 // Kind is one kind of source.
@@ -72,6 +72,7 @@ type Kind struct {
 	Credentials attr.Table
 
 	Workspaces bool
+	Objects    bool // reads the state of a Request.Object by itself
 
 	// Start begins a run: what it returns may share fetches, connections and
 	// temporary files among the sources of one configured provider, and lives

@@ -20,7 +20,7 @@ import (
 
 // Kind is the kubernetes source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Start: start}
 }
 
 func table() attr.Table {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 )
@@ -59,7 +59,7 @@ func cluster(t *testing.T) *kubetest.Server {
 	return s
 }
 
-func objectOf(t *testing.T, a attrs, more attrs) *kube.Object {
+func objectOf(t *testing.T, a attrs, more attrs) *attr.Values {
 	t.Helper()
 	all := attrs{}
 	for _, m := range []attrs{a, more} {
@@ -67,14 +67,11 @@ func objectOf(t *testing.T, a attrs, more attrs) *kube.Object {
 			all[k] = v
 		}
 	}
-	o, err := kube.New(decoded(t, all))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	v := decoded(t, all)
+	return &v
 }
 
-func openObject(t *testing.T, s *kubetest.Server, o *kube.Object) source.Source {
+func openObject(t *testing.T, s *kubetest.Server, o *attr.Values) source.Source {
 	t.Helper()
 	r := request(t, attrs{}, nil)
 	r.Object = o
@@ -122,11 +119,7 @@ func TestObject(t *testing.T) {
 			s.Allows = func(method, path string) bool { return method == "GET" && slices.Contains(c.want, path) }
 			o := objectOf(t, c.attrs, c.more)
 			snap := fetch(t, openObject(t, s, o))
-			state, err := o.File(snap.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sameState(t, state, vector(t, c.expected, "expected_tfstate.json"))
+			sameState(t, snap.Data, vector(t, c.expected, "expected_tfstate.json"))
 			var want []string
 			for _, path := range c.want {
 				want = append(want, "GET "+path)
@@ -156,9 +149,8 @@ func TestModule(t *testing.T) {
 	s.Put(t, collection, cr)
 	o := objectOf(t, attrs{"api_version": text(meta.APIVersion), "kind": text(meta.Kind), "name": text(meta.Metadata.Name), "namespace": text(meta.Metadata.Namespace)}, nil)
 	src := openObject(t, s, o)
-	got, err := o.File(fetch(t, src).Data)
-	if err != nil || !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
-		t.Errorf("got %d bytes, %v", len(got), err)
+	if got := fetch(t, src).Data; !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
+		t.Errorf("got %d bytes", len(got))
 	}
 
 	// A module that was never applied has no state.
@@ -180,10 +172,7 @@ func TestMissingSecrets(t *testing.T) {
 	s.AddKind("mongodbatlas.jet.crossplane.io", "v1alpha1", "projects", "Project", false)
 	s.Put(t, projects+"/projects", vector(t, "terrajet_project", "cr.json"))
 	o := objectOf(t, project, nil)
-	state, err := o.File(fetch(t, openObject(t, s, o)).Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := fetch(t, openObject(t, s, o)).Data
 	for _, part := range []string{`"admin_password":""`, `"org_id":"o1-observed"`} {
 		if !strings.Contains(string(state), part) {
 			t.Errorf("%s is not in %s", part, state)
@@ -195,7 +184,7 @@ func TestMissingSecrets(t *testing.T) {
 
 	s.AddKind("digitalocean.kubeform.com", "v1alpha1", "databaseusers", "DatabaseUser", true)
 	s.Put(t, users+"/namespaces/demo/databaseusers", vector(t, "kubeform_resource_user", "cr.json"))
-	err = fails(t, openObject(t, s, objectOf(t, user, nil)), "the secret demo/sens does not exist")
+	err := fails(t, openObject(t, s, objectOf(t, user, nil)), "the secret demo/sens does not exist")
 	if _, ok := source.IsMissing(err); ok {
 		t.Error("a secret that is not there does not show that there is no state")
 	}

@@ -43,7 +43,7 @@ func newRun(s source.Settings) *run {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	l := &location{run: r, cluster: req.String("cluster"), object: req.Object, limit: req.MaxSize}
+	l := &location{run: r, cluster: req.String("cluster"), limit: req.MaxSize}
 	var err error
 	if l.settings, err = choose(r.settings.Credentials, r.settings.LookupEnv, l.cluster); err != nil {
 		return nil, err
@@ -53,7 +53,11 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		if suffix != "" {
 			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block exclude each other")
 		}
-		return l, l.checkWorkspace(req)
+		if req.Workspace != "" && req.Workspace != "default" {
+			return nil, errors.New("an object has no workspaces; leave workspace out")
+		}
+		l.object, err = kube.New(*req.Object)
+		return l, err
 	}
 	if suffix == "" {
 		return nil, req.Errorf("secret_suffix", "secret_suffix is required where there is no object block")
@@ -70,13 +74,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("namespace", "this cannot be the name of a namespace")
 	}
 	return l, nil
-}
-
-func (l *location) checkWorkspace(req source.Request) error {
-	if req.Workspace != "" && req.Workspace != "default" {
-		return errors.New("an object has no workspaces; leave workspace out")
-	}
-	return nil
 }
 
 // location is a state in a cluster.
