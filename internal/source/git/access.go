@@ -15,6 +15,7 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
+	ownTLS   bool // settings of TLS in the environment are meant for other secrets
 
 	sshKeyFile string
 	hostKeys   string // StrictHostKeyChecking

@@ -133,6 +133,13 @@ func (r *run) httpAccess(where remote, block attr.Values) (*access, error) {
 		return nil, block.Errorf("url", "%w", err)
 	}
 	a := &access{scope: scope(where, base.Path), username: block.String("username"), password: block.String("password")}
+	own := r.settings.Credentials
+	own.Env = nil
+	bare, _, err := own.For(where.url)
+	if err != nil {
+		return nil, err
+	}
+	a.ownTLS = bare.Has("password") || bare.Has("ca_file")
 	if a.caFile, err = readableFile("ca_file", block.String("ca_file"), block.Errorf); err != nil {
 		return nil, err
 	}

@@ -1,21 +1,32 @@
 package git
 
 import (
+	"cmp"
 	"os"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// withheld are variables of this process that git does not get, beside those
-// that no child gets.
-//
-// They are git rev-parse --local-env-vars: inside a hook or an alias, git sets
-// them for the repository at hand, and they would divert ours. The ones that
-// carry the user's configuration (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS) are
-// kept. Secrets are the business of package child.
+// userEnviron is what git gets of the environment of this process. If the
+// environment is off, that is what any program needs in order to run, and
+// nothing of git's own: no proxy, no ssh command and no ssh agent, which is
+// reached through SSH_AUTH_SOCK. Files in the home directory stay in effect.
+func userEnviron(settings source.Settings) []string {
+	if settings.LookupEnv == nil {
+		return child.Bare(os.Environ())
+	}
+	return os.Environ()
+}
+
+// withheld are variables that git does not get, besides those that no child
+// gets. They are git rev-parse --local-env-vars: inside a hook or an alias, git
+// sets them for the repository at hand, and they would divert ours. The ones
+// that carry the user's configuration (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS)
+// are kept.
 var withheld = map[string]bool{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES": true,
 	"GIT_COMMON_DIR":                   true,
@@ -62,8 +73,29 @@ func isWithheld(name string) bool {
 	return withheld[name] || child.Withholds(name)
 }
 
-func without(environ []string, name string) []string {
-	return slices.DeleteFunc(environ, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+var (
+	tlsVariable = regexp.MustCompile(`(?i)^GIT_(PROXY_)?SSL_`)
+	tlsSetting  = regexp.MustCompile(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$`)
+	tlsWord     = regexp.MustCompile(`(?i)ssl|schannel`)
+)
+
+// withoutTLS returns environ without settings of TLS: without the variables,
+// and without the configuration in variables. What git -c has put into
+// GIT_CONFIG_PARAMETERS is withheld as a whole if it may be about TLS.
+func withoutTLS(environ []string) []string {
+	var kept []string
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		switch {
+		case tlsVariable.MatchString(name):
+		case name == "GIT_CONFIG_PARAMETERS" && tlsWord.MatchString(value):
+		case strings.HasPrefix(name, "GIT_CONFIG_KEY_") && tlsSetting.MatchString(value):
+			kept = append(kept, name+"=statecrypt.withheld") // in place, because the entries are numbered
+		default:
+			kept = append(kept, pair)
+		}
+	}
+	return kept
 }
 
 func lookup(environ []string, name string) (string, bool) {
@@ -79,12 +111,12 @@ func lookup(environ []string, name string) (string, bool) {
 // and nowhere else: not among arguments, which everybody can list, nor on disk.
 func (d *repository) environ() []string {
 	env := scrubbed(d.run.environ)
-	if d.access.caFile != "" {
-		env = without(env, "GIT_SSL_CAINFO") // it would win over the configuration
+	if d.access.ownTLS {
+		env = withoutTLS(env)
 	}
 	_, asks := lookup(env, "GIT_ASKPASS")
 	env = append(env,
-		"GIT_DIR="+d.dir,
+		"GIT_DIR="+cmp.Or(d.dir, "/nonexistent"), // and never the repository that Terraform runs in
 		"LC_ALL=C", // errors are told apart by their text
 		"GIT_TERMINAL_PROMPT=0",
 		"GCM_INTERACTIVE=never",

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -85,7 +84,7 @@ func credentialsTable() attr.Table {
 type run struct {
 	settings source.Settings
 	backend  backend
-	environ  []string // what this process was started with, before scrubbing
+	environ  []string // before what git must not get is taken out
 	tempDir  string   // where throw-away repositories are made; "" is the system's place
 
 	versionMu      sync.Mutex
@@ -104,7 +103,10 @@ type pinKey struct{ repository, ref string }
 func start(settings source.Settings) source.Open { return newRun(settings).open }
 
 func newRun(settings source.Settings) *run {
-	return &run{settings: settings, backend: newBackend(settings.LookupEnv), environ: os.Environ(), pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory}
+	return &run{
+		settings: settings, backend: newBackend(settings.LookupEnv), environ: userEnviron(settings),
+		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory,
+	}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

@@ -48,14 +48,31 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 		return err
 	}
 	a.redirected = redirected
-	if v, _ := lookup(d.run.environ, "GIT_SSL_NO_VERIFY"); v != "" && d.remote.protocol == "https" {
-		a.warnings = append(a.warnings, "The TLS certificate of the git server was not verified (GIT_SSL_NO_VERIFY is set), so the state may come from somebody else's server.")
-	}
 	d.access = a
-	if d.remote.protocol != "file" {
-		d.ssh, err = d.run.sshCommand(ctx, a)
+	if d.remote.protocol == "file" {
+		return nil
 	}
+	if d.isUnverified(ctx) {
+		a.warnings = append(a.warnings, "The TLS certificate of the git server was not verified (GIT_SSL_NO_VERIFY is set, or "+
+			"http.sslVerify in the git configuration is false), so the state may come from somebody else's server.")
+	}
+	d.ssh, err = d.sshCommand(ctx)
 	return err
+}
+
+// isUnverified reports whether git takes any certificate. An error is left for
+// the fetch to meet and to report.
+func (d *repository) isUnverified(ctx context.Context) bool {
+	address, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", d.access.address(d.remote)) // with url.<base>.insteadOf
+	final := strings.TrimSpace(string(address))
+	if err != nil || !strings.HasPrefix(final, "https://") {
+		return false
+	}
+	if _, set := lookup(d.environ(), "GIT_SSL_NO_VERIFY"); set { // to whatever value
+		return true
+	}
+	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", final)
+	return err == nil && strings.TrimSpace(string(verify)) == "false"
 }
 
 func (d *repository) create() error {

@@ -108,6 +108,51 @@ func TestSSH(t *testing.T) {
 	})
 }
 
+// TestNothingIsRemembered: an unverified key that is written to known_hosts is
+// trusted from then on, and so is a connection that is kept for later.
+func TestNothingIsRemembered(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for ssh is a shell script")
+	}
+	server := gittest.SSH(t, stateRepo(t))
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := place{repository: server.URL, ref: "main", path: "s"}
+	for _, checking := range []string{"no", "accept-new", "yes"} {
+		for name, environ := range map[string]func(config string) string{
+			"the user's command": func(config string) string { return "GIT_SSH_COMMAND=ssh -F '" + config + "'" },
+			"ssh of PATH": func(config string) string {
+				program := filepath.Join(t.TempDir(), "ssh")
+				if err := os.WriteFile(program, []byte("#!/bin/sh\nexec "+ssh+" -F '"+config+"' \"$@\"\n"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				return "PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")
+			},
+		} {
+			t.Run(name+", "+checking, func(t *testing.T) {
+				home := t.TempDir()
+				known, socket := filepath.Join(home, "known_hosts"), filepath.Join(home, "socket")
+				config := server.Config(known, "ControlMaster auto", "ControlPath "+socket, "ControlPersist 3")
+				r := newTestRun(t, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": server.KeyFile, "strict_host_key_checking": checking})
+				r.environ = append(r.environ, environ(config))
+				if s, err := read(t, r, at); checking == "yes" {
+					mustFail(t, err, "does not trust the server's host key")
+				} else if err != nil || string(s.Data) != "state" {
+					t.Fatalf("%v, %v", s, err)
+				}
+				// accept-new is there to remember, and the user's own ssh keeps
+				// verified connections as the user likes.
+				if remembers := checking == "accept-new"; exists(known) != remembers || exists(socket) != remembers {
+					t.Errorf("left behind: known_hosts: %v, connection: %v", exists(known), exists(socket))
+				}
+			})
+		}
+	}
+}
+
 // A path may hold what a shell, or ssh itself, takes for something else.
 func TestSSHKeyPaths(t *testing.T) {
 	t.Parallel()
@@ -205,7 +250,7 @@ func TestWhichSSH(t *testing.T) {
 	t.Run("nothing to add", func(t *testing.T) {
 		r := newTestRun(t, nil)
 		r.environ = append(r.environ, "GIT_SSH_COMMAND=x")
-		if command, err := r.sshCommand(t.Context(), &access{}); command != "" || err != nil {
+		if command, err := (&repository{run: r, access: &access{}}).sshCommand(t.Context()); command != "" || err != nil {
 			t.Errorf("the user's command is replaced by %q, %v", command, err)
 		}
 	})
@@ -221,7 +266,7 @@ func TestSurroundingRepository(t *testing.T) {
 		}
 	}
 	t.Chdir(here)
-	if command, err := newTestRun(t, nil).sshCommand(t.Context(), &access{}); command != defaultSSH || err != nil {
+	if command, err := (&repository{run: newTestRun(t, nil), access: &access{}}).sshCommand(t.Context()); command != defaultSSH || err != nil {
 		t.Errorf("%q, %v", command, err)
 	}
 }
