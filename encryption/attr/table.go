@@ -41,10 +41,18 @@ type Attr struct {
 	// a proxy, a certificate authority, whether TLS is used or verified.
 	Guard bool
 
-	// Group names attributes that belong together, such as a user name and a
-	// password: the environment fills all that are absent, or, if the user set
-	// one of them, none.
+	// Safe are the values of a Guard that protect more than its absence does.
+	// They do no harm wherever they come from.
+	Safe []string
+
+	// Group names attributes that belong together, such as the file of a
+	// certificate and that of its key: the environment fills all that are
+	// absent, or, if the user set one of them, none. False does not count as set.
 	Group string
+
+	// Follows names a group that this attribute belongs to without closing it:
+	// it is filled only if the user set nothing of the group.
+	Follows string
 
 	// Reference says that the value is the address of a key provider: a string
 	// in a Terraform block; a bare reference, a string or a literal key object

@@ -71,6 +71,10 @@ type Kind struct {
 	// server is asked. It is empty where the kind needs none.
 	Credentials attr.Table
 
+	// Home says where the secrets of the environment belong, if the variables of
+	// Credentials are meant for one server.
+	Home Home
+
 	Workspaces bool
 	Objects    bool // reads the state of a Request.Object by itself
 
@@ -84,7 +88,7 @@ type Kind struct {
 type Open func(Request) (Source, error)
 
 // Settings are what the provider block and the environment say to all sources
-// of one kind.
+// of one kind. [Settings.For] makes of them what decides about secrets.
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil when the environment is not to be used

@@ -28,13 +28,14 @@ type grant struct {
 
 // choose returns what the block called name gives.
 func choose(s source.Settings, name string) (grant, error) {
-	v, _, err := s.Credentials.Named("credentials_name", name)
+	granted, err := s.Credentials.Named("credentials_name", name)
 	if err != nil {
 		return grant{}, err
 	}
+	v := granted.Values
 	own := s.Credentials
 	own.Env = nil
-	said, _, err := own.Named("credentials_name", name)
+	said, err := own.Named("credentials_name", name)
 	if err != nil {
 		return grant{}, err
 	}

@@ -55,7 +55,7 @@ type place struct {
 // choose returns the settings for the server that a data source calls name.
 func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
 	credentials.Env = nil // settings.fill knows which variables belong together
-	v, found, err := credentials.Named("credentials_name", name)
+	v, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return settings{}, err
 	}
@@ -63,9 +63,9 @@ func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) 
 	if name != "" {
 		family = nil
 	}
-	s, err := newSettings(v, family)
+	s, err := newSettings(v.Values, family)
 	switch {
-	case err != nil && found:
+	case err != nil && v.Found:
 		return settings{}, v.Errorf("", "%w", err)
 	case err != nil:
 		return settings{}, fmt.Errorf("the environment variables CONSUL_*: %w", err)

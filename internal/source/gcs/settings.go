@@ -41,7 +41,7 @@ type settings struct {
 
 // choose returns the settings of the block that a data source calls name.
 func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
-	v, _, err := credentials.Named("credentials_name", name)
+	v, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return settings{}, err
 	}

@@ -62,13 +62,14 @@ func TestPasswords(t *testing.T) {
 		"UTF-8":                {block: vars{"username": "ü", "password": "pä"}, want: "ü:pä"},
 		"colon in password":    {block: vars{"username": "u", "password": "p:q"}, want: "u:p:q"},
 		"no username":          {block: vars{"password": "p"}, err: "a password needs a username"},
+		"another's username":   {env: vars{"GIT_USERNAME": "u"}, block: vars{"password": "p"}, err: "a password needs a username"},
 		"colon in username":    {block: vars{"username": "u:v", "password": "p"}, err: "cannot hold a colon"},
 		"newline in password":  {block: vars{"username": "u", "password": "p\nhost=evil"}, err: "line break"},
 		"return in password":   {block: vars{"username": "u", "password": "p\r"}, err: "line break"},
 		"newline in username":  {block: vars{"username": "u\n", "password": "p"}, err: "line break"},
 		"file does not exist":  {env: vars{"GIT_PASSWORD_FILE": dir + "/none-secret"}, err: "GIT_PASSWORD_FILE: no such file"},
 		"file is empty":        {env: vars{"GIT_PASSWORD_FILE": file("c", " \n")}, err: "GIT_PASSWORD_FILE: the file is empty"},
-		"file is a directory":  {env: vars{"GITHUB_TOKEN_FILE": dir}, err: "GITHUB_TOKEN_FILE: it must name a regular file"},
+		"file is a directory":  {env: vars{"GITHUB_TOKEN_FILE": dir}, err: "GITHUB_TOKEN_FILE: it is not a regular file"},
 		"file is not readable": {env: vars{"GITHUB_TOKEN_FILE": "\x00"}, err: "GITHUB_TOKEN_FILE: invalid argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,9 +116,9 @@ func TestStraySecrets(t *testing.T) {
 		sent string
 		err  string
 	}{
-		"GIT_PASSWORD":                         {env: vars{"GIT_PASSWORD": canary}, err: "GIT_PASSWORD is set, but nothing says that it is meant for " + server.Origin},
-		"GIT_PASSWORD_FILE":                    {env: vars{"GIT_PASSWORD_FILE": secretFile}, err: `GIT_PASSWORD_FILE is set, but`},
-		"the error says what to write":         {env: vars{"GIT_PASSWORD": canary}, err: `credentials { git { url = "` + server.Origin + `/" } }`},
+		"GIT_PASSWORD":                         {env: vars{"GIT_PASSWORD": canary}, err: "GIT_PASSWORD is set, and nothing says that it is meant for " + server.Origin},
+		"GIT_PASSWORD_FILE":                    {env: vars{"GIT_PASSWORD_FILE": secretFile}, err: `GIT_PASSWORD_FILE is set, and`},
+		"the error says what to write":         {env: vars{"GIT_PASSWORD": canary}, err: `add git { url = "` + server.Origin + `/" } to credentials`},
 		"GITHUB_TOKEN is ignored":              {env: vars{"GITHUB_TOKEN": canary}},
 		"GITHUB_TOKEN_FILE is ignored":         {env: vars{"GITHUB_TOKEN_FILE": secretFile}},
 		"GITHUB_TOKEN is ignored elsewhere":    {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "https://github.example.com"}},
@@ -146,8 +147,8 @@ func TestStraySecrets(t *testing.T) {
 	}
 	t.Run("environment is not to be used", func(t *testing.T) {
 		server.Reset()
-		r := newTestRun(t, nil)
-		r.settings.LookupEnv = nil
+		r := newRun(source.Settings{})
+		r.tempDir = t.TempDir()
 		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	})
 	t.Run("github.com", func(t *testing.T) {

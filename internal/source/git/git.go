@@ -21,7 +21,10 @@ import (
 
 // Kind is the source "git".
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentialsTable(), Start: start}
+	return source.Kind{
+		Table: table(), Credentials: credentialsTable(), Start: start,
+		Home: source.Home{Vars: []string{repositoryVar}, Near: nearRepository, Secrets: []string{passwordFileVar}},
+	}
 }
 
 func table() attr.Table {
@@ -62,14 +65,14 @@ func credentialsTable() attr.Table {
 				Doc: "What the block covers: `https://git.example.com/acme/` stands for every repository below `/acme`, on this scheme, host and port only. " +
 					"For `git@git.example.com:acme/infra.git`, write `ssh://git.example.com/acme/`. The secrets of this block, and those that the " +
 					"environment fills in, go nowhere else."},
-			{Name: "username", Type: cty.String, Env: []string{"GIT_USERNAME"},
+			{Name: "username", Type: cty.String, Follows: "authorization", Env: []string{"GIT_USERNAME"},
 				Doc: "For http and https. The default is the user in the repository's URL, or `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
-			{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"GIT_PASSWORD"},
+			{Name: "password", Type: cty.String, Sensitive: true, Group: "authorization", Env: []string{"GIT_PASSWORD"},
 				Doc: "A password or token, for http and https. Absent, it comes from the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
 					"`GITHUB_TOKEN_FILE` that is set; with none, from git's own set-up. The `_FILE` variables name a file that holds it."},
-			{Name: "ssh_private_key_file", Type: cty.String, Env: []string{"SSH_PRIVATE_KEY"},
+			{Name: keyFileAttr, Type: cty.String, Secret: true, Env: []string{"SSH_PRIVATE_KEY"},
 				Doc: "The path of a private key without passphrase, for ssh. The default is what ssh uses: the agent, its configuration, then its default keys."},
-			{Name: "strict_host_key_checking", Type: cty.String, Env: []string{"StrictHostKeyChecking"},
+			{Name: hostKeysAttr, Type: cty.String, Guard: true, Safe: []string{"yes"}, Env: []string{"StrictHostKeyChecking"},
 				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, `no` any host (and gives a warning). " +
 					"The default is ssh's own setting; without one, it acts as `yes`."},
 			{Name: "ca_file", Type: cty.String,
@@ -84,8 +87,11 @@ func credentialsTable() attr.Table {
 type run struct {
 	settings source.Settings
 	backend  backend
-	environ  []string // before what git must not get is taken out
-	tempDir  string   // where throw-away repositories are made; "" is the system's place
+
+	http, ssh, github source.Credentials
+
+	environ []string // before what git must not get is taken out
+	tempDir string   // where throw-away repositories are made; "" is the system's place
 
 	versionMu      sync.Mutex
 	versionOK      bool
@@ -103,9 +109,12 @@ type pinKey struct{ repository, ref string }
 func start(settings source.Settings) source.Open { return newRun(settings).open }
 
 func newRun(settings source.Settings) *run {
+	all := settings.For(Kind())
 	return &run{
-		settings: settings, backend: newBackend(settings.LookupEnv), environ: userEnviron(settings),
-		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory,
+		settings: settings, backend: newBackend(settings.LookupEnv),
+		http: forSSH(all, false), ssh: forSSH(all, true), github: github(settings.LookupEnv),
+		environ: userEnviron(settings),
+		pins:    map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory,
 	}
 }
 

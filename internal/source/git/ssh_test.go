@@ -47,7 +47,7 @@ func TestSSH(t *testing.T) {
 	t.Run("SSH_PRIVATE_KEY without a block", func(t *testing.T) {
 		before := server.Connections()
 		_, err := read(t, sshRun(t, server, server.KnownHosts, vars{"SSH_PRIVATE_KEY": server.KeyFile}), at)
-		mustFail(t, err, "SSH_PRIVATE_KEY is set, but nothing says that it is meant for "+origin, `url = "`+origin+`/"`)
+		mustFail(t, err, "SSH_PRIVATE_KEY is set, and nothing says that it is meant for "+origin, `url = "`+origin+`/"`)
 		if server.Connections() != before {
 			t.Error("the server was asked all the same")
 		}
@@ -87,10 +87,16 @@ func TestSSH(t *testing.T) {
 		}
 	})
 	t.Run("StrictHostKeyChecking=no", func(t *testing.T) {
-		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"}, withKey)
+		env := vars{"StrictHostKeyChecking": "no", "SSH_PRIVATE_KEY": server.KeyFile}
+		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), env, vars{"url": origin})
 		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {
 			t.Errorf("warnings %q", s.Warnings)
 		}
+	})
+	t.Run("StrictHostKeyChecking=no is not for the key of a block", func(t *testing.T) {
+		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"}, withKey)
+		_, err := read(t, r, at)
+		mustFail(t, err, "does not trust the server's host key")
 	})
 	t.Run("StrictHostKeyChecking=no without a block", func(t *testing.T) {
 		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"})

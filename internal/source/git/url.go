@@ -24,6 +24,19 @@ type remote struct {
 // parseRepository refuses addresses with one.
 func (r remote) String() string { return source.Printable(r.address) }
 
+// is reports whether u is the address of the same repository.
+func (r remote) is(u *url.URL) bool {
+	return r.url != nil && (r.url.String() == u.String() || source.Covers(r.url, u) && source.Covers(u, r.url))
+}
+
+// user is the name in the address, "" if there is none.
+func (r remote) user() string {
+	if r.url == nil {
+		return ""
+	}
+	return r.url.User.Username()
+}
+
 // The errors of this file never repeat the address: it may hold a password,
 // which is why it is refused.
 var (

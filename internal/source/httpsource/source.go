@@ -116,8 +116,8 @@ func urlWithSecret(q url.Values) string {
 // not for any place that we know of: without it the read would fail in a less
 // helpful way, and with it anybody's address would get it.
 func (r *run) checkSecrets(req source.Request, address *url.URL) error {
-	_, found, err := r.credentials.For(address)
-	if err != nil || found || r.env.covers(address) {
+	g, err := r.credentials.Redirected(address)
+	if err != nil || g.Found || r.env.covers(address) {
 		return err
 	}
 	if name := r.env.strayed(); name != "" {
@@ -131,7 +131,8 @@ func (r *run) checkSecrets(req source.Request, address *url.URL) error {
 // accessTo returns what may be used for u, which is the address of a source or
 // where a server redirects to.
 func (r *run) accessTo(u *url.URL) (*access, error) {
-	block, found, err := r.credentials.For(u)
+	g, err := r.credentials.Redirected(u)
+	block, found := g.Values, g.Found
 	if err != nil {
 		return nil, err
 	}
@@ -148,14 +149,14 @@ func (r *run) accessTo(u *url.URL) (*access, error) {
 	if a, ok := r.accesses[key]; ok {
 		return a, nil
 	}
-	var g grant
+	var may grant
 	if found {
-		g = grantOf(block)
+		may = grantOf(block)
 	}
 	if r.env.covers(u) || found && r.env.mayFill(u) {
-		g = r.env.fill(g)
+		may = r.env.fill(may)
 	}
-	a, err := newAccess(g, web.Proxies(r.env.lookup))
+	a, err := newAccess(may, web.Proxies(r.env.lookup))
 	switch {
 	case err != nil && found:
 		return nil, block.Errorf("", "%w", err)

@@ -59,12 +59,12 @@ func (a account) isSet() bool { return a != account{} }
 // choose returns the settings for the cluster that a data source calls name.
 func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (settings, error) {
 	credentials.Env = nil // settings.fill knows which variables belong together
-	v, found, err := credentials.Named("cluster", name)
+	v, err := credentials.Named("cluster", name)
 	if err != nil {
 		return settings{}, err
 	}
-	if found {
-		return fromBlock(v, lookup)
+	if v.Found {
+		return fromBlock(v.Values, lookup)
 	}
 	s := settings{lookup: lookup}
 	s.fill()

@@ -27,11 +27,11 @@ type Settings struct {
 // Choose returns the settings that a data source calls name.
 func Choose(s source.Settings, table attr.Table, name string) (Settings, error) {
 	s.Credentials.Table, s.Credentials.Env = table, nil
-	v, _, err := s.Credentials.Named("credentials_name", name)
+	grant, err := s.Credentials.Named("credentials_name", name)
 	if err != nil {
 		return Settings{}, err
 	}
-	out := Settings{Values: v, Name: name, table: table}
+	out := Settings{Values: grant.Values, Name: name, table: table}
 	if name == "" {
 		out.Env = s.LookupEnv
 	}

@@ -42,7 +42,7 @@ type target struct {
 
 // choose returns what the data source calls name.
 func choose(credentials source.Credentials, lookup attr.LookupEnv, name string) (target, error) {
-	v, _, err := credentials.Named("credentials_name", name)
+	v, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return target{}, err
 	}

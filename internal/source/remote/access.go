@@ -31,7 +31,8 @@ func (l *location) accessTo(u *url.URL) (*access, error) {
 	if source.Covers(target, l.address()) {
 		target = l.address()
 	}
-	block, found, err := l.credentials.For(target)
+	g, err := l.credentials.Redirected(target)
+	block, found := g.Values, g.Found
 	if err != nil {
 		return nil, err
 	}

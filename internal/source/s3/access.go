@@ -32,12 +32,12 @@ type access struct {
 
 // choose returns the access of the block that a data source calls name.
 func choose(s source.Settings, name, region string) (access, error) {
-	v, found, err := s.Credentials.Named("credentials_name", name)
+	grant, err := s.Credentials.Named("credentials_name", name)
 	if err != nil {
 		return access{}, err
 	}
-	a, err := parse(v, s.LookupEnv, name, region)
-	if wrong, ok := errors.AsType[*attr.Error](err); ok && !found {
+	a, err := parse(grant.Values, s.LookupEnv, name, region)
+	if wrong, ok := errors.AsType[*attr.Error](err); ok && !grant.Found {
 		return access{}, fmt.Errorf("the environment variables AWS_*: %s: %w", wrong.Attr, wrong.Err)
 	}
 	return a, err

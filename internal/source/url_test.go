@@ -4,10 +4,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 func TestCovers(t *testing.T) {
@@ -139,107 +135,6 @@ func TestParseBase(t *testing.T) {
 			t.Errorf("ParseBase(%q): got error %v, want %q", tt.raw, err, tt.err)
 		case err != nil && strings.Contains(err.Error(), "c4n4ry"):
 			t.Errorf("ParseBase(%q) repeats the text: %v", tt.raw, err)
-		}
-	}
-}
-
-func TestCredentialsFor(t *testing.T) {
-	table := attr.Table{Name: "http", Attrs: []attr.Attr{
-		{Name: "url", Type: cty.String, Required: true},
-		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
-	}}
-	block := func(address, url string) *attr.Entry {
-		return attr.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
-	}
-	creds := Credentials{
-		Table: table,
-		Entries: []*attr.Entry{
-			block("whole host", "https://example.com"),
-			block("folder", "https://example.com/a/"),
-			block("deeper", "https://example.com/a/b"),
-			block("other", "https://other.example.com/a/b/c"),
-		},
-		Env: func(name string) (string, bool) { return "from " + name, true },
-	}
-	for target, want := range map[string]string{
-		"https://example.com/x":     "whole host",
-		"https://example.com/a":     "folder",
-		"https://example.com/a/c":   "folder",
-		"https://example.com/a/b/c": "deeper",
-		"https://example.org/a/b/c": "",
-	} {
-		u, _ := url.Parse(target)
-		v, found, err := creds.For(u)
-		if err != nil || v.Address != want || found != (want != "") {
-			t.Errorf("%s: got %q, %t, %v", target, v.Address, found, err)
-		}
-		if found && v.String("token") != "from TOKEN" {
-			t.Errorf("%s: the environment did not fill the token", target)
-		}
-	}
-}
-
-// A block that may or may not be meant for the target is an error, never
-// skipped: its secret could be the one that the read needs.
-func TestCredentialsForUndecided(t *testing.T) {
-	table := attr.Table{Name: "http", Attrs: []attr.Attr{{Name: "url", Type: cty.String, Required: true}}}
-	target, _ := url.Parse("https://example.com/a/b")
-	for name, tt := range map[string]struct {
-		blocks []cty.Value
-		err    string
-	}{
-		"unknown":    {[]cty.Value{cty.UnknownVal(cty.String)}, "not known yet"},
-		"absent":     {[]cty.Value{cty.NullVal(cty.String)}, "required"},
-		"a number":   {[]cty.Value{cty.NumberIntVal(1)}, "a string is required"},
-		"not a URL":  {[]cty.Value{cty.StringVal("example.com")}, "scheme and host"},
-		"the same":   {[]cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")}, "first has the same url"},
-		"irrelevant": {[]cty.Value{cty.StringVal("https://other.example.com"), cty.StringVal("http://")}, "scheme and host"},
-	} {
-		creds := Credentials{Table: table}
-		for i, u := range tt.blocks {
-			creds.Entries = append(creds.Entries, attr.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
-		}
-		if _, found, err := creds.For(target); found || err == nil || !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%s: got %t, %v, want an error with %q", name, found, err, tt.err)
-		}
-	}
-}
-
-func TestCredentialsNamed(t *testing.T) {
-	table := attr.Table{Name: "s3", Attrs: []attr.Attr{
-		{Name: "name", Type: cty.String},
-		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
-	}}
-	block := func(address string, name cty.Value) *attr.Entry {
-		return attr.NewEntry(address, table, map[string]cty.Value{"name": name})
-	}
-	env := func(name string) (string, bool) { return "from " + name, true }
-	unnamed, a, b := block("unnamed", cty.NullVal(cty.String)), block("first", cty.StringVal("a")), block("second", cty.StringVal("b"))
-	for name, tt := range map[string]struct {
-		entries      []*attr.Entry
-		asks         string
-		block, token string
-		err          string
-	}{
-		"no blocks":           {nil, "", "the environment variables", "from TOKEN", ""},
-		"no block of a name":  {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
-		"the one without":     {[]*attr.Entry{a, unnamed}, "", "unnamed", "from TOKEN", ""},
-		"by name":             {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
-		"only names":          {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of "a", "b"`},
-		"another name":        {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
-		"the same name":       {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "first has the same name"},
-		"twice without":       {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "unnamed has the same name"},
-		"an unknown name":     {[]*attr.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
-		"a name of no string": {[]*attr.Entry{block("third", cty.True), a}, "true", "third", "", ""},
-	} {
-		v, found, err := Credentials{Table: table, Entries: tt.entries, Env: env}.Named("credentials_name", tt.asks)
-		switch {
-		case tt.err != "":
-			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: got %v, want an error with %q", name, err, tt.err)
-			}
-		case err != nil || found != (len(tt.entries) > 0) || v.Address != tt.block || v.String("token") != tt.token:
-			t.Errorf("%s: got %q, %q, %t, %v", name, v.Address, v.String("token"), found, err)
 		}
 	}
 }

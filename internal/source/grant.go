@@ -1,0 +1,432 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// Credentials decide which secret may go where: those of the blocks of one kind
+// inside credentials {}, and those of the environment. The place that is asked
+// is named by a data source, which any module can write.
+//
+// The rules are here and nowhere else; what they are applied to is declared in
+// the table, by the flags of [attr.Attr], and in [Home]:
+//
+//   - With the environment off, nothing is filled; nor is a block with a name.
+//   - A group is filled as a whole, or not at all if the block says part of it.
+//   - What has a home goes nowhere else: neither secrets, nor addresses, nor the
+//     switches that decide how secrets are protected.
+//   - Such a switch never applies to a secret that the block itself holds.
+//   - A secret that is set, and that nothing says a place for, is an error.
+type Credentials struct {
+	Table   attr.Table
+	Entries []*attr.Entry
+	Env     attr.LookupEnv // nil if the environment is not to be used
+	Home    Home
+}
+
+// For returns the credentials of s with what k declares about them.
+func (s Settings) For(k Kind) Credentials {
+	return Credentials{Table: k.Credentials, Entries: s.Credentials.Entries, Env: s.LookupEnv, Home: k.Home}
+}
+
+// Home says which server a family of variables is meant for. The zero value is
+// for kinds whose variables only ever go to a vendor's own hosts.
+type Home struct {
+	// Vars name the server; the first that is set and not empty counts. Default
+	// takes the place of one that is not set; "" leaves it open.
+	Vars    []string
+	Default string
+
+	// Attrs are the attributes of a block that say which server is asked, for
+	// kinds whose blocks do. If a block says several, the nearest counts.
+	Attrs []string
+
+	// Near compares the value of Vars with what is asked: a URL, or the value of
+	// one of Attrs, "" for one that is no string. Nil compares URLs.
+	Near func(home, asked string) Nearness
+
+	// Secrets are variables of the family that hold a secret and that no
+	// attribute declares.
+	Secrets []string
+}
+
+// Nearness is how what is asked relates to the home of a family.
+type Nearness int
+
+const (
+	Unsaid     Nearness = iota // nobody can tell: the same as without a home
+	Elsewhere                  // the family says nothing about the place
+	SameServer                 // it completes a block for the place
+	SamePlace                  // it needs no block
+)
+
+// Grant is what may be used at one place. Without a block and without variables
+// for the place, all its values are absent.
+type Grant struct {
+	attr.Values
+	Found bool // there is a block
+
+	// Env is the environment if the family has a say about the place, for
+	// variables that no attribute declares; otherwise nil.
+	Env attr.LookupEnv
+
+	variables map[string]string // :: attribute → the variable that filled it
+}
+
+// Variable returns the variable that an attribute comes from, "" if the block
+// says it or nobody does.
+func (g Grant) Variable(name string) string { return g.variables[name] }
+
+// Errorf is [attr.Values.Errorf], and names the variable if the value comes from
+// one.
+func (g Grant) Errorf(name, format string, args ...any) error {
+	switch variable := g.Variable(name); {
+	case variable != "":
+		return &attr.Error{Address: "the environment variable " + variable, Err: fmt.Errorf(format, args...)}
+	case !g.Found:
+		return &attr.Error{Address: g.Address, Err: fmt.Errorf(format, args...)}
+	}
+	return g.Values.Errorf(name, format, args...)
+}
+
+// For returns what may be sent to target: the block whose url covers it, of
+// several the one with the longest path, completed by the environment; or else
+// what the environment means for target. A variable with a secret is an error
+// if there is no block and nothing says where it belongs: without it the read
+// would fail in a less helpful way, and with it anybody's address would get it.
+func (c Credentials) For(target *url.URL) (Grant, error) {
+	g, near, err := c.at(target)
+	if err != nil || g.Found || near != Unsaid {
+		return g, err
+	}
+	if name := c.stray(); name != "" {
+		origin := Origin(target)
+		or := ""
+		if len(c.Home.Vars) > 0 {
+			or = ", or set " + c.Home.Vars[0]
+		}
+		return g, fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is, "+
+			"add %s { url = %q } to credentials in the provider block%s; otherwise unset it", name, origin, c.Table.Name, origin+"/", or)
+	}
+	return g, nil
+}
+
+// Redirected is [Credentials.For] for a place that a server redirects to. A
+// secret that belongs elsewhere is not sent there, and is no mistake.
+func (c Credentials) Redirected(target *url.URL) (Grant, error) {
+	g, _, err := c.at(target)
+	return g, err
+}
+
+func (c Credentials) at(target *url.URL) (Grant, Nearness, error) {
+	block, err := c.covering(target)
+	if err != nil {
+		return Grant{}, Unsaid, err
+	}
+	near := c.Home.near(c.Env, target.String())
+	if block == nil && near != SamePlace {
+		c.Env = nil
+	}
+	g, err := c.fill(block, near)
+	return g, near, err
+}
+
+// Named returns the block whose name is name; "" stands for the block without
+// one, or, if there are no blocks at all, for the environment. It serves kinds
+// whose blocks say themselves which server is asked. Choice is what the data
+// source calls such a block in, for errors.
+func (c Credentials) Named(choice, name string) (Grant, error) {
+	var others []string
+	var chosen *attr.Entry
+	for _, e := range c.Entries {
+		own, err := c.nameOf(e)
+		switch {
+		case err != nil:
+			return Grant{}, err
+		case own != name:
+			others = append(others, strconv.Quote(own))
+		case chosen != nil:
+			return Grant{}, fail(e, "name", fmt.Errorf("%s has the same name; one block is enough", chosen.Address))
+		default:
+			chosen = e
+		}
+	}
+	switch {
+	case chosen != nil:
+	case name != "":
+		return Grant{}, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q", c.Table.Name, name)
+	case len(others) > 0:
+		return Grant{}, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s",
+			c.Table.Name, choice, strings.Join(others, ", "))
+	}
+	if name != "" { // it may be for another server than the variables are meant for
+		c.Env = nil
+	}
+	return c.fill(chosen, c.Home.nearBlock(c.Env, chosen))
+}
+
+// Complete returns what one more entry says, such as a document that a block
+// holds, completed by the environment as the block itself would be.
+func (c Credentials) Complete(e *attr.Entry) (Grant, error) {
+	return c.fill(e, c.Home.nearBlock(c.Env, e))
+}
+
+// near returns the nearest of what is asked.
+func (h Home) near(env attr.LookupEnv, asked ...string) Nearness {
+	home, set := env.Get(h.Vars...)
+	if !set && h.Default == "" {
+		return Unsaid
+	}
+	compare := h.Near
+	if compare == nil {
+		compare = nearURL
+	}
+	near := Unsaid
+	for _, a := range asked {
+		near = max(near, compare(cmp.Or(home, h.Default), a))
+	}
+	return near
+}
+
+// nearBlock is [Home.near] for what a block says. One that says no server leaves
+// it to the environment.
+func (h Home) nearBlock(env attr.LookupEnv, block *attr.Entry) Nearness {
+	var asked []string
+	for _, name := range h.Attrs {
+		if block != nil && decides(block.Settings[name]) {
+			asked = append(asked, text(block.Settings[name].Value))
+		}
+	}
+	if len(asked) == 0 {
+		return SamePlace
+	}
+	return h.near(env, asked...)
+}
+
+func text(v cty.Value) string {
+	if v == cty.NilVal || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+		return ""
+	}
+	return v.AsString()
+}
+
+// nearURL is for kinds whose home is a URL.
+func nearURL(home, asked string) Nearness {
+	h, err := url.Parse(home)
+	a, errAsked := url.Parse(asked)
+	switch {
+	case err != nil || errAsked != nil:
+		return Elsewhere
+	case Covers(h, a) || h.String() == a.String(): // however it is spelled: GitLab's instructions have encoded slashes
+		return SamePlace
+	case Covers(&url.URL{Scheme: h.Scheme, Host: h.Host}, a):
+		return SameServer
+	}
+	return Elsewhere
+}
+
+// stray returns a variable that holds a secret; "" if none does.
+func (c Credentials) stray() string {
+	var names []string
+	for _, a := range c.Table.Attrs {
+		if isSecret(a) {
+			names = append(names, a.Env...)
+		}
+	}
+	for _, name := range append(names, c.Home.Secrets...) {
+		if _, set := c.Env.Get(name); set {
+			return name
+		}
+	}
+	return ""
+}
+
+// fill completes a block, nil for none, with the variables that have a say.
+func (c Credentials) fill(block *attr.Entry, near Nearness) (Grant, error) {
+	g := Grant{Found: block != nil, Env: c.Env, variables: map[string]string{}}
+	if near == Elsewhere {
+		g.Env = nil
+	}
+	if block == nil {
+		block = attr.NewEntry("the environment variables", c.Table, nil)
+	}
+	p := newPolicy(c.Table.Attrs, block.Settings, near)
+	whole, table := *block, c.Table
+	whole.Settings, table.Attrs = maps.Clone(block.Settings), slices.Clone(c.Table.Attrs)
+	for i, a := range c.Table.Attrs {
+		table.Attrs[i].Required = a.Required && g.Found
+		if a.Attrs != nil {
+			continue // a nested block is completed if the user wrote it
+		}
+		table.Attrs[i].Env = nil
+		variable, value := first(c.Env, a.Env)
+		if value != "" && p.allows(a, value) {
+			g.variables[a.Name], whole.Settings[a.Name] = variable, setting(a, variable, value)
+		}
+	}
+	var err error
+	g.Values, err = whole.Decode(table, g.Env)
+	return g, err
+}
+
+func first(env attr.LookupEnv, names []string) (name, value string) {
+	for _, name := range names {
+		if value, set := env.Get(name); set {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+// setting is the value of a variable as an attribute has it.
+func setting(a attr.Attr, variable, value string) attr.Setting {
+	switch {
+	case a.Type == cty.Bool:
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return attr.Setting{Err: fmt.Errorf("the environment variable %s must be true or false", variable)}
+		}
+		return attr.Setting{Value: cty.BoolVal(b)}
+	case a.Type.IsListType():
+		return attr.Setting{Value: cty.ListVal([]cty.Value{cty.StringVal(value)})}
+	}
+	return attr.Setting{Value: cty.StringVal(value)}
+}
+
+// policy is what the environment may say about one block.
+type policy struct {
+	own     map[string]attr.Setting
+	closed  map[string]bool // groups of which the block says a part
+	secret  map[string]bool // groups that hold a secret
+	holds   bool            // the block itself holds a secret
+	distant bool            // the family is at home elsewhere
+}
+
+func newPolicy(attrs []attr.Attr, own map[string]attr.Setting, near Nearness) policy {
+	p := policy{own: own, closed: map[string]bool{}, secret: map[string]bool{}, distant: near == Elsewhere}
+	for _, a := range attrs {
+		if isSecret(a) {
+			p.secret[a.Group], p.secret[a.Follows] = true, true
+		}
+		if decides(own[a.Name]) {
+			p.closed[a.Group] = true
+			p.holds = p.holds || holdsSecret(a)
+		}
+	}
+	// No group has no name.
+	delete(p.closed, "")
+	delete(p.secret, "")
+	return p
+}
+
+// allows reports whether a variable with the given value may fill a.
+func (p policy) allows(a attr.Attr, value string) bool {
+	switch {
+	case says(a, p.own[a.Name]), p.closed[a.Group], p.closed[a.Follows]:
+		return false
+	case a.Guard && !slices.Contains(a.Safe, value):
+		return !p.holds && !p.distant
+	}
+	return !p.distant || !isSecret(a) && !a.Place && !p.secret[a.Group] && !p.secret[a.Follows]
+}
+
+func isSecret(a attr.Attr) bool { return a.Sensitive || a.Secret }
+
+// holdsSecret reports whether a is a secret, or a block with one.
+func holdsSecret(a attr.Attr) bool { return isSecret(a) || slices.ContainsFunc(a.Attrs, holdsSecret) }
+
+// says reports whether the user said something about a. An empty string is what
+// an absent variable of Terraform comes to; only of a guard it may be meant.
+func says(a attr.Attr, s attr.Setting) bool {
+	v := s.Value
+	if s.Err != nil || v == cty.NilVal || !v.IsKnown() || v.IsNull() {
+		return s.Err != nil || v != cty.NilVal && !v.IsKnown()
+	}
+	return !isEmpty(v) || a.Guard
+}
+
+// decides reports whether s is a choice: that something is not so is none.
+func decides(s attr.Setting) bool {
+	return says(attr.Attr{}, s) && (s.Err != nil || !s.Value.IsKnown() || s.Value.Type() != cty.Bool || s.Value.True())
+}
+
+func isEmpty(v cty.Value) bool {
+	if v.Type() == cty.String {
+		return v.AsString() == ""
+	}
+	return v.CanIterateElements() && v.LengthInt() == 0
+}
+
+// covering returns the block whose url covers target, nil if none does.
+func (c Credentials) covering(target *url.URL) (*attr.Entry, error) {
+	var best *attr.Entry
+	length := -1
+	for _, e := range c.Entries {
+		base, err := c.base(e)
+		if err != nil {
+			return nil, err
+		}
+		if !Covers(base, target) {
+			continue
+		}
+		switch n := len(strings.TrimSuffix(base.Path, "/")); {
+		case n > length:
+			best, length = e, n
+		case n == length:
+			// Guessing which one was meant would send the wrong secret.
+			return nil, fail(e, "url", fmt.Errorf("%s has the same url; one block is enough", best.Address))
+		}
+	}
+	return best, nil
+}
+
+// nameOf reads the name alone: what else is wrong with a block harms only those
+// who use it.
+func (c Credentials) nameOf(e *attr.Entry) (string, error) {
+	s, set := e.Settings["name"]
+	switch v := s.Value; {
+	case !set, v != cty.NilVal && v.IsKnown() && v.IsNull():
+		return "", nil
+	case v == cty.NilVal || v.Type() != cty.String || !v.IsKnown():
+		// Without its name, nobody can tell whether this block was meant.
+		decoded, err := e.Decode(c.Table, nil)
+		if err != nil {
+			return "", err
+		}
+		return decoded.String("name"), nil
+	default:
+		return v.AsString(), nil
+	}
+}
+
+func (c Credentials) base(e *attr.Entry) (*url.URL, error) {
+	u := e.Settings["url"].Value
+	if u == cty.NilVal || u.Type() != cty.String || !u.IsKnown() || u.IsNull() {
+		// Without its url, nobody can tell whether this block was meant for
+		// the target. Decode says what is wrong with it.
+		if _, err := e.Decode(c.Table, nil); err != nil {
+			return nil, err
+		}
+		return nil, fail(e, "url", errors.New("a string is required"))
+	}
+	base, err := ParseBase(u.AsString())
+	if err != nil {
+		return nil, fail(e, "url", err)
+	}
+	return base, nil
+}
+
+func fail(e *attr.Entry, name string, err error) error {
+	return &attr.Error{Address: e.Address, Attr: name, Pos: e.Settings[name].Pos, Err: err}
+}

@@ -1,0 +1,275 @@
+package source
+
+import (
+	"maps"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+func TestCredentialsFor(t *testing.T) {
+	table := attr.Table{Name: "http", Attrs: []attr.Attr{
+		{Name: "url", Type: cty.String, Required: true},
+		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
+	}}
+	block := func(address, url string) *attr.Entry {
+		return attr.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
+	}
+	creds := Credentials{
+		Table: table,
+		Entries: []*attr.Entry{
+			block("whole host", "https://example.com"),
+			block("folder", "https://example.com/a/"),
+			block("deeper", "https://example.com/a/b"),
+			block("other", "https://other.example.com/a/b/c"),
+		},
+		Env:  func(name string) (string, bool) { return "from " + name, true },
+		Home: Home{Vars: []string{"ADDRESS"}, Near: func(string, string) Nearness { return SameServer }},
+	}
+	for target, want := range map[string]string{
+		"https://example.com/x":     "whole host",
+		"https://example.com/a":     "folder",
+		"https://example.com/a/c":   "folder",
+		"https://example.com/a/b/c": "deeper",
+		"https://example.org/a/b/c": "",
+	} {
+		u, _ := url.Parse(target)
+		g, err := creds.For(u)
+		if err != nil || g.Found != (want != "") || g.Found && g.Address != want {
+			t.Errorf("%s: got %q, %t, %v", target, g.Address, g.Found, err)
+		}
+		if g.Found && g.String("token") != "from TOKEN" {
+			t.Errorf("%s: the environment did not fill the token", target)
+		}
+	}
+}
+
+// A block that may or may not be meant for the target is an error, never
+// skipped: its secret could be the one that the read needs.
+func TestCredentialsForUndecided(t *testing.T) {
+	table := attr.Table{Name: "http", Attrs: []attr.Attr{{Name: "url", Type: cty.String, Required: true}}}
+	target, _ := url.Parse("https://example.com/a/b")
+	for name, tt := range map[string]struct {
+		blocks []cty.Value
+		err    string
+	}{
+		"unknown":    {[]cty.Value{cty.UnknownVal(cty.String)}, "not known yet"},
+		"absent":     {[]cty.Value{cty.NullVal(cty.String)}, "required"},
+		"a number":   {[]cty.Value{cty.NumberIntVal(1)}, "a string is required"},
+		"not a URL":  {[]cty.Value{cty.StringVal("example.com")}, "scheme and host"},
+		"the same":   {[]cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")}, "first has the same url"},
+		"irrelevant": {[]cty.Value{cty.StringVal("https://other.example.com"), cty.StringVal("http://")}, "scheme and host"},
+	} {
+		creds := Credentials{Table: table}
+		for i, u := range tt.blocks {
+			creds.Entries = append(creds.Entries, attr.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
+		}
+		if g, err := creds.For(target); g.Found || err == nil || !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: got %t, %v, want an error with %q", name, g.Found, err, tt.err)
+		}
+	}
+}
+
+func TestCredentialsNamed(t *testing.T) {
+	table := attr.Table{Name: "s3", Attrs: []attr.Attr{
+		{Name: "name", Type: cty.String},
+		{Name: "token", Type: cty.String, Env: []string{"TOKEN"}, Sensitive: true},
+	}}
+	block := func(address string, name cty.Value) *attr.Entry {
+		return attr.NewEntry(address, table, map[string]cty.Value{"name": name})
+	}
+	env := func(name string) (string, bool) { return "from " + name, true }
+	unnamed, a, b := block("unnamed", cty.NullVal(cty.String)), block("first", cty.StringVal("a")), block("second", cty.StringVal("b"))
+	for name, tt := range map[string]struct {
+		entries      []*attr.Entry
+		asks         string
+		block, token string
+		err          string
+	}{
+		"no blocks":           {nil, "", "the environment variables", "from TOKEN", ""},
+		"no block of a name":  {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
+		"the one without":     {[]*attr.Entry{a, unnamed}, "", "unnamed", "from TOKEN", ""},
+		"by name":             {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
+		"only names":          {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of "a", "b"`},
+		"another name":        {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
+		"the same name":       {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "first has the same name"},
+		"twice without":       {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "unnamed has the same name"},
+		"an unknown name":     {[]*attr.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
+		"a name of no string": {[]*attr.Entry{block("third", cty.True), a}, "true", "third", "", ""},
+	} {
+		g, err := Credentials{Table: table, Entries: tt.entries, Env: env}.Named("credentials_name", tt.asks)
+		switch {
+		case tt.err != "":
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want an error with %q", name, err, tt.err)
+			}
+		case err != nil || g.Found != (len(tt.entries) > 0) || g.Address != tt.block || g.String("token") != tt.token:
+			t.Errorf("%s: got %q, %q, %t, %v", name, g.Address, g.String("token"), g.Found, err)
+		}
+	}
+}
+
+// family is a kind with one attribute of each sort, and its variables.
+func family() (attr.Table, Home) {
+	text := func(name, variable string, change ...func(*attr.Attr)) attr.Attr {
+		a := attr.Attr{Name: name, Type: cty.String}
+		if variable != "" {
+			a.Env = []string{variable}
+		}
+		for _, c := range change {
+			c(&a)
+		}
+		return a
+	}
+	secret := func(a *attr.Attr) { a.Sensitive = true }
+	in := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Group = group } }
+	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Follows = group } }
+	return attr.Table{Name: "test", Attrs: []attr.Attr{
+			text("name", ""),
+			text("host", "X_HOST", func(a *attr.Attr) { a.Place = true }, in("where")),
+			{Name: "local", Type: cty.Bool, Place: true, Group: "where"},
+			text("region", "X_REGION", follows("where")),
+			text("user", "X_USER", follows("who")),
+			text("password", "X_PASSWORD", secret, follows("who")),
+			text("token", "", secret, in("who")),
+			text("cert", "X_CERT", in("pair")),
+			text("key", "X_KEY", func(a *attr.Attr) { a.Secret = true }, in("pair")),
+			text("mode", "X_MODE", func(a *attr.Attr) { a.Guard, a.Safe = true, []string{"strict"} }),
+			{Name: "insecure", Type: cty.Bool, Guard: true, Env: []string{"X_INSECURE"}},
+			text("timeout", "X_TIMEOUT"),
+			{Name: "plugin", Attrs: []attr.Attr{text("args", "", secret)}},
+		}}, Home{Vars: []string{"X_HOST"}, Attrs: []string{"host", "local"}, Near: func(home, asked string) Nearness {
+			if home == asked {
+				return SameServer
+			}
+			return Elsewhere
+		}}
+}
+
+func TestFill(t *testing.T) {
+	text := cty.StringVal
+	all := map[string]string{
+		"X_HOST": "home", "X_REGION": "r", "X_USER": "u", "X_PASSWORD": "p", "X_CERT": "c", "X_KEY": "k", "X_MODE": "m", "X_INSECURE": "1", "X_TIMEOUT": "t",
+	}
+	with := func(name, value string) map[string]string {
+		env := maps.Clone(all)
+		env[name] = value
+		return env
+	}
+	type attrs = map[string]cty.Value
+	for name, tt := range map[string]struct {
+		env   map[string]string
+		block attrs // nil for none
+		want  string
+	}{
+		"no block":                {all, nil, "host region user password cert key mode insecure timeout"},
+		"an empty block":          {all, attrs{}, "host region user password cert key mode insecure timeout"},
+		"no environment":          {nil, attrs{}, ""},
+		"a block with a name":     {all, attrs{"name": text("a")}, ""},
+		"half a pair":             {all, attrs{"cert": text("own")}, "host region user password mode insecure timeout"},
+		"a user":                  {all, attrs{"user": text("own")}, "host region password cert key mode insecure timeout"},
+		"its own secret":          {all, attrs{"token": text("own")}, "host region cert key timeout"},
+		"its own key":             {all, attrs{"key": text("own")}, "host region user password timeout"},
+		"a secret in a block":     {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, "host region user password cert key timeout"},
+		"an unknown secret":       {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
+		"an empty secret":         {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
+		"a safe value":            {with("X_MODE", "strict"), attrs{"token": text("own")}, "host region cert key mode timeout"},
+		"a switch of its own":     {all, attrs{"insecure": cty.False}, "host region user password cert key mode timeout"},
+		"the same server":         {all, attrs{"host": text("home")}, "user password cert key mode insecure timeout"},
+		"another server":          {all, attrs{"host": text("other")}, "timeout"},
+		"another server, safe":    {with("X_MODE", "strict"), attrs{"host": text("other")}, "mode timeout"},
+		"a server of another way": {all, attrs{"local": cty.True}, "timeout"},
+		"not of another way":      {all, attrs{"local": cty.False}, "host region user password cert key mode insecure timeout"},
+		"no home":                 {with("X_HOST", ""), attrs{"host": text("other")}, "user password cert key mode insecure timeout"},
+		"perhaps":                 {with("X_INSECURE", "perhaps"), attrs{}, "error: the environment variable X_INSECURE must be true or false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, home := family()
+			c := Credentials{Table: table, Home: home}
+			if tt.env != nil {
+				c.Env = func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }
+			}
+			asks := ""
+			if tt.block != nil {
+				c.Entries = []*attr.Entry{attr.NewEntry("block", table, tt.block)}
+				if own, named := tt.block["name"]; named {
+					asks = own.AsString()
+				}
+			}
+			g, err := c.Named("credentials_name", asks)
+			if want, fails := strings.CutPrefix(tt.want, "error: "); fails {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var filled []string
+			for _, a := range table.Attrs {
+				if g.Variable(a.Name) != "" {
+					filled = append(filled, a.Name)
+				}
+				if a.Attrs == nil && a.Env != nil && g.Has(a.Name) != (g.Variable(a.Name) != "" || tt.block[a.Name] != cty.NilVal) {
+					t.Errorf("%s has a value: %t", a.Name, g.Has(a.Name))
+				}
+			}
+			if got := strings.Join(filled, " "); got != tt.want {
+				t.Errorf("the environment filled\n%s, want\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A family that names a URL serves it without a block, and completes blocks of
+// its server.
+func TestHomeIsURL(t *testing.T) {
+	table := attr.Table{Name: "http", Attrs: []attr.Attr{
+		{Name: "url", Type: cty.String, Required: true},
+		{Name: "user", Type: cty.String, Env: []string{"X_USER"}, Follows: "who"},
+		{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"X_PASSWORD"}, Follows: "who"},
+	}}
+	const place = "https://example.com/a/state"
+	for name, tt := range map[string]struct {
+		home, block, want string // want is the user, or an error with a space in it
+	}{
+		"at home":               {place, "", "u"},
+		"a folder":              {"https://example.com/a/", "", "u"},
+		"another place":         {"https://example.com/b", "", ""},
+		"another place, block":  {"https://example.com/b", "https://example.com/a/", "u"},
+		"another server":        {"https://example.org/a/state", "", ""},
+		"another server, block": {"https://example.org/a/state", "https://example.com/", ""},
+		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
+		"nonsense":              {"https://%", "https://example.com/", ""},
+		"no home":               {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; if it is, add http { url = "https://example.com/" }`},
+		"no home, a block":      {"", "https://example.com/", "u"},
+		"no home, another's":    {"", "https://example.org/", "or set X_ADDRESS"},
+	} {
+		env := map[string]string{"X_ADDRESS": tt.home, "X_USER": "u", "X_PASSWORD": "p"}
+		c := Credentials{Table: table, Home: Home{Vars: []string{"X_ADDRESS"}}, Env: func(name string) (string, bool) { return env[name], true }}
+		if tt.block != "" {
+			c.Entries = []*attr.Entry{attr.NewEntry("block", table, map[string]cty.Value{"url": cty.StringVal(tt.block)})}
+		}
+		u, err := url.Parse(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := c.For(u)
+		switch {
+		case strings.Contains(tt.want, " "):
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: got %v, want %q", name, err, tt.want)
+			}
+			if along, err := c.Redirected(u); err != nil || along.Has("password") {
+				t.Errorf("%s: a redirect gets %t, %v", name, along.Has("password"), err)
+			}
+		case err != nil || g.String("user") != tt.want || g.Has("password") != (tt.want != ""):
+			t.Errorf("%s: got %q, %t, %v", name, g.String("user"), g.Has("password"), err)
+		}
+	}
+}

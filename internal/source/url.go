@@ -1,0 +1,90 @@
+package source
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// Covers reports whether target lies at or below base: the same scheme, host
+// and port, and base's path as whole segments. Hosts are compared as written,
+// but for the case of ASCII letters: a trailing dot, another spelling of an IP
+// address or letters beyond ASCII never match, because resolvers and servers
+// disagree on what they name. For the same reason a path with dot segments or
+// backslashes is never covered, and one with encoded characters only by a base
+// without a path: whatever it names, it is on that host.
+func Covers(base, target *url.URL) bool {
+	return sameOrigin(base, target) && !escapes(target.Path) &&
+		(isRoot(base) || isPlain(target) && isBelow(base.Path, target.Path))
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && a.Opaque == "" && b.Opaque == "" &&
+		a.Hostname() != "" && isASCII(a.Hostname()) && isASCII(b.Hostname()) &&
+		strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func isRoot(u *url.URL) bool { return u.Path == "" || u.Path == "/" }
+
+func isPlain(u *url.URL) bool { return !strings.Contains(u.EscapedPath(), "%") }
+
+func isBelow(base, path string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(base, "/"))
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// escapes reports whether some server may read the decoded path p as one that
+// leaves its folder. "..;" is a way up for servers that strip parameters.
+func escapes(p string) bool {
+	for s := range strings.SplitSeq(p, "/") {
+		if s, _, _ = strings.Cut(s, ";"); s == "." || s == ".." {
+			return true
+		}
+	}
+	return strings.Contains(p, `\`)
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r > '~' }) < 0
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	switch u.Scheme {
+	case "http":
+		return "80"
+	case "https":
+		return "443"
+	case "ssh":
+		return "22"
+	}
+	return ""
+}
+
+// Origin is the scheme, host and port of u, as errors name it.
+func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// ParseBase reads the url of a credentials block: scheme, host, optional port
+// and path; nothing else, and never a password.
+func ParseBase(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errors.New("this is not a URL") // url.Error would repeat the text
+	}
+	_, hasPassword := u.User.Password()
+	switch {
+	case u.Scheme == "" || u.Hostname() == "":
+		return nil, errors.New("a URL with scheme and host is required, such as https://state.example.com/acme/")
+	case hasPassword:
+		return nil, errors.New("a password does not belong in this URL")
+	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":
+		return nil, errors.New("only scheme, host, port and path belong in this URL")
+	case !isASCII(u.Hostname()):
+		return nil, errors.New("write an international host name in its ASCII form, which begins with xn--")
+	case !isPlain(u) || escapes(u.Path):
+		return nil, errors.New("the path must not hold dot segments, backslashes or encoded characters")
+	}
+	return u, nil
+}
