@@ -56,68 +56,51 @@ const (
 func Table() attr.Table {
 	return attr.Table{
 		Name: "object",
-		Doc: "A Kubernetes object that holds a state, or the pieces of one. With the `kubernetes` source it is read from the cluster, together with the secrets that it names; " +
-			"with any other source the file is a manifest in YAML or JSON that holds the object and its secrets: a single object, a list, or a stream of documents. " +
-			"Of a Kubeform module it is `status.state`, which the method `kubeform` decrypts. " +
-			"The state of a Kubeform resource, or of a managed resource of Crossplane made with Terrajet or Upjet, is rebuilt as its controller does; it has one resource, no outputs, and is not encrypted, so that the method has to be `unencrypted`.",
+		Doc: "A Kubernetes object that holds a state, or the pieces of one. With the `kubernetes` source it is read from the cluster, " +
+			"together with the secrets that it names; with any other source the file is a manifest in YAML or JSON that holds the object and " +
+			"its secrets: a single object, a list, or a stream of documents. Of a Kubeform module it is `status.state`, which the method " +
+			"`kubeform` decrypts. The state of a Kubeform resource, or of a managed resource of Crossplane made with Terrajet or Upjet, is " +
+			"rebuilt as its controller does; it has one resource, no outputs, and is not encrypted, so that the method has to be `unencrypted`.",
 		Attrs: []attr.Attr{
-			{
-				Name: "api_version", Type: cty.String, Required: true,
-				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`.",
-			},
-			{
-				Name: "kind", Type: cty.String, Required: true,
-				Doc: "The `kind` of the object, such as `VPC`.",
-			},
-			{
-				Name: "name", Type: cty.String, Required: true,
-				Doc: "The name of the object.",
-			},
-			{
-				Name: "namespace", Type: cty.String,
-				Doc: "The namespace of the object. Leave it out for an object that has none.",
-			},
-			{
-				Name: "resource", Type: cty.String,
-				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it the server is asked for it. Only the `kubernetes` source uses it.",
-			},
-			{
-				Name: "resource_type", Type: cty.String,
-				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label of the API group and the kind, such as `digitalocean_database_cluster`.",
-			},
-			{
-				Name: "schema_version", Type: cty.Number,
-				Doc: "The schema version of the resource type. It defaults to the `schema_version` in Crossplane's `provider-meta` annotation, and otherwise to 0.",
-			},
-			{
-				Name: "provider_source", Type: cty.String,
-				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the first word of `resource_type`.",
-			},
-			{
-				Name: "terraform_version", Type: cty.String,
-				Doc: "For Crossplane, the Terraform version of the controller. It is written nowhere in the cluster, so that it defaults to `0.0.0`.",
-			},
-			{
-				Name: "field_names", Type: cty.Map(cty.String),
-				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. An empty name leaves the field out.",
-			},
-			{
-				Name: "sensitive_fields", Type: cty.Map(cty.String),
-				Doc: "For Crossplane, the fields in `spec.forProvider` that select a secret, by Terraform attribute, such as `admin_password = \"spec.forProvider.adminPasswordSecretRef\"`. " +
-					"It defaults to the fields whose name ends in `SecretRef` and that look like a selector.",
-			},
-			{
-				Name: "single_blocks", Type: cty.List(cty.String),
-				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API versions do this for blocks that may stand only once.",
-			},
-			{
-				Name: "identifier_attribute", Type: cty.String,
-				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without it there is none, and the provider chooses the identifier.",
-			},
-			{
-				Name: "id", Type: cty.String,
-				Doc: "For Crossplane, the `id` of the resource, where it is not the external name. It defaults to the annotation `crossplane.io/external-name`, then to `status.atProvider.id`.",
-			},
+			{Name: "api_version", Type: cty.String, Required: true,
+				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`."},
+			{Name: "kind", Type: cty.String, Required: true,
+				Doc: "The `kind` of the object, such as `VPC`."},
+			{Name: "name", Type: cty.String, Required: true,
+				Doc: "The name of the object."},
+			{Name: "namespace", Type: cty.String,
+				Doc: "The namespace of the object. Leave it out for an object that has none."},
+			{Name: "resource", Type: cty.String,
+				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it the server is asked for it. Only the " +
+					"`kubernetes` source uses it."},
+			{Name: "resource_type", Type: cty.String,
+				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label " +
+					"of the API group and the kind, such as `digitalocean_database_cluster`."},
+			{Name: "schema_version", Type: cty.Number,
+				Doc: "The schema version of the resource type. It defaults to the `schema_version` in Crossplane's `provider-meta` annotation, " +
+					"and otherwise to 0."},
+			{Name: "provider_source", Type: cty.String,
+				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the " +
+					"first word of `resource_type`."},
+			{Name: "terraform_version", Type: cty.String,
+				Doc: "For Crossplane, the Terraform version of the controller. It is written nowhere in the cluster, so that it defaults to " +
+					"`0.0.0`."},
+			{Name: "field_names", Type: cty.Map(cty.String),
+				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. " +
+					"An empty name leaves the field out."},
+			{Name: "sensitive_fields", Type: cty.Map(cty.String),
+				Doc: "For Crossplane, the fields in `spec.forProvider` that select a secret, by Terraform attribute, such as `admin_password = " +
+					"\"spec.forProvider.adminPasswordSecretRef\"`. It defaults to the fields whose name ends in `SecretRef` and that look like a " +
+					"selector."},
+			{Name: "single_blocks", Type: cty.List(cty.String),
+				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API " +
+					"versions do this for blocks that may stand only once."},
+			{Name: "identifier_attribute", Type: cty.String,
+				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without " +
+					"it there is none, and the provider chooses the identifier."},
+			{Name: "id", Type: cty.String,
+				Doc: "For Crossplane, the `id` of the resource, where it is not the external name. It defaults to the annotation " +
+					"`crossplane.io/external-name`, then to `status.atProvider.id`."},
 		},
 	}
 }

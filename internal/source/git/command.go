@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 const (
@@ -153,17 +154,15 @@ func (r *run) checkVersion(ctx context.Context) error {
 	if err != nil {
 		return errors.New(`"git version" failed: ` + err.Error()) // not wrapped: this is not about the server
 	}
-	if err := checkVersionText(out); err != nil {
-		return err
-	}
-	r.versionOK = true
-	return nil
+	err = checkVersionText(out)
+	r.versionOK = err == nil
+	return err
 }
 
 func checkVersionText(text []byte) error {
 	m := versionLine.FindSubmatch(text)
 	if m == nil {
-		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, excerpt(string(text), 100))
+		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, outside.Line(string(text), 100))
 	}
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))

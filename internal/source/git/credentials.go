@@ -137,7 +137,7 @@ func (r *run) useToken(a *access, where, named remote, block bool) error {
 	if err != nil || !isGitHub && !block && a.username == "" {
 		return err
 	}
-	env := r.settings.LookupEnv
+	env := r.backend.lookup
 	if a.password, err = secret(env, "GITHUB_TOKEN", "GITHUB_TOKEN_FILE"); err != nil || a.password == "" {
 		return err
 	}

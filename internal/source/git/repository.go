@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const (
@@ -130,7 +128,7 @@ func (d *repository) remove() string {
 	left := d.dir
 	d.dir, d.complete = "", false
 	if err != nil {
-		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state as it is in the repository.", source.Printable(left))
+		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state as it is in the repository.", shown(left))
 	}
 	return ""
 }
@@ -185,13 +183,15 @@ func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said
 
 func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 	t := &tree{format: d.format}
-	switch d.complete = true; {
+	why := ""
+	switch {
 	case d.wholeSnapshot:
-		t.warnings = []string{fmt.Sprintf("The server of the git repository %s does not send single files, so the whole snapshot was downloaded.", d.remote)}
+		why = "does not send single files"
 	case filterIgnored.MatchString(said):
-		t.warnings = []string{fmt.Sprintf("The server of the git repository %s ignored the filter, so the whole snapshot was downloaded.", d.remote)}
-	default:
-		d.complete = false
+		why = "ignored the filter"
+	}
+	if d.complete = why != ""; d.complete {
+		t.warnings = []string{fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded.", d.remote, why)}
 	}
 	out, err := d.output(ctx, 1<<10, "rev-parse", "--verify", "-q", wantedRef+"^{commit}")
 	if ctx.Err() != nil {

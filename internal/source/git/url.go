@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -22,7 +23,7 @@ type remote struct {
 
 // String names the place for people. It holds no secret, because
 // parseRepository refuses addresses with one.
-func (r remote) String() string { return source.Printable(r.address) }
+func (r remote) String() string { return outside.Text(r.address) }
 
 // is reports whether u is the address of the same repository.
 func (r remote) is(u *url.URL) bool {
@@ -40,8 +41,10 @@ func (r remote) user() string {
 // The errors of this file never repeat the address: it may hold a password,
 // which is why it is refused.
 var (
-	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; set it in the provider's credentials block")
-	errNotAnURL    = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git or an absolute local path is required")
+	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; " +
+		"set it in the provider's credentials block")
+	errNotAnURL = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git " +
+		"or an absolute local path is required")
 )
 
 // parseRepository reads what git-fetch(1) calls a GIT URL, without the parts
@@ -167,11 +170,13 @@ var schemeName = regexp.MustCompile(`(?i)^(https?|ssh|file|git|ftps?)$`)
 // address stands in brackets.
 var scpAddress = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|[^@/:\[\]]+):(.+)$`)
 
+var secretInSCP = regexp.MustCompile(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // user:password@host
+
 // parseSCP reads the short form of ssh addresses. It has no place for a port:
 // host:2222/x is the path 2222/x.
 func parseSCP(text string) (remote, error) {
-	if before, _, ok := strings.Cut(text, "@"); ok && strings.Contains(before, ":") && !strings.Contains(before, "/") && !strings.HasPrefix(text, "[") {
-		return remote{}, errSecretInURL // user:password@host
+	if secretInSCP.MatchString(text) {
+		return remote{}, errSecretInURL
 	}
 	m := scpAddress.FindStringSubmatch(text)
 	if m == nil {
