@@ -1,6 +1,5 @@
-// Package outside shows what comes from outside: the text of strangers, and why
-// a connection failed. Both may have been written to deceive whoever reads
-// them, or hold what must not be seen.
+// Package outside shows text that strangers wrote, perhaps to deceive whoever
+// reads it.
 //
 // What moves the cursor, hides text or fakes a line is escaped: bytes that are
 // not UTF-8 as \xff, other characters as \u001b. So is what CI systems take for
@@ -17,23 +16,27 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line, as a value that others may put anywhere: it has no
-// "::" at all. A string of more than max bytes is cut at a rune and ends with "…".
+// Line returns s as one line. A string of more than max bytes is cut at a rune
+// and ends with "…".
 func Line(s string, max int) string {
 	kept, mark := cut(s, max)
-	return strings.ReplaceAll(escape(kept, false), "::", `:\u003a`) + mark
+	return escape(kept, false) + mark
 }
 
-// Quoted returns s as one line in double quotes, as Go writes strings. A string of
-// more than max bytes is cut at a rune and ends with "…".
+// Value is [Line] for the value of an attribute, which others may put anywhere: it
+// has no "::" at all.
+func Value(s string, max int) string {
+	return strings.ReplaceAll(Line(s, max), "::", `:\u003a`)
+}
+
+// Quoted is [Line] in double quotes, as Go writes strings.
 func Quoted(s string, max int) string {
 	kept, mark := cut(s, max)
 	return `"` + escape(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(kept), false) + mark + `"`
 }
 
-// End returns s as one line, without white space around it. Of a string of more
-// than max bytes it keeps the end, where programs say why they stopped, and
-// begins with "…".
+// End is [Line] for what a program says, without white space around it. It keeps
+// the end, where programs say why they stopped, and begins with "…" if s is cut.
 func End(s string, max int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= max {

@@ -21,15 +21,32 @@ func TestLine(t *testing.T) {
 
 		"##vso[task.setvariable variable=x]y": `#\u0023vso[task.setvariable variable=x]y`,
 		"a###[group]":                         `a#\u0023\u0023[group]`,
-		"::error::x":                          `:\u003aerror:\u003ax`,
-		"[::1]:80":                            `[:\u003a1]:80`,
-		":::::":                               `:\u003a:\u003a:`,
+		"::error::x ::y":                      `:\u003aerror::x :\u003ay`,
+		"https://[::1]:80":                    `https://[::1]:80`,
 	} {
 		got := Line(in, 100)
 		if got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 		if again := Line(got, 1000); again != got {
+			t.Errorf("%q: got %q when it was escaped again", in, again)
+		}
+	}
+}
+
+func TestValue(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"\x1bé::b":    `\u001bé:\u003ab`,
+		":::::":       `:\u003a:\u003a:`,
+		"[::1] ::1":   `[:\u003a1] :\u003a1`,
+		"0123456789é": "0123456789…",
+	} {
+		got := Value(in, 11)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+		if again := Value(got, 1000); again != got {
 			t.Errorf("%q: got %q when it was escaped again", in, again)
 		}
 	}
@@ -107,7 +124,7 @@ func FuzzShown(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		const most = 60
-		shown := map[string]string{"Line": Line(s, most), "Quoted": Quoted(s, most), "End": End(s, most), "Text": Text(s)}
+		shown := map[string]string{"Line": Line(s, most), "Value": Value(s, most), "Quoted": Quoted(s, most), "End": End(s, most), "Text": Text(s)}
 		for name, got := range shown {
 			plain := strings.ReplaceAll(got, "\n", "")
 			if strings.ContainsFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(got) || strings.Contains(got, "##") {

@@ -184,6 +184,10 @@ func lockValue(l *source.Lock) cty.Value {
 	})
 }
 
+// maxRevision is in bytes. Version IDs of S3 have up to 1024, before they are
+// escaped.
+const maxRevision = 4096
+
 // header returns the read-only attributes that describe the state itself.
 func (s *openedState) header() map[string]cty.Value {
 	out := map[string]cty.Value{
@@ -193,7 +197,7 @@ func (s *openedState) header() map[string]cty.Value {
 		"encrypted":         cty.NullVal(cty.Bool),
 		"decrypted_with":    cty.NullVal(cty.String),
 		"used_fallback":     cty.NullVal(cty.Bool),
-		"revision":          orNull(s.revision),
+		"revision":          orNull(outside.Value(s.revision, maxRevision)),
 		"lock":              lockValue(s.lock),
 	}
 	if s.missing != nil {

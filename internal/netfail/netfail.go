@@ -1,4 +1,7 @@
-package outside
+// Package netfail says why a connection failed, in our own words. Errors of
+// clients are not shown as they are: some quote what a server or a proxy sent,
+// others the URL with its query.
+package netfail
 
 import (
 	"context"
@@ -11,15 +14,15 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 const maxReason = 300 // bytes of an error that are shown
 
-// Reason says why there was no answer, in our own words. Errors of clients are
-// not shown as they are: some quote what a server or a proxy sent, others the
-// URL with its query. Trust says how to trust an authority that the system does
-// not know, such as "set ca_file in a consul block of credentials"; it is "" if
-// there is no way.
+// Reason says why there was no answer. Trust says how to trust an authority that
+// the system does not know, such as "set ca_file in a consul block of
+// credentials"; it is "" if there is no way.
 func Reason(err error, trust string) string {
 	if known := KnownReason(err, trust); known != "" {
 		return known
@@ -116,11 +119,7 @@ func reasonInText(text, trust string) string {
 	return ""
 }
 
-// shown keeps IPv6 addresses readable.
-func shown(s string) string {
-	kept, mark := cut(s, maxReason)
-	return escape(kept, false) + mark
-}
+func shown(s string) string { return outside.Line(s, maxReason) }
 
 // certificateError returns why a certificate is not trusted, nil if err is not
 // about one. Some clients verify by themselves, without the error that
