@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // Target is a list of methods at work on one kind of data: the primary, then
@@ -121,7 +122,7 @@ func (t Target) check() error {
 			return t.fail("no method is set")
 		}
 		if _, ok := t.encryption.methods[address]; !ok {
-			return t.fail("%s is not configured%s", cut(address), attr.Suggest(address, slices.Sorted(maps.Keys(t.encryption.methods))))
+			return t.fail("%s is not configured%s", outside.Line(address, maxName), attr.Suggest(address, slices.Sorted(maps.Keys(t.encryption.methods))))
 		}
 		if t.enforced && t.encryption.plaintext(address) {
 			return t.fail("%s reads unencrypted data, which enforced = true forbids; remove it from the %s", address, [...]string{"method", "fallbacks"}[min(i, 1)])
@@ -149,7 +150,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	case e.plaintext(m.then):
 		return fail("plaintext needs no method here: without then, what is inside is the plaintext")
 	case !exists:
-		return fail("%s is not configured%s", cut(m.then), attr.Suggest(m.then, slices.Sorted(maps.Keys(e.methods))))
+		return fail("%s is not configured%s", outside.Line(m.then, maxName), attr.Suggest(m.then, slices.Sorted(maps.Keys(e.methods))))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
 		return fail("the methods lead to one another in a circle: %s", strings.Join(append(path[start:], m.then), " → "))
@@ -393,7 +394,7 @@ func (env *envelope) describeKeys() string {
 		names = append(names[:5], "…")
 	}
 	for i, n := range names {
-		names[i] = fmt.Sprintf("%q", cut(n))
+		names[i] = quoted(n)
 	}
 	return " (its metadata names " + strings.Join(names, ", ") + ")"
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 const (
@@ -122,7 +123,7 @@ func (p Program) notFound(err error) error {
 
 // name shows which program it is. Its arguments may hold secrets.
 func (p Program) name() string {
-	return fmt.Sprintf("%q", cutTo(filepath.Base(p.Command[0]), 100))
+	return outside.Quoted(filepath.Base(p.Command[0]), maxName)
 }
 
 // answer is the program's standard output. The header is looked at as soon as

@@ -2,15 +2,14 @@ package external
 
 import (
 	"bytes"
-	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 const (
 	maxKept  = 64 << 10 // bytes of stderr that are kept
 	maxShown = 1000     // bytes of it that an error shows
+	maxName  = 100      // bytes of a program's name that an error shows
 )
 
 // tail keeps the end of what is written: there a program says why it stopped.
@@ -33,41 +32,8 @@ func (t *tail) excerpt(secrets [][]byte) string {
 			text = bytes.ReplaceAll(text, form, []byte("(secret)"))
 		}
 	}
-	said := strings.TrimSpace(string(text))
-	if said == "" {
-		return ""
+	if said := outside.End(string(text), maxShown); said != "" {
+		return "; it said: " + said
 	}
-	return "; it said: " + escape(cutTo(said, maxShown))
-}
-
-// cutTo keeps the end of text.
-func cutTo(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	text = text[len(text)-limit:]
-	for text != "" && !utf8.RuneStart(text[0]) {
-		text = text[1:]
-	}
-	return "…" + text
-}
-
-// escape shows what could move the cursor, hide text or fake a line.
-func escape(text string) string {
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[0])
-		case !unicode.IsPrint(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-		text = text[size:]
-	}
-	return b.String()
+	return ""
 }

@@ -134,14 +134,12 @@ func (d *repository) explain(err error, at ref) error {
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)
 	}
-	return fmt.Errorf("%s. git said: %s", what, excerpt(said, 1024))
+	return fmt.Errorf("%s. git said: %s", what, outside.End(said, maxSaid))
 }
 
-// excerpt shows the end of a text, where git says what made it stop.
-func excerpt(text string, limit int) string {
-	if len(text) <= limit {
-		return outside.Line(text, limit)
-	}
-	text = strings.ToValidUTF8(text[len(text)-limit:], "")
-	return "… " + outside.Line(text, limit)
-}
+const (
+	maxSaid = 1024 // bytes of what git says that are shown
+	maxName = 1024 // bytes of a path or a ref that are shown
+)
+
+func shown(name string) string { return outside.Line(name, maxName) }

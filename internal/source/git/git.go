@@ -16,7 +16,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -171,9 +170,6 @@ type file struct {
 	maxSize  int64
 	onLocked onLocked
 }
-
-// shown is a name that somebody else has chosen.
-func shown(name string) string { return outside.Line(name, 1024) }
 
 func (f *file) String() string {
 	return fmt.Sprintf("%s in the git repository %s at %s", shown(f.path), f.pin.remote, f.pin.ref)

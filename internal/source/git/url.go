@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -23,7 +22,7 @@ type remote struct {
 
 // String names the place for people. It holds no secret, because
 // parseRepository refuses addresses with one.
-func (r remote) String() string { return outside.Text(r.address) }
+func (r remote) String() string { return shown(r.address) }
 
 // is reports whether u is the address of the same repository.
 func (r remote) is(u *url.URL) bool {
