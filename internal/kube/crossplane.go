@@ -87,7 +87,7 @@ func (m managed) parameters() (map[string]any, error) {
 	return attributes, nil
 }
 
-// fill completes to with what from has and to has not.
+// fill adds to to what only from has.
 func fill(to, from map[string]any) {
 	for name, value := range from {
 		have, ok := to[name]
@@ -136,9 +136,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// value renames what is inside of blocks. Blocks are in lists; an object that
-// is not is a map, whose keys are the user's own, but where single_blocks
-// names it.
+// value renames what is inside blocks. Blocks are in lists; an object outside a
+// list is a map, whose keys are the user's own, unless single_blocks names it.
 func (m managed) value(value any, at, attribute string) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -239,7 +238,7 @@ func areSelectors(m map[string]any) bool {
 }
 
 // selected returns the values of secrets: one, a list or a map of them, or a
-// whole secret. What is not there is empty.
+// whole secret. A value that does not exist is empty.
 func (m managed) selected(value any) (any, error) {
 	switch v := value.(type) {
 	case nil:
@@ -306,7 +305,7 @@ func (m managed) one(selector map[string]any) (any, error) {
 }
 
 // secretRef keeps a namespaced object to its own namespace. Otherwise whoever
-// may write objects in one namespace would read secrets of another, by way of
+// may write objects in one namespace could read the secrets of another, through
 // a reader who may.
 func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	name, _ := selector["name"].(string)
@@ -318,7 +317,8 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	case own == "" && namespace == "":
 		return SecretRef{}, errors.New("the secret's namespace is missing; an object without a namespace has to name it")
 	case own != "" && namespace != "" && namespace != own:
-		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own", shown(namespace), shown(own))
+		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own",
+			shown(namespace), shown(own))
 	case own != "":
 		namespace = own
 	}
@@ -387,8 +387,7 @@ func connectionAttributes(ref SecretRef, data map[string]string, attributes map[
 	return nil
 }
 
-// id is the id of the resource, which the external name is unless something
-// else is said.
+// id is the id of the resource: the external name unless the user gives another.
 func (m managed) id(name string) (string, error) {
 	switch {
 	case m.Object.id != "":

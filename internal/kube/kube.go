@@ -3,8 +3,7 @@
 // managed resources of Crossplane (Terrajet, Upjet), which are rebuilt from
 // the pieces that their controllers leave in the cluster.
 //
-// It is pure. Where the objects come from, a cluster or a file, is the
-// business of sources.
+// It does no I/O: sources read the objects, from a cluster or a file.
 //
 // https://github.com/kubeform/kfc/tree/fd54c99e/pkg/controllers
 // https://github.com/crossplane/terrajet/tree/767e1dc/pkg/terraform
@@ -24,17 +23,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// ErrNoState means that the object is there, and that its controller has not
-// stored a state in it yet. For a reader this is the same as a missing file.
+// ErrNoState means that the object exists, but its controller has not stored a
+// state in it yet. For a reader this is the same as a missing file.
 var ErrNoState = errors.New("its controller has not stored a state yet")
 
 // Object says which Kubernetes object holds a state, and what its controller
-// knows about the type of the resource that is not written in the object.
+// knows about the type of the resource and does not write into the object.
 type Object struct {
 	Group, Version, Kind string
 	Name                 string
-	Namespace            string // "" for an object of the cluster, or when nothing was said
-	Resource             string // the plural in URLs, such as "vpcs"; "" when nothing was said
+	Namespace            string // "" for an object of the cluster, or if the user says none
+	Resource             string // the plural in URLs, such as "vpcs"; "" if the user says none
 
 	resourceType     string
 	schemaVersion    *int64
@@ -123,7 +122,7 @@ func New(v attr.Values) (*Object, error) {
 	case o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0:
 		return nil, v.Errorf("namespace", "this cannot be the name of a namespace")
 	case o.Resource != "" && len(validation.IsDNS1123Label(o.Resource)) > 0:
-		return nil, v.Errorf("resource", "the plural name in small letters is required, such as vpcs")
+		return nil, v.Errorf("resource", "the plural name in lowercase is required, such as vpcs")
 	}
 	o.Group, o.Version = group, version
 	return o, o.check(v)
@@ -138,7 +137,7 @@ var (
 
 func isKind(s string) bool { return kindForm.MatchString(s) }
 
-// check looks at what is known about the type.
+// check checks what is known about the type.
 func (o *Object) check(v attr.Values) error {
 	if err := o.checkMeaning(v); err != nil {
 		return err
@@ -179,7 +178,7 @@ func (o *Object) check(v attr.Values) error {
 	return nil
 }
 
-// checkMeaning refuses settings that would do nothing.
+// checkMeaning refuses settings that have no effect.
 func (o *Object) checkMeaning(v attr.Values) error {
 	useless := []string{"provider_source", "terraform_version", "sensitive_fields", "single_blocks", "identifier_attribute", "id"}
 	switch {
@@ -197,7 +196,7 @@ func (o *Object) checkMeaning(v attr.Values) error {
 }
 
 // setSensitiveFields reads the form in which the generated code of providers
-// lists them, where [*] stands for any index.
+// lists them; [*] stands for any index.
 func (o *Object) setSensitiveFields(v attr.Values) error {
 	o.sensitiveFields = map[string]string{}
 	for attribute, field := range v.StringMap("sensitive_fields") {
@@ -319,8 +318,7 @@ func (o *Object) File(manifest []byte) ([]byte, error) {
 
 func (o *Object) explain(err error) error { return fmt.Errorf("%s: %w", o, err) }
 
-// secrets looks up the data of a secret: nil when it is not there and need not
-// be.
+// secrets looks up the data of a secret, nil if it does not exist and need not.
 type secrets func(SecretRef) (map[string]string, error)
 
 func (o *Object) file(obj object, look secrets) ([]byte, error) {

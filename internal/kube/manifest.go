@@ -26,8 +26,8 @@ const (
 	maxObjects = 100_000
 	maxNesting = 10 // lists in lists
 
-	// Decoded, a text of many small values takes twenty times its size and
-	// more, and YAML a hundred times. An object of Kubernetes has at most about
+	// Decoded, JSON of many small values takes more than twenty times its size,
+	// and YAML a hundred times. An object of Kubernetes has at most about
 	// 1.5 MiB.
 	maxManifest = 16 << 20
 	maxDocument = 4 << 20 // of YAML
@@ -73,7 +73,8 @@ func parseDocument(document []byte, all []object) ([]object, error) {
 		}
 	}
 	if len(document) > maxDocument {
-		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, or leave in it only the object and the secrets that it names", maxDocument)
+		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, "+
+			"or leave in it only the object and the secrets that it names", maxDocument)
 	}
 	if err := refuseAliases(document); err != nil {
 		return nil, err
@@ -103,8 +104,7 @@ func parseJSON(text []byte, all []object) ([]object, error) {
 }
 
 // refuseAliases keeps a small document from becoming a huge one: an alias
-// repeats its anchor, which may hold aliases itself. What a cluster prints has
-// none.
+// repeats its anchor, which may hold aliases itself. Clusters print none.
 func refuseAliases(document []byte) error {
 	var node goyaml.Node
 	if err := goyaml.Unmarshal(document, &node); err != nil {
@@ -128,9 +128,8 @@ func hasAlias(n *goyaml.Node) bool {
 	return false
 }
 
-// flatten collects the objects in value. The items of a list of one kind, as
-// servers answer it, do not say what they are: apiVersion and kind are theirs
-// then.
+// flatten collects the objects in value. In a list of one kind, as servers send
+// it, the items do not say what they are: apiVersion and kind are the list's.
 func flatten(value any, apiVersion, kind string, depth int, all *[]object) error {
 	if value == nil {
 		return nil // an empty document
@@ -206,17 +205,17 @@ func answer(text []byte, means func(object) bool) (object, error) {
 	return objects[0], nil
 }
 
-// sameNamespace treats a namespace that is not written as fitting: manifests
-// often leave it to whoever applies them.
+// sameNamespace lets a namespace that is not written match any: manifests often
+// leave it to whoever applies them.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
-// text is the string at a place in an object, "" when there is none.
+// text is the string at a place in an object, "" if there is none.
 func (o object) text(names ...string) string {
 	s, _ := o.at(names...).(string)
 	return s
 }
 
-// at is the value at a place in an object, nil when there is none.
+// at is the value at a place in an object, nil if there is none.
 func (o object) at(names ...string) any {
 	var v any = map[string]any(o)
 	for _, name := range names {

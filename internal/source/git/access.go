@@ -8,7 +8,7 @@ import (
 )
 
 // access is what git is told about one repository's server. The zero value
-// leaves everything to the user's own set-up.
+// leaves everything to the user's own setup.
 type access struct {
 	scope    string // the URL that username and password are good for, and all below it
 	alias    string // another such URL, to which the server may redirect; or ""
@@ -60,13 +60,14 @@ func (a *access) gitConfig() (settings []setting, environ []string) {
 		}
 		return settings, nil
 	}
-	// The user's own helpers stay out of it: when our password is wrong, git
-	// would ask them next, and then have them erase what they know.
+	// Not the user's own helpers: if our password is wrong, git would ask them
+	// next, and then have them erase what they know.
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if a.redirected {
 		settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
 		if a.alias != "" {
-			settings = append(settings, setting{"credential." + a.alias + ".helper", ""}, setting{"credential." + a.alias + ".helper", helper})
+			settings = append(settings, setting{"credential." + a.alias + ".helper", ""},
+				setting{"credential." + a.alias + ".helper", helper})
 		}
 		return settings, []string{usernameVariable + "=" + a.username, passwordVariable + "=" + a.password}
 	}

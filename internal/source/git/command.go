@@ -21,8 +21,8 @@ const (
 
 	maxStderr = 256 << 10
 
-	// maxMemory is what git, and each program that it starts, may have while it
-	// talks to a server: it keeps a list of refs as a whole, however long it is.
+	// maxMemory limits git, and each program that it starts, while it talks to a
+	// server: it keeps the whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes
 )
 
@@ -41,8 +41,8 @@ func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout 
 	return execute(ctx, d.environ(), stdin, read, append([]string{"git"}, args...))
 }
 
-// limitMemory is the command under a limit that its children inherit. Only Linux
-// has one that counts what a program writes to, and not the files that it maps.
+// limitMemory returns the command under a limit that its children inherit. Only
+// Linux has one that counts what a program writes to and not the files it maps.
 func limitMemory(limit int64, command []string) []string {
 	if runtime.GOOS != "linux" {
 		return command
@@ -99,7 +99,7 @@ func execute(ctx context.Context, environ []string, stdin io.Reader, read func(i
 		return "", errors.Join(context.Cause(ctx), <-readErr)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // git is done; a connection that ssh keeps for later holds the pipe
+		err = nil // git is done; a connection that the user's ssh keeps for later holds the pipe
 	}
 	e := <-readErr
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {

@@ -34,7 +34,8 @@ var withheld = strings.Fields(`
 	GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REF_STORAGE_FORMAT GIT_REFERENCE_BACKEND
 	GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE GIT_WORK_TREE`)
 
-// withheldPrefixes: traces would mix with what git says and can show headers.
+// withheldPrefixes are those of traces, which would mix with what git says, and
+// can show headers.
 var withheldPrefixes = []string{"GIT_TRACE", "GIT_TR2", "GIT_CURL_VERBOSE"}
 
 // scrubbed returns environ without what git must not get.
@@ -146,7 +147,7 @@ func fixedConfig() []setting {
 }
 
 // appendConfig adds to the GIT_CONFIG_COUNT variables of git-config(1). Users
-// and CI systems set them too, so it goes on counting where they stopped.
+// and CI systems set them, too, so it goes on counting from there.
 func appendConfig(environ []string, settings []setting) []string {
 	text, _ := lookup(environ, "GIT_CONFIG_COUNT")
 	count, err := strconv.Atoi(text)

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// blob is the content of one file; data is nil when it is larger than allowed.
+// blob is the content of one file; data is nil if it is larger than allowed.
 type blob struct {
 	size  int64
 	data  []byte

@@ -16,15 +16,15 @@ const (
 	maxListing = 256 << 20 // bytes: about three million files
 )
 
-// repository is a throw-away bare repository. It is made when something is
-// fetched into it, by hand rather than with git init, which would copy the
-// user's template with its hooks.
+// repository is a throw-away bare repository. It is made by the first fetch, by
+// hand rather than with git init, which would copy the user's template with its
+// hooks.
 type repository struct {
 	run    *run
 	remote remote
 	access *access
 	ssh    string // GIT_SSH_COMMAND; "" leaves it as it is
-	dir    string // "" when there is none
+	dir    string // "" if there is none
 	format string // "sha1" or "sha256"
 
 	withoutLocks  bool // the locks cannot be stored here
@@ -114,7 +114,7 @@ func (d *repository) config() string {
 		"[remote \"" + remoteName + "\"]\n\tpromisor = true\n\turl = \"" + quoted + "\"\n"
 }
 
-// remove deletes the repository and returns a warning when that failed.
+// remove deletes the repository and returns a warning if that fails.
 func (d *repository) remove() string {
 	if d.dir == "" {
 		return ""
@@ -166,9 +166,9 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	return nil, errNoSuchRef
 }
 
-// fetchRef asks for all locks as well: the files that will be wanted are not
-// all known yet, and where there is none, it costs nothing. A commit that was
-// named by its id stays what it is whoever locks the state.
+// fetchRef fetches all locks as well: not all files that will be wanted are known
+// yet, and no locks cost nothing. A commit that was named by its id stays what it
+// is whoever locks the state.
 func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said string, err error) {
 	args := []string{"--depth=1"}
 	if !d.wholeSnapshot {
@@ -217,9 +217,9 @@ func (d *repository) fetchBlobs(ctx context.Context, ids []string) error {
 }
 
 // fetch returns what git said. Credentials go out in a header, which costs no
-// extra request, but would follow a redirect to anywhere; so with the header
-// goes an order not to follow. If that was in the way, git tries again with a
-// credential helper, whose answer is bound to the address that asks.
+// extra request but would follow a redirect to anywhere, so git may not follow
+// any. If the server does redirect, git tries again with a credential helper,
+// whose answer is bound to the address that asks.
 func (d *repository) fetch(ctx context.Context, stdin string, args ...string) (string, error) {
 	if err := d.create(); err != nil {
 		return "", err

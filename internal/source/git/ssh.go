@@ -66,8 +66,8 @@ func (d *repository) usersSSH(ctx context.Context) (string, error) {
 }
 
 // identity names the key. ssh replaces %h and the like in it, and %% by %; but
-// -i looks for the file before that, so such a path needs the other spelling,
-// which is quoted as in ssh_config(5).
+// -i looks for the file before that, so a path with % needs the long form, which
+// is quoted as in ssh_config(5).
 func identity(path string) string {
 	if !strings.Contains(path, "%") {
 		return " -i " + shellQuote(path)

@@ -350,7 +350,7 @@ func TestWrongRequests(t *testing.T) {
 		"capital suffix":        {attrs{"secret_suffix": text("Prod")}, "default", nil, "cannot be the name of a secret"},
 		"workspace":             {attrs{"secret_suffix": text("x")}, "a_b", nil, "cannot be the name of a secret"},
 		"namespace":             {attrs{"secret_suffix": text("x"), "namespace": text("a/b")}, "default", nil, "cannot be the name of a namespace"},
-		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", &object, "exclude each other"},
+		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", &object, "mutually exclusive"},
 		"object with workspace": {attrs{}, "prod", &object, "an object has no workspaces"},
 		"unknown cluster":       {attrs{"secret_suffix": text("x"), "cluster": text("b")}, "default", nil, `has the name "b"`},
 	} {

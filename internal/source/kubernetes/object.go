@@ -20,7 +20,7 @@ func (l *location) fetchObject(ctx context.Context, c *client) (*source.Snapshot
 		return nil, err
 	}
 	left := l.limit
-	get := func(what thing) ([]byte, error) {
+	get := func(what document) ([]byte, error) {
 		text, err := c.get(ctx, what)
 		if left -= int64(len(text)); err == nil && left < 0 {
 			return nil, source.TooLarge(l.limit)
@@ -50,18 +50,18 @@ func (l *location) fetchObject(ctx context.Context, c *client) (*source.Snapshot
 	return &source.Snapshot{Data: state, Revision: version}, nil
 }
 
-// find says where the object is in the API. The plural of its kind is the
-// server's to say, unless the user does.
-func (l *location) find(ctx context.Context, c *client) (thing, error) {
+// find says where the object is in the API. Unless the user gives the plural of
+// its kind, the server does.
+func (l *location) find(ctx context.Context, c *client) (document, error) {
 	o := l.object
-	what := thing{group: o.Group, version: o.Version, resource: o.Resource, namespace: o.Namespace, name: o.Name}
+	what := document{group: o.Group, version: o.Version, resource: o.Resource, namespace: o.Namespace, name: o.Name}
 	if what.resource != "" {
 		return what, nil
 	}
-	api := thing{group: o.Group, version: o.Version}
+	api := document{group: o.Group, version: o.Version}
 	text, err := c.get(ctx, api)
 	if err != nil {
-		return thing{}, err
+		return document{}, err
 	}
 	var kinds struct {
 		Resources []struct {
@@ -71,7 +71,7 @@ func (l *location) find(ctx context.Context, c *client) (thing, error) {
 		} `json:"resources"`
 	}
 	if json.Unmarshal(text, &kinds) != nil {
-		return thing{}, fmt.Errorf("the server's answer for %s cannot be read", api)
+		return document{}, fmt.Errorf("the server's answer for %s cannot be read", api)
 	}
 	for _, k := range kinds.Resources {
 		// A name with a slash is a part of an object, such as its status.
@@ -80,11 +80,11 @@ func (l *location) find(ctx context.Context, c *client) (thing, error) {
 		}
 		switch what.resource = k.Name; {
 		case k.Namespaced && o.Namespace == "":
-			return thing{}, fmt.Errorf("a %s is in a namespace; set namespace in the object block", o.Kind)
+			return document{}, fmt.Errorf("a %s is in a namespace; set namespace in the object block", o.Kind)
 		case !k.Namespaced && o.Namespace != "":
-			return thing{}, fmt.Errorf("a %s is in no namespace; leave namespace out of the object block", o.Kind)
+			return document{}, fmt.Errorf("a %s is in no namespace; leave namespace out of the object block", o.Kind)
 		}
 		return what, nil
 	}
-	return thing{}, fmt.Errorf("the server has no kind %s in %s", o.Kind, o.APIVersion())
+	return document{}, fmt.Errorf("the server has no kind %s in %s", o.Kind, o.APIVersion())
 }
