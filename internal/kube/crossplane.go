@@ -73,18 +73,13 @@ func (m managed) parameters() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch initial := m.obj.at("spec", "initProvider").(type) {
-	case nil:
-	case map[string]any:
-		first, err := m.block(initial, "", "")
-		if err != nil {
-			return nil, err
-		}
-		fill(attributes, first)
-	default:
-		return nil, errors.New("spec.initProvider must be an object")
+	initial, err := m.obj.mapAt("spec", "initProvider")
+	if err != nil {
+		return nil, err
 	}
-	return attributes, nil
+	first, err := m.block(initial, "", "")
+	fill(attributes, first)
+	return attributes, err
 }
 
 // fill adds to to what only from has.
@@ -240,34 +235,23 @@ func areSelectors(m map[string]any) bool {
 // selected returns the values of secrets: one, a list or a map of them, or a
 // whole secret. A value that does not exist is empty.
 func (m managed) selected(value any) (any, error) {
+	var err error
 	switch v := value.(type) {
 	case nil:
 		return nil, nil
 	case []any:
 		out := make([]any, len(v))
-		for i, e := range v {
-			one, ok := e.(map[string]any)
-			if !ok || !isSelector(e) {
-				return nil, errSelector
-			}
-			var err error
-			if out[i], err = m.one(one); err != nil {
-				return nil, err
-			}
+		for i := 0; i < len(v) && err == nil; i++ {
+			out[i], err = m.one(v[i])
 		}
-		return out, nil
+		return out, err
 	case map[string]any:
 		if isSelector(v) {
 			return m.one(v)
 		}
-		if !areSelectors(v) {
-			return nil, errSelector
-		}
 		out := map[string]any{}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			one, _ := v[key].(map[string]any)
-			var err error
-			if out[key], err = m.one(one); err != nil {
+			if out[key], err = m.one(v[key]); err != nil {
 				return nil, err
 			}
 		}
@@ -278,7 +262,11 @@ func (m managed) selected(value any) (any, error) {
 
 var errSelector = errors.New("a name and a key of a secret are required")
 
-func (m managed) one(selector map[string]any) (any, error) {
+func (m managed) one(value any) (any, error) {
+	selector, ok := value.(map[string]any)
+	if !ok || !isSelector(value) {
+		return nil, errSelector
+	}
 	ref, err := m.secretRef(selector)
 	if err != nil {
 		return nil, err
@@ -335,26 +323,20 @@ func isObjectName(s string) bool {
 // observation is what the controller saw, with the sensitive attributes from
 // the connection secret.
 func (m managed) observation() (map[string]any, error) {
-	attributes := map[string]any{}
-	switch at := m.obj.at("status", "atProvider").(type) {
-	case nil:
-	case map[string]any:
-		var err error
-		if attributes, err = m.seen().block(at, "", ""); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, errors.New("status.atProvider must be an object")
+	m.observing = true
+	observed, err := m.obj.mapAt("status", "atProvider")
+	if err != nil {
+		return nil, err
 	}
-	connection := m.obj.at("spec", "writeConnectionSecretToRef")
-	if connection == nil {
-		return attributes, nil
+	attributes, err := m.block(observed, "", "")
+	if err != nil {
+		return nil, err
 	}
-	selector, ok := connection.(map[string]any)
-	if !ok {
-		return nil, errors.New("spec.writeConnectionSecretToRef must be an object")
+	connection, err := m.obj.mapAt("spec", "writeConnectionSecretToRef")
+	if err != nil || connection == nil {
+		return attributes, err
 	}
-	ref, err := m.secretRef(selector)
+	ref, err := m.secretRef(connection)
 	if err != nil {
 		return nil, fmt.Errorf("spec.writeConnectionSecretToRef: %w", err)
 	}
@@ -363,11 +345,6 @@ func (m managed) observation() (map[string]any, error) {
 		return nil, err
 	}
 	return attributes, connectionAttributes(ref, data, attributes)
-}
-
-func (m managed) seen() managed {
-	m.observing = true
-	return m
 }
 
 func connectionAttributes(ref SecretRef, data map[string]string, attributes map[string]any) error {

@@ -245,6 +245,15 @@ func (r SecretRef) read(text []byte) (map[string]string, error) {
 	return r.data(obj)
 }
 
+// mapAt is the object at a place in an object, nil if there is none.
+func (o object) mapAt(names ...string) (map[string]any, error) {
+	m, ok := o.at(names...).(map[string]any)
+	if !ok && o.at(names...) != nil {
+		return nil, fmt.Errorf("%s must be an object", strings.Join(names, "."))
+	}
+	return m, nil
+}
+
 // secretIn returns the data of a secret of the manifest.
 func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
 	var found object

@@ -65,9 +65,8 @@ func (a *access) gitConfig() (settings []setting, environ []string) {
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if a.redirected {
 		settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
-		if a.alias != "" {
-			settings = append(settings, setting{"credential." + a.alias + ".helper", ""},
-				setting{"credential." + a.alias + ".helper", helper})
+		if key := "credential." + a.alias + ".helper"; a.alias != "" {
+			settings = append(settings, setting{key, ""}, setting{key, helper})
 		}
 		return settings, []string{usernameVariable + "=" + a.username, passwordVariable + "=" + a.password}
 	}

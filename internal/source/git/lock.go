@@ -132,6 +132,10 @@ func (d *repository) findDescriptions(ctx context.Context, refs []string) (map[s
 		in.WriteString(ref + ":" + strings.TrimPrefix(folder, "./") + "\n")
 	}
 	locks := map[string]string{}
+	idSize := 20 // bytes
+	if d.format == "sha256" {
+		idSize = 32
+	}
 	_, err := d.git(ctx, strings.NewReader(in.String()), func(stdout io.Reader) error {
 		r := bufio.NewReader(stdout)
 		for _, ref := range refs {
@@ -140,45 +144,17 @@ func (d *repository) findDescriptions(ctx context.Context, refs []string) (map[s
 			if err != nil {
 				return err
 			}
-			locks[name] = findInFolder(folder, path.Base(name)+".lock", idBytes(d.format))
+			locks[name] = findInFolder(folder, path.Base(name)+".lock", idSize)
 		}
 		return nil
 	}, "cat-file", "--batch")
 	return locks, err
 }
 
-// readFolder reads the next object of git-cat-file(1) BATCH OUTPUT; nil if it is
-// missing, no folder or too large.
+// readFolder reads the next folder; nil if it is missing, no folder or too large.
 func readFolder(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return nil, errObjects
-	}
-	if strings.HasSuffix(line, " missing\n") {
-		return nil, nil
-	}
-	_, kind, size, err := parseObjectHeader(line)
-	if err != nil {
-		return nil, err
-	}
-	var data []byte
-	if kind == "tree" && size <= maxLockTree {
-		data = make([]byte, size)
-		_, err = io.ReadFull(r, data)
-	} else {
-		_, err = io.CopyN(io.Discard, r, size)
-	}
-	if end, e := r.ReadByte(); err != nil || e != nil || end != '\n' {
-		return nil, errObjects
-	}
-	return data, nil
-}
-
-func idBytes(format string) int {
-	if format == "sha256" {
-		return 32
-	}
-	return 20
+	_, _, folder, err := readObject(r, "tree", func(string) int64 { return maxLockTree })
+	return folder.data, err
 }
 
 // findInFolder returns the id of a file in a tree object, "" if it is not there.

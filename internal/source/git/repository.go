@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -61,15 +62,17 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 // isUnverified reports whether git takes any certificate. An error is left for
 // the fetch to meet and to report.
 func (d *repository) isUnverified(ctx context.Context) bool {
-	address, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", d.access.address(d.remote)) // with url.<base>.insteadOf
-	final := strings.TrimSpace(string(address))
-	if err != nil || !strings.HasPrefix(final, "https://") {
+	address := d.access.address(d.remote)
+	if out, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", address); err == nil {
+		address = strings.TrimSpace(string(out)) // with url.<base>.insteadOf
+	}
+	if !strings.HasPrefix(address, "https://") {
 		return false
 	}
 	if _, set := lookup(d.environ(), "GIT_SSL_NO_VERIFY"); set { // to whatever value
 		return true
 	}
-	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", final)
+	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", address)
 	return err == nil && strings.TrimSpace(string(verify)) == "false"
 }
 
@@ -85,16 +88,12 @@ func (d *repository) create() error {
 		return fmt.Errorf("a temporary directory for git cannot be made (TMPDIR says where): %w", err)
 	}
 	d.dir = dir
-	for _, sub := range []string{"objects/pack", "refs"} {
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(dir, filepath.FromSlash(sub)), 0o700)
-		}
-	}
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": d.config()} {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
-		}
-	}
+	err = cmp.Or(
+		os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700),
+		os.Mkdir(filepath.Join(dir, "refs"), 0o700),
+		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "config"), []byte(d.config()), 0o600),
+	)
 	if err != nil {
 		return fmt.Errorf("a temporary repository for git cannot be made (TMPDIR says where): %w", err)
 	}
@@ -128,7 +127,7 @@ func (d *repository) remove() string {
 	left := d.dir
 	d.dir, d.complete = "", false
 	if err != nil {
-		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state as it is in the repository.", shown(left))
+		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state.", shown(left))
 	}
 	return ""
 }
