@@ -228,7 +228,8 @@ func TestSensitivePaths(t *testing.T) {
 		"a": []any{"open", map[string]any{"b": fromSecret{"s"}, "c": "open"}},
 		"d": map[string]any{"k": fromSecret{map[string]any{"l": "s"}}},
 	}))
-	want := `[[{"type":"get_attr","value":"a"},{"type":"index","value":{"type":"number","value":1}},{"type":"get_attr","value":"b"}],[{"type":"get_attr","value":"d"},{"type":"get_attr","value":"k"}]]`
+	want := `[[{"type":"get_attr","value":"a"},{"type":"index","value":{"type":"number","value":1}},{"type":"get_attr","value":"b"}],` +
+		`[{"type":"get_attr","value":"d"},{"type":"get_attr","value":"k"}]]`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}

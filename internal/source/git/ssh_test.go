@@ -104,7 +104,8 @@ func TestSSH(t *testing.T) {
 		mustFail(t, err, "does not trust the server's host key")
 	})
 	t.Run("strict_host_key_checking of another word", func(t *testing.T) {
-		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, with(withKey, vars{"strict_host_key_checking": "maybe -o ProxyCommand=x"})), at)
+		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, with(withKey, vars{"strict_host_key_checking": "maybe -o ProxyCommand=x"})),
+			at)
 		mustFail(t, err, `"yes", "accept-new" or "no" is required`)
 	})
 	t.Run("another path of the server", func(t *testing.T) {
@@ -167,7 +168,8 @@ func TestSSHKeyPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"with space", "it's", `dou"ble`, "$(touch pwned)", "`x`", "%h%%d", "-dash", `back\slash`, "semi;colon", "$HOME"} {
+	for _, name := range []string{"with space", "it's", `dou"ble`, "$(touch pwned)", "`x`", "%h%%d", "-dash", `back\slash`, "semi;colon",
+		"$HOME"} {
 		t.Run(name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && strings.ContainsAny(name, `"\`) {
 				t.Skip("Windows has no such names")
@@ -194,7 +196,8 @@ func TestSSHKeyPaths(t *testing.T) {
 	if err := os.WriteFile(braces, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": braces}), place{repository: server.URL, path: "s"})
+	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": braces}),
+		place{repository: server.URL, path: "s"})
 	mustFail(t, err, "for a variable")
 }
 
@@ -228,7 +231,8 @@ func TestWhichSSH(t *testing.T) {
 		"GIT_SSH": func(_ *testing.T, program string) []string { return []string{"GIT_SSH=" + program} },
 		"core.sshCommand": func(t *testing.T, program string) []string {
 			home := t.TempDir()
-			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+program+" -o User=git\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+program+" -o User=git\n"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			return []string{"HOME=" + home, "GIT_SSH=/nonexistent"}

@@ -47,7 +47,10 @@ func TestEnvironmentIsOff(t *testing.T) {
 		"GIT_CONFIG_COUNT": {address: server.URL, env: func(p string) vars {
 			return vars{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": "!" + p}
 		}},
-		"GIT_CONFIG_PARAMETERS": {address: server.URL, env: func(p string) vars { return vars{"GIT_CONFIG_PARAMETERS": "'credential.helper'='!" + p + "'"} }},
+		"GIT_CONFIG_PARAMETERS": {address: server.URL, env: func(p string) vars {
+			return vars{"GIT_CONFIG_PARAMETERS": "'credential.helper'='!" +
+				p + "'"}
+		}},
 		"GIT_CONFIG_GLOBAL": {address: server.URL, env: func(p string) vars {
 			config := p + ".config"
 			if err := os.WriteFile(config, []byte("[credential]\n\thelper = !"+p+"\n"), 0o600); err != nil {
@@ -204,8 +207,9 @@ func TestUnverifiedWarns(t *testing.T) {
 		"[http]\n\tsslVerify = false\n":                                                        true,
 		"[http \"" + server.Origin + "\"]\n\tsslVerify = no\n":                                 true,
 		"[http \"" + server.Origin + "/acme\"]\n\tsslverify = 0\n[http]\n\tsslVerify = true\n": true,
-		"[http]\n\tsslVerify = false\n[http \"" + server.Origin + "\"]\n\tsslVerify\n\tsslCAInfo = " + filepath.ToSlash(server.CAFile) + "\n": false,
-		"[http]\n\tsslCAInfo = " + filepath.ToSlash(server.CAFile) + "\n":                                                                     false,
+		"[http]\n\tsslVerify = false\n[http \"" + server.Origin + "\"]\n\tsslVerify\n\tsslCAInfo = " + filepath.ToSlash(server.CAFile) +
+			"\n": false,
+		"[http]\n\tsslCAInfo = " + filepath.ToSlash(server.CAFile) + "\n": false,
 	} {
 		for _, block := range [][]vars{nil, {{"url": server.Origin, "username": "u", "password": "p"}}} {
 			home := t.TempDir()
@@ -222,7 +226,8 @@ func TestUnverifiedWarns(t *testing.T) {
 	}
 	t.Run("by another name", func(t *testing.T) {
 		home := t.TempDir()
-		config := "[url \"" + server.Origin + "/\"]\n\tinsteadOf = https://git.example.invalid/\n[http \"" + server.Origin + "\"]\n\tsslVerify = false\n"
+		config := "[url \"" + server.Origin + "/\"]\n\tinsteadOf = https://git.example.invalid/\n[http \"" + server.Origin +
+			"\"]\n\tsslVerify = false\n"
 		if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -110,9 +110,12 @@ func TestObject(t *testing.T) {
 		want        []string
 		expected    string
 	}{
-		"Crossplane":    {project, nil, []string{projects, projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
-		"with resource": {project, attrs{"resource": text("projects")}, []string{projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
-		"Kubeform":      {user, nil, []string{users, users + "/namespaces/demo/databaseusers/app", "/api/v1/namespaces/demo/secrets/sens"}, "kubeform_resource_user"},
+		"Crossplane": {project, nil, []string{projects, projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"},
+			"terrajet_project"},
+		"with resource": {project, attrs{"resource": text("projects")},
+			[]string{projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
+		"Kubeform": {user, nil, []string{users, users + "/namespaces/demo/databaseusers/app", "/api/v1/namespaces/demo/secrets/sens"},
+			"kubeform_resource_user"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := cluster(t)
@@ -147,7 +150,8 @@ func TestModule(t *testing.T) {
 	s.AddKind("modules.kubeform.com", strings.TrimPrefix(meta.APIVersion, "modules.kubeform.com/"), "things", meta.Kind, true)
 	collection := "/apis/" + meta.APIVersion + "/namespaces/" + meta.Metadata.Namespace + "/things"
 	s.Put(t, collection, cr)
-	o := objectOf(t, attrs{"api_version": text(meta.APIVersion), "kind": text(meta.Kind), "name": text(meta.Metadata.Name), "namespace": text(meta.Metadata.Namespace)}, nil)
+	o := objectOf(t, attrs{"api_version": text(meta.APIVersion), "kind": text(meta.Kind), "name": text(meta.Metadata.Name),
+		"namespace": text(meta.Metadata.Namespace)}, nil)
 	src := openObject(t, s, o)
 	if got := fetch(t, src).Data; !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
 		t.Errorf("got %d bytes", len(got))
@@ -198,11 +202,13 @@ func TestObjectErrors(t *testing.T) {
 		missing     bool
 		want        string
 	}{
-		"missing":               {user, missing("other"), nil, true, "databaseusers.digitalocean.kubeform.com demo/other does not exist"},
-		"missing, by resource":  {project, attrs{"name": text("other"), "resource": text("projects")}, nil, true, "does not exist"},
-		"no such API":           {user, attrs{"api_version": text("none.kubeform.com/v1")}, nil, false, "has no API for the kinds of none.kubeform.com/v1"},
-		"no such kind":          {user, attrs{"kind": text("Other")}, nil, false, "has no kind Other"},
-		"no such resource":      {user, attrs{"resource": text("others")}, nil, false, "has no API for others.digitalocean.kubeform.com demo/app"},
+		"missing":              {user, missing("other"), nil, true, "databaseusers.digitalocean.kubeform.com demo/other does not exist"},
+		"missing, by resource": {project, attrs{"name": text("other"), "resource": text("projects")}, nil, true, "does not exist"},
+		"no such API": {user, attrs{"api_version": text("none.kubeform.com/v1")}, nil, false,
+			"has no API for the kinds of none.kubeform.com/v1"},
+		"no such kind": {user, attrs{"kind": text("Other")}, nil, false, "has no kind Other"},
+		"no such resource": {user, attrs{"resource": text("others")}, nil, false,
+			"has no API for others.digitalocean.kubeform.com demo/app"},
 		"namespace is missing":  {user, attrs{"namespace": cty.NullVal(cty.String)}, nil, false, "set namespace"},
 		"namespace is too much": {project, attrs{"namespace": text("demo")}, nil, false, "leave namespace out"},
 		"discovery forbidden": {user, nil, func(s *kubetest.Server) {
@@ -210,7 +216,8 @@ func TestObjectErrors(t *testing.T) {
 		}, false, "set resource to the plural name"},
 		"object forbidden": {user, nil, func(s *kubetest.Server) {
 			s.Allows = func(_, path string) bool { return path == users }
-		}, false, `"get" for the resource "databaseusers" of the API group "digitalocean.kubeform.com" with the name "app", in a Role in the namespace "demo"`},
+		}, false, `"get" for the resource "databaseusers" of the API group "digitalocean.kubeform.com" with the name "app", in a Role in the ` +
+			`namespace "demo"`},
 		"cluster object forbidden": {project, attrs{"resource": text("projects")}, func(s *kubetest.Server) {
 			s.Allows = func(string, string) bool { return false }
 		}, false, "in a ClusterRole"},
@@ -237,10 +244,12 @@ func TestForeignSecret(t *testing.T) {
 	s := kubetest.New(t)
 	s.AddKind("aws.m.upbound.io", "v1beta1", "instances", "Instance", true)
 	s.PutSecret(t, "kube-system", "root", map[string][]byte{"password": []byte("taken")})
-	s.Put(t, "/apis/aws.m.upbound.io/v1beta1/namespaces/tenant/instances", []byte(`{"apiVersion": "aws.m.upbound.io/v1beta1", "kind": "Instance",
+	s.Put(t, "/apis/aws.m.upbound.io/v1beta1/namespaces/tenant/instances",
+		[]byte(`{"apiVersion": "aws.m.upbound.io/v1beta1", "kind": "Instance",
 		"metadata": {"name": "db", "namespace": "tenant", "annotations": {"crossplane.io/external-name": "db"}},
 		"spec": {"forProvider": {"passwordSecretRef": {"name": "root", "namespace": "kube-system", "key": "password"}}}}`))
-	o := objectOf(t, attrs{"api_version": text("aws.m.upbound.io/v1beta1"), "kind": text("Instance"), "name": text("db"), "namespace": text("tenant"),
+	o := objectOf(t, attrs{"api_version": text("aws.m.upbound.io/v1beta1"), "kind": text("Instance"), "name": text("db"),
+		"namespace":     text("tenant"),
 		"resource_type": text("aws_db_instance")}, nil)
 	fails(t, openObject(t, s, o), "can only name those of its own")
 	for _, r := range s.Requests() {
@@ -263,7 +272,8 @@ func TestObjectTooLarge(t *testing.T) {
 
 func TestStringOfObject(t *testing.T) {
 	s := cluster(t)
-	if got := openObject(t, s, objectOf(t, user, nil)).String(); got != "DatabaseUser demo/app (digitalocean.kubeform.com/v1alpha1) in Kubernetes" {
+	if got := openObject(t, s, objectOf(t, user, nil)).String(); got != "DatabaseUser demo/app (digitalocean.kubeform.com/v1alpha1) in "+
+		"Kubernetes" {
 		t.Errorf("got %s", got)
 	}
 }
