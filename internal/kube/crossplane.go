@@ -73,21 +73,16 @@ func (m managed) parameters() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch initial := m.obj.at("spec", "initProvider").(type) {
-	case nil:
-	case map[string]any:
-		first, err := m.block(initial, "", "")
-		if err != nil {
-			return nil, err
-		}
-		fill(attributes, first)
-	default:
-		return nil, errors.New("spec.initProvider must be an object")
+	initial, err := m.obj.mapAt("spec", "initProvider")
+	if err != nil {
+		return nil, err
 	}
-	return attributes, nil
+	first, err := m.block(initial, "", "")
+	fill(attributes, first)
+	return attributes, err
 }
 
-// fill completes to with what from has and to has not.
+// fill adds to to what only from has.
 func fill(to, from map[string]any) {
 	for name, value := range from {
 		have, ok := to[name]
@@ -136,9 +131,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// value renames what is inside of blocks. Blocks are in lists; an object that
-// is not is a map, whose keys are the user's own, but where single_blocks
-// names it.
+// value renames what is inside blocks. Blocks are in lists; an object outside a
+// list is a map, whose keys are the user's own, unless single_blocks names it.
 func (m managed) value(value any, at, attribute string) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -239,36 +233,25 @@ func areSelectors(m map[string]any) bool {
 }
 
 // selected returns the values of secrets: one, a list or a map of them, or a
-// whole secret. What is not there is empty.
+// whole secret. A value that does not exist is empty.
 func (m managed) selected(value any) (any, error) {
+	var err error
 	switch v := value.(type) {
 	case nil:
 		return nil, nil
 	case []any:
 		out := make([]any, len(v))
-		for i, e := range v {
-			one, ok := e.(map[string]any)
-			if !ok || !isSelector(e) {
-				return nil, errSelector
-			}
-			var err error
-			if out[i], err = m.one(one); err != nil {
-				return nil, err
-			}
+		for i := 0; i < len(v) && err == nil; i++ {
+			out[i], err = m.one(v[i])
 		}
-		return out, nil
+		return out, err
 	case map[string]any:
 		if isSelector(v) {
 			return m.one(v)
 		}
-		if !areSelectors(v) {
-			return nil, errSelector
-		}
 		out := map[string]any{}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			one, _ := v[key].(map[string]any)
-			var err error
-			if out[key], err = m.one(one); err != nil {
+			if out[key], err = m.one(v[key]); err != nil {
 				return nil, err
 			}
 		}
@@ -279,7 +262,11 @@ func (m managed) selected(value any) (any, error) {
 
 var errSelector = errors.New("a name and a key of a secret are required")
 
-func (m managed) one(selector map[string]any) (any, error) {
+func (m managed) one(value any) (any, error) {
+	selector, ok := value.(map[string]any)
+	if !ok || !isSelector(value) {
+		return nil, errSelector
+	}
 	ref, err := m.secretRef(selector)
 	if err != nil {
 		return nil, err
@@ -306,7 +293,7 @@ func (m managed) one(selector map[string]any) (any, error) {
 }
 
 // secretRef keeps a namespaced object to its own namespace. Otherwise whoever
-// may write objects in one namespace would read secrets of another, by way of
+// may write objects in one namespace could read the secrets of another, through
 // a reader who may.
 func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	name, _ := selector["name"].(string)
@@ -318,7 +305,8 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	case own == "" && namespace == "":
 		return SecretRef{}, errors.New("the secret's namespace is missing; an object without a namespace has to name it")
 	case own != "" && namespace != "" && namespace != own:
-		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own", shown(namespace), shown(own))
+		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own",
+			shown(namespace), shown(own))
 	case own != "":
 		namespace = own
 	}
@@ -335,26 +323,20 @@ func isObjectName(s string) bool {
 // observation is what the controller saw, with the sensitive attributes from
 // the connection secret.
 func (m managed) observation() (map[string]any, error) {
-	attributes := map[string]any{}
-	switch at := m.obj.at("status", "atProvider").(type) {
-	case nil:
-	case map[string]any:
-		var err error
-		if attributes, err = m.seen().block(at, "", ""); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, errors.New("status.atProvider must be an object")
+	m.observing = true
+	observed, err := m.obj.mapAt("status", "atProvider")
+	if err != nil {
+		return nil, err
 	}
-	connection := m.obj.at("spec", "writeConnectionSecretToRef")
-	if connection == nil {
-		return attributes, nil
+	attributes, err := m.block(observed, "", "")
+	if err != nil {
+		return nil, err
 	}
-	selector, ok := connection.(map[string]any)
-	if !ok {
-		return nil, errors.New("spec.writeConnectionSecretToRef must be an object")
+	connection, err := m.obj.mapAt("spec", "writeConnectionSecretToRef")
+	if err != nil || connection == nil {
+		return attributes, err
 	}
-	ref, err := m.secretRef(selector)
+	ref, err := m.secretRef(connection)
 	if err != nil {
 		return nil, fmt.Errorf("spec.writeConnectionSecretToRef: %w", err)
 	}
@@ -363,11 +345,6 @@ func (m managed) observation() (map[string]any, error) {
 		return nil, err
 	}
 	return attributes, connectionAttributes(ref, data, attributes)
-}
-
-func (m managed) seen() managed {
-	m.observing = true
-	return m
 }
 
 func connectionAttributes(ref SecretRef, data map[string]string, attributes map[string]any) error {
@@ -387,8 +364,7 @@ func connectionAttributes(ref SecretRef, data map[string]string, attributes map[
 	return nil
 }
 
-// id is the id of the resource, which the external name is unless something
-// else is said.
+// id is the id of the resource: the external name unless the user gives another.
 func (m managed) id(name string) (string, error) {
 	switch {
 	case m.Object.id != "":

@@ -44,7 +44,8 @@ func secretOf(namespace, name string, data map[string]string) string {
 		encoded[k] = base64.StdEncoding.EncodeToString([]byte(v))
 	}
 	text, _ := json.Marshal(encoded)
-	return fmt.Sprintf("\n---\n{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"namespace\": %q, \"name\": %q}, \"data\": %s}", namespace, name, text)
+	return fmt.Sprintf("\n---\n{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"namespace\": %q, \"name\": %q}, \"data\": %s}",
+		namespace, name, text)
 }
 
 func TestCrossplane(t *testing.T) {
@@ -56,24 +57,49 @@ func TestCrossplane(t *testing.T) {
 		secrets      string
 		want         string // of the attributes, without id
 	}{
-		"observed wins":     {nil, `{"forProvider": {"cidrBlock": "a", "x": 1}}`, `{"atProvider": {"cidrBlock": "b"}}`, "", `{"cidr_block": "b", "x": 1}`},
-		"init fills":        {nil, `{"forProvider": {"x": 1, "m": {"a": 1}}, "initProvider": {"x": 2, "y": 3, "m": {"b": 2}}}`, `{}`, "", `{"x": 1, "y": 3, "m": {"a": 1, "b": 2}}`},
-		"references":        {nil, `{"forProvider": {"subnetId": "s", "subnetIdRef": {"name": "a"}, "subnetIdRefs": [{"name": "a"}], "subnetIdSelector": {"matchLabels": {}}}}`, `{}`, "", `{"subnet_id": "s"}`},
-		"no references":     {map[string]cty.Value{"field_names": texts(map[string]string{"gitRef": "git_ref"})}, `{"forProvider": {"gitRef": {"name": "a"}, "headRef": "main"}}`, `{"atProvider": {"otherRef": {"name": "b"}}}`, "", `{"git_ref": {"name": "a"}, "head_ref": "main", "other_ref": {"name": "b"}}`},
-		"left out":          {map[string]cty.Value{"field_names": texts(map[string]string{"region": ""})}, `{"forProvider": {"region": "r", "x": 1}}`, `{}`, "", `{"x": 1}`},
-		"blocks and maps":   {nil, `{"forProvider": {"rootBlock": [{"volumeSize": 1, "extraTags": {"camelKey": "v"}}], "extraTags": {"camelKey": "v"}}}`, `{}`, "", `{"root_block": [{"volume_size": 1, "extra_tags": {"camelKey": "v"}}], "extra_tags": {"camelKey": "v"}}`},
-		"single blocks":     {map[string]cty.Value{"single_blocks": cty.ListVal([]cty.Value{text("backup_policy"), text("backup_policy.time_window")})}, `{"forProvider": {"backupPolicy": {"keepDays": 1, "timeWindow": {"startHour": 2}}}}`, `{"atProvider": {"backupPolicy": {"keepDays": 3}}}`, "", `{"backup_policy": [{"keep_days": 3}]}`},
-		"nested single":     {map[string]cty.Value{"single_blocks": cty.ListVal([]cty.Value{text("backup_policy"), text("backup_policy.time_window")})}, `{"forProvider": {"backupPolicy": {"timeWindow": {"startHour": 2}}}}`, `{}`, "", `{"backup_policy": [{"time_window": [{"start_hour": 2}]}]}`},
-		"one secret":        {nil, `{"forProvider": {"userPasswordSecretRef": ` + ref("k") + `}}`, `{}`, secrets, `{"user_password": "one"}`},
-		"no such key":       {nil, `{"forProvider": {"passwordSecretRef": ` + ref("none") + `}}`, `{}`, secrets, `{"password": ""}`},
-		"several secrets":   {nil, `{"forProvider": {"tokensSecretRef": [` + ref("k") + `, ` + ref("l") + `]}}`, `{}`, secrets, `{"tokens": ["one", "two"]}`},
-		"map of secrets":    {nil, `{"forProvider": {"tokensSecretRef": {"a": ` + ref("k") + `, "b": ` + ref("l") + `}}}`, `{}`, secrets, `{"tokens": {"a": "one", "b": "two"}}`},
-		"whole secret":      {nil, `{"forProvider": {"tokensSecretRef": {"name": "s", "namespace": "x"}}}`, `{}`, secrets, `{"tokens": {"k": "one", "l": "two"}}`},
-		"secret in a block": {nil, `{"forProvider": {"masterAuth": [{"passwordSecretRef": ` + ref("k") + `}]}}`, `{}`, secrets, `{"master_auth": [{"password": "one"}]}`},
-		"empty secret":      {nil, `{"forProvider": {"passwordSecretRef": ` + ref("k") + `}}`, `{}`, "\n---\n{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"name\": \"s\"}}", `{"password": ""}`},
-		"named fields":      {map[string]cty.Value{"sensitive_fields": texts(map[string]string{"master_auth[*].pass": "spec.forProvider.masterAuth[*].pw", "arn": "status.atProvider.arn"})}, `{"forProvider": {"masterAuth": [{"pw": ` + ref("k") + `}], "pw": {"name": "s", "key": "k"}}}`, `{}`, secrets, `{"master_auth": [{"pass": "one"}], "pw": {"name": "s", "key": "k"}}`},
-		"connection": {nil, `{"forProvider": {"nested": [{"x": 1}]}, "writeConnectionSecretToRef": {"name": "c", "namespace": "x"}}`, `{"atProvider": {"list": [{"y": 1}]}}`,
-			secretOf("x", "c", map[string]string{"attribute.a": "1", "attribute.list.0.z": "2", "attribute.tokens.1": "b", "attribute.tokens.0": "a", "attribute.m...key.with.dots...": "3", "endpoint": "no"}),
+		"observed wins": {nil, `{"forProvider": {"cidrBlock": "a", "x": 1}}`, `{"atProvider": {"cidrBlock": "b"}}`, "",
+			`{"cidr_block": "b", "x": 1}`},
+		"init fills": {nil, `{"forProvider": {"x": 1, "m": {"a": 1}}, "initProvider": {"x": 2, "y": 3, "m": {"b": 2}}}`, `{}`, "",
+			`{"x": 1, "y": 3, "m": {"a": 1, "b": 2}}`},
+		"references": {nil, `{"forProvider": {"subnetId": "s", "subnetIdRef": {"name": "a"}, "subnetIdRefs": [{"name": "a"}], ` +
+			`"subnetIdSelector": {"matchLabels": {}}}}`, `{}`, "", `{"subnet_id": "s"}`},
+		"no references": {map[string]cty.Value{"field_names": texts(map[string]string{"gitRef": "git_ref"})},
+			`{"forProvider": {"gitRef": {"name": "a"}, "headRef": "main"}}`, `{"atProvider": {"otherRef": {"name": "b"}}}`, "",
+			`{"git_ref": {"name": "a"}, "head_ref": "main", "other_ref": {"name": "b"}}`},
+		"left out": {map[string]cty.Value{"field_names": texts(map[string]string{"region": ""})},
+			`{"forProvider": {"region": "r", "x": 1}}`, `{}`, "", `{"x": 1}`},
+		"blocks and maps": {nil, `{"forProvider": {"rootBlock": [{"volumeSize": 1, "extraTags": {"camelKey": "v"}}], "extraTags": ` +
+			`{"camelKey": "v"}}}`, `{}`, "", `{"root_block": [{"volume_size": 1, "extra_tags": {"camelKey": "v"}}], "extra_tags": {"camelKey": ` +
+			`"v"}}`},
+		"single blocks": {map[string]cty.Value{"single_blocks": cty.ListVal([]cty.Value{text("backup_policy"),
+			text("backup_policy.time_window")})}, `{"forProvider": {"backupPolicy": {"keepDays": 1, "timeWindow": {"startHour": 2}}}}`,
+			`{"atProvider": {"backupPolicy": {"keepDays": 3}}}`, "", `{"backup_policy": [{"keep_days": 3}]}`},
+		"nested single": {map[string]cty.Value{"single_blocks": cty.ListVal([]cty.Value{text("backup_policy"),
+			text("backup_policy.time_window")})}, `{"forProvider": {"backupPolicy": {"timeWindow": {"startHour": 2}}}}`, `{}`, "",
+			`{"backup_policy": [{"time_window": [{"start_hour": 2}]}]}`},
+		"one secret":  {nil, `{"forProvider": {"userPasswordSecretRef": ` + ref("k") + `}}`, `{}`, secrets, `{"user_password": "one"}`},
+		"no such key": {nil, `{"forProvider": {"passwordSecretRef": ` + ref("none") + `}}`, `{}`, secrets, `{"password": ""}`},
+		"several secrets": {nil, `{"forProvider": {"tokensSecretRef": [` + ref("k") + `, ` + ref("l") + `]}}`, `{}`, secrets,
+			`{"tokens": ["one", "two"]}`},
+		"map of secrets": {nil, `{"forProvider": {"tokensSecretRef": {"a": ` + ref("k") + `, "b": ` + ref("l") + `}}}`, `{}`, secrets,
+			`{"tokens": {"a": "one", "b": "two"}}`},
+		"whole secret": {nil, `{"forProvider": {"tokensSecretRef": {"name": "s", "namespace": "x"}}}`, `{}`, secrets,
+			`{"tokens": {"k": "one", "l": "two"}}`},
+		"secret in a block": {nil, `{"forProvider": {"masterAuth": [{"passwordSecretRef": ` + ref("k") + `}]}}`, `{}`, secrets,
+			`{"master_auth": [{"password": "one"}]}`},
+		"empty secret": {nil, `{"forProvider": {"passwordSecretRef": ` + ref("k") + `}}`, `{}`,
+			"\n---\n{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"name\": \"s\"}}", `{"password": ""}`},
+		"named fields": {
+			map[string]cty.Value{"sensitive_fields": texts(map[string]string{
+				"master_auth[*].pass": "spec.forProvider.masterAuth[*].pw", "arn": "status.atProvider.arn",
+			})},
+			`{"forProvider": {"masterAuth": [{"pw": ` + ref("k") + `}], "pw": {"name": "s", "key": "k"}}}`, `{}`, secrets,
+			`{"master_auth": [{"pass": "one"}], "pw": {"name": "s", "key": "k"}}`,
+		},
+		"connection": {nil, `{"forProvider": {"nested": [{"x": 1}]}, "writeConnectionSecretToRef": {"name": "c", "namespace": "x"}}`,
+			`{"atProvider": {"list": [{"y": 1}]}}`,
+			secretOf("x", "c", map[string]string{"attribute.a": "1", "attribute.list.0.z": "2", "attribute.tokens.1": "b",
+				"attribute.tokens.0": "a", "attribute.m...key.with.dots...": "3", "endpoint": "no"}),
 			`{"nested": [{"x": 1}], "list": [{"y": 1, "z": "2"}], "a": "1", "tokens": ["a", "b"], "m": {"key.with.dots": "3"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,12 +132,13 @@ func TestCrossplaneState(t *testing.T) {
 		schema   int64
 		private  string
 	}{
-		"external name":  {nil, plain, "vpc-1", 0, ""},
-		"observed id":    {nil, noName, "seen", 0, ""},
-		"given id":       {map[string]cty.Value{"id": text("/a/vpc-1")}, plain, "/a/vpc-1", 0, ""},
-		"Terrajet":       {nil, meta("terrajet", `{"schema_version":"2"}`), "vpc-1", 2, `{"schema_version":"2"}`},
-		"Upjet":          {nil, meta("upjet", `{"schema_version":3}`), "vpc-1", 3, `{"schema_version":3}`},
-		"given schema":   {map[string]cty.Value{"schema_version": cty.Zero}, meta("upjet", `{"schema_version":"3"}`), "vpc-1", 0, `{"schema_version":"3"}`},
+		"external name": {nil, plain, "vpc-1", 0, ""},
+		"observed id":   {nil, noName, "seen", 0, ""},
+		"given id":      {map[string]cty.Value{"id": text("/a/vpc-1")}, plain, "/a/vpc-1", 0, ""},
+		"Terrajet":      {nil, meta("terrajet", `{"schema_version":"2"}`), "vpc-1", 2, `{"schema_version":"2"}`},
+		"Upjet":         {nil, meta("upjet", `{"schema_version":3}`), "vpc-1", 3, `{"schema_version":3}`},
+		"given schema": {map[string]cty.Value{"schema_version": cty.Zero}, meta("upjet", `{"schema_version":"3"}`), "vpc-1", 0,
+			`{"schema_version":"3"}`},
 		"opaque meta":    {nil, meta("upjet", "privateraw"), "vpc-1", 0, "privateraw"},
 		"hostile schema": {nil, meta("upjet", `{"schema_version":-1e9}`), "vpc-1", 0, `{"schema_version":-1e9}`},
 	} {
@@ -121,15 +148,26 @@ func TestCrossplaneState(t *testing.T) {
 			if got["id"] != c.id || in.SchemaVersion != c.schema || string(in.Private) != c.private {
 				t.Errorf("got %v, %d, %q", got["id"], in.SchemaVersion, in.Private)
 			}
-			if s.Version != 4 || s.Serial != 1 || s.Lineage != "u" || s.TerraformVersion != "0.0.0" || s.Resources[0].Provider != `provider["registry.terraform.io/hashicorp/aws"]` {
+			if s.Version != 4 || s.Serial != 1 || s.Lineage != "u" || s.TerraformVersion != "0.0.0" ||
+				s.Resources[0].Provider != `provider["registry.terraform.io/hashicorp/aws"]` {
 				t.Errorf("got %+v", s)
 			}
 		})
 	}
-	_, s := rebuilt(t, extend(managedVPC, map[string]cty.Value{"provider_source": text("registry.opentofu.org/acme/aws"), "terraform_version": text("1.5.7")}), plain)
+	_, s := rebuilt(t, extend(managedVPC, map[string]cty.Value{"provider_source": text("registry.opentofu.org/acme/aws"),
+		"terraform_version": text("1.5.7")}), plain)
 	if s.Resources[0].Provider != `provider["registry.opentofu.org/acme/aws"]` || s.TerraformVersion != "1.5.7" {
 		t.Errorf("got %+v", s)
 	}
+}
+
+// asked returns the secrets that the state of object needs, where none exists.
+func asked(o *Object, object string) (refs []SecretRef, err error) {
+	_, _, err = o.State([]byte(object), func(ref SecretRef) ([]byte, error) {
+		refs = append(refs, ref)
+		return nil, nil
+	})
+	return refs, err
 }
 
 // An object of a namespace reads the secrets there, whether it says so or not.
@@ -141,11 +179,12 @@ func TestNamespacedResource(t *testing.T) {
 	o := open(t, extend(managedVPC, map[string]cty.Value{"namespace": text("tenant")}))
 	want := []SecretRef{{"tenant", "s", true}, {"tenant", "c", true}}
 	for _, ns := range []string{"", `, "namespace": "tenant"`} {
-		if got, err := o.Secrets([]byte(namespaced(ns))); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := asked(o, namespaced(ns)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %v, %v", got, err)
 		}
 	}
-	if got, err := o.Secrets([]byte(namespaced(`, "namespace": "kube-system"`))); err == nil || !strings.Contains(err.Error(), "can only name those of its own") {
+	if got, err := asked(o, namespaced(`, "namespace": "kube-system"`)); err == nil || len(got) > 0 ||
+		!strings.Contains(err.Error(), "can only name those of its own") {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -160,17 +199,22 @@ func TestTypedList(t *testing.T) {
 }
 
 func TestKubeform(t *testing.T) {
-	object := instanceOf(`{"secretRef": {"name": "s"}}`, `{"output": {"id": "1", "providerRef": {"name": "p"}, "secretRef": {"name": "s"}, "subnetIDs": ["a"], "hugeNumber": 12345678901234567890123,
-		"someBlock": [{"innerTags": {"camelKey": 1}}], "odd": 1}, "state": {"version": 4, "serial": 9007199254740993, "lineage": "l", "terraform_version": "0.13.5"}}`)
-	secret := secretOf("demo", "s", map[string]string{"out.pin": "1234", "out.flag": "true", "out.keys": `{"a": "b"}`, "out.text": "a\nb", "out.some_block.0.key": "k", "pin": "input", "out.not_a_map": `{"a": 1}`})
-	data, err := open(t, extend(resources, map[string]cty.Value{"field_names": texts(map[string]string{"odd": "strange"}), "schema_version": cty.NumberIntVal(2), "resource_type": text("linode_vm")})).File([]byte(object + secret))
+	object := instanceOf(`{"secretRef": {"name": "s"}}`, `{"output": {"id": "1", "providerRef": {"name": "p"}, "secretRef": {"name": "s"},
+		"subnetIDs": ["a"], "hugeNumber": 12345678901234567890123, "someBlock": [{"innerTags": {"camelKey": 1}}], "odd": 1},
+		"state": {"version": 4, "serial": 9007199254740993, "lineage": "l", "terraform_version": "0.13.5"}}`)
+	secret := secretOf("demo", "s", map[string]string{"out.pin": "1234", "out.flag": "true", "out.keys": `{"a": "b"}`, "out.text": "a\nb",
+		"out.some_block.0.key": "k", "pin": "input", "out.not_a_map": `{"a": 1}`})
+	data, err := open(t, extend(resources, map[string]cty.Value{"field_names": texts(map[string]string{"odd": "strange"}),
+		"schema_version": cty.NumberIntVal(2), "resource_type": text("linode_vm")})).File([]byte(object + secret))
 	if err != nil {
 		t.Fatal(err)
 	}
 	unmarked, _ := marks(t, data)
-	sameJSON(t, unmarked, []byte(`{"version": 4, "terraform_version": "0.13.5", "serial": 9007199254740993, "lineage": "l", "outputs": null, "resources": [{"mode": "managed", "type": "linode_vm", "name": "vm",
-		"provider": "provider.linode", "instances": [{"schema_version": 2, "attributes": {"id": "1", "subnet_ids": ["a"], "huge_number": 12345678901234567890123, "strange": 1,
-		"some_block": [{"inner_tags": {"camelKey": 1}, "key": "k"}], "pin": "1234", "flag": "true", "keys": {"a": "b"}, "text": "ab", "not_a_map": "{\"a\": 1}"}}]}]}`))
+	sameJSON(t, unmarked, []byte(`{"version": 4, "terraform_version": "0.13.5", "serial": 9007199254740993, "lineage": "l", "outputs": null,
+		"resources": [{"mode": "managed", "type": "linode_vm", "name": "vm", "provider": "provider.linode", "instances": [{"schema_version": 2,
+		"attributes": {"id": "1", "subnet_ids": ["a"], "huge_number": 12345678901234567890123, "strange": 1,
+		"some_block": [{"inner_tags": {"camelKey": 1}, "key": "k"}], "pin": "1234", "flag": "true", "keys": {"a": "b"}, "text": "ab",
+		"not_a_map": "{\"a\": 1}"}}]}]}`))
 	for _, number := range []string{"12345678901234567890123", "9007199254740993"} {
 		if !strings.Contains(string(data), number) {
 			t.Errorf("%s has lost digits in %s", number, data)
@@ -180,10 +224,14 @@ func TestKubeform(t *testing.T) {
 
 func TestSnake(t *testing.T) {
 	for name, want := range map[string]string{
-		"id": "id", "ID": "id", "orgId": "org_id", "clusterID": "cluster_id", "privateNetworkUUID": "private_network_uuid", "nodeCount": "node_count",
-		"subnetIDs": "subnet_ids", "vpcSecurityGroupIDs": "vpc_security_group_ids", "redirectURLsList": "redirect_urls_list", "DNSServers": "dns_servers",
-		"enableIPv6": "enable_ipv6", "IPv4Address": "ipv4_address", "ipv6CIDRBlock": "ipv6_cidr_block", "S3Bucket": "s3_bucket", "EC2Instance": "ec2_instance",
-		"md5Sum": "md5_sum", "DatabaseCluster": "database_cluster", "VPC": "vpc", "snake_case": "snake_case", "": "", "A": "a", "aB": "a_b", "ABc": "a_bc",
+		"id": "id", "ID": "id", "orgId": "org_id", "clusterID": "cluster_id", "privateNetworkUUID": "private_network_uuid",
+		"nodeCount": "node_count",
+		"subnetIDs": "subnet_ids", "vpcSecurityGroupIDs": "vpc_security_group_ids", "redirectURLsList": "redirect_urls_list",
+		"DNSServers": "dns_servers",
+		"enableIPv6": "enable_ipv6", "IPv4Address": "ipv4_address", "ipv6CIDRBlock": "ipv6_cidr_block", "S3Bucket": "s3_bucket",
+		"EC2Instance": "ec2_instance",
+		"md5Sum":      "md5_sum", "DatabaseCluster": "database_cluster", "VPC": "vpc", "snake_case": "snake_case", "": "", "A": "a", "aB": "a_b",
+		"ABc": "a_bc",
 	} {
 		if got := snake(name); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
@@ -196,22 +244,23 @@ func TestNewErrors(t *testing.T) {
 		base, more map[string]cty.Value
 		want       string
 	}{
-		"no group":           {managedVPC, map[string]cty.Value{"api_version": text("v1")}, "a group and a version"},
-		"path in group":      {managedVPC, map[string]cty.Value{"api_version": text("../v1")}, "a group and a version"},
-		"path in version":    {managedVPC, map[string]cty.Value{"api_version": text("a.b/../v1")}, "a group and a version"},
-		"kind":               {managedVPC, map[string]cty.Value{"kind": text("a b")}, "a kind is a word"},
-		"name":               {managedVPC, map[string]cty.Value{"name": text("a/b")}, "name of an object"},
-		"dots":               {managedVPC, map[string]cty.Value{"name": text("..")}, "name of an object"},
-		"namespace":          {managedVPC, map[string]cty.Value{"namespace": text("a%2Fb")}, "name of a namespace"},
-		"resource":           {managedVPC, map[string]cty.Value{"resource": text("vpcs/status")}, "plural name"},
-		"no type":            {managedVPC, map[string]cty.Value{"resource_type": cty.NullVal(cty.String)}, "resource type is required"},
-		"type":               {managedVPC, map[string]cty.Value{"resource_type": text(`a"b`)}, "cannot be a resource type"},
-		"source":             {managedVPC, map[string]cty.Value{"provider_source": text("aws")}, "a namespace and a name"},
-		"version":            {managedVPC, map[string]cty.Value{"terraform_version": text("new")}, "a version is required"},
-		"negative schema":    {managedVPC, map[string]cty.Value{"schema_version": cty.NumberIntVal(-1)}, "a number from 0"},
-		"identifier":         {managedVPC, map[string]cty.Value{"identifier_attribute": text("a.b")}, "name of an attribute"},
-		"field name":         {managedVPC, map[string]cty.Value{"field_names": texts(map[string]string{"a": "A"})}, "name of an attribute"},
-		"sensitive field":    {managedVPC, map[string]cty.Value{"sensitive_fields": texts(map[string]string{"a": "b"})}, "begin with spec.forProvider."},
+		"no group":        {managedVPC, map[string]cty.Value{"api_version": text("v1")}, "a group and a version"},
+		"path in group":   {managedVPC, map[string]cty.Value{"api_version": text("../v1")}, "a group and a version"},
+		"path in version": {managedVPC, map[string]cty.Value{"api_version": text("a.b/../v1")}, "a group and a version"},
+		"kind":            {managedVPC, map[string]cty.Value{"kind": text("a b")}, "a kind is a word"},
+		"name":            {managedVPC, map[string]cty.Value{"name": text("a/b")}, "name of an object"},
+		"dots":            {managedVPC, map[string]cty.Value{"name": text("..")}, "name of an object"},
+		"namespace":       {managedVPC, map[string]cty.Value{"namespace": text("a%2Fb")}, "name of a namespace"},
+		"resource":        {managedVPC, map[string]cty.Value{"resource": text("vpcs/status")}, "plural name"},
+		"no type":         {managedVPC, map[string]cty.Value{"resource_type": cty.NullVal(cty.String)}, "resource type is required"},
+		"type":            {managedVPC, map[string]cty.Value{"resource_type": text(`a"b`)}, "cannot be a resource type"},
+		"source":          {managedVPC, map[string]cty.Value{"provider_source": text("aws")}, "a namespace and a name"},
+		"version":         {managedVPC, map[string]cty.Value{"terraform_version": text("new")}, "a version is required"},
+		"negative schema": {managedVPC, map[string]cty.Value{"schema_version": cty.NumberIntVal(-1)}, "a number from 0"},
+		"identifier":      {managedVPC, map[string]cty.Value{"identifier_attribute": text("a.b")}, "name of an attribute"},
+		"field name":      {managedVPC, map[string]cty.Value{"field_names": texts(map[string]string{"a": "A"})}, "name of an attribute"},
+		"sensitive field": {managedVPC, map[string]cty.Value{"sensitive_fields": texts(map[string]string{"a": "b"})},
+			"begin with spec.forProvider."},
 		"type of a module":   {module, map[string]cty.Value{"resource_type": text("a")}, "has no meaning"},
 		"source of Kubeform": {resources, map[string]cty.Value{"provider_source": text("a/b")}, "has no meaning"},
 	} {

@@ -12,22 +12,28 @@ import (
 )
 
 var (
-	module     = map[string]cty.Value{"api_version": text("modules.kubeform.com/v1alpha1"), "kind": text("RDS"), "name": text("db"), "namespace": text("demo")}
-	resources  = map[string]cty.Value{"api_version": text("linode.kubeform.com/v1alpha1"), "kind": text("Instance"), "name": text("vm"), "namespace": text("demo")}
-	managedVPC = map[string]cty.Value{"api_version": text("ec2.aws.upbound.io/v1beta1"), "kind": text("VPC"), "name": text("main"), "resource_type": text("aws_vpc")}
+	module = map[string]cty.Value{"api_version": text("modules.kubeform.com/v1alpha1"), "kind": text("RDS"), "name": text("db"),
+		"namespace": text("demo")}
+	resources = map[string]cty.Value{"api_version": text("linode.kubeform.com/v1alpha1"), "kind": text("Instance"), "name": text("vm"),
+		"namespace": text("demo")}
+	managedVPC = map[string]cty.Value{"api_version": text("ec2.aws.upbound.io/v1beta1"), "kind": text("VPC"), "name": text("main"),
+		"resource_type": text("aws_vpc")}
 )
 
 func vpc(spec, status string) string {
-	return fmt.Sprintf(`{"apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "VPC", "metadata": {"name": "main", "uid": "u", "annotations": {"crossplane.io/external-name": "vpc-1"}},
+	return fmt.Sprintf(`{"apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "VPC", "metadata": {"name": "main", "uid": "u",
+		"annotations": {"crossplane.io/external-name": "vpc-1"}},
 		"spec": %s, "status": %s}`, spec, status)
 }
 
 func instanceOf(spec, status string) string {
-	return fmt.Sprintf(`{"apiVersion": "linode.kubeform.com/v1alpha1", "kind": "Instance", "metadata": {"name": "vm", "namespace": "demo"}, "spec": %s, "status": %s}`, spec, status)
+	return fmt.Sprintf(`{"apiVersion": "linode.kubeform.com/v1alpha1", "kind": "Instance", "metadata": {"name": "vm", "namespace": `+
+		`"demo"}, "spec": %s, "status": %s}`, spec, status)
 }
 
 func moduleOf(status string) string {
-	return fmt.Sprintf(`{"apiVersion": "modules.kubeform.com/v1alpha1", "kind": "RDS", "metadata": {"name": "db", "namespace": "demo"}, "status": %s}`, status)
+	return fmt.Sprintf(`{"apiVersion": "modules.kubeform.com/v1alpha1", "kind": "RDS", "metadata": {"name": "db", "namespace": "demo"}, `+
+		`"status": %s}`, status)
 }
 
 const kept = `{"output": {"id": "1"}, "state": {"version": 4, "terraform_version": "0.13.5", "serial": 3, "lineage": "l"}}`
@@ -42,45 +48,54 @@ func TestErrors(t *testing.T) {
 		manifest string
 		want     string
 	}{
-		"empty":                {module, "", "holds 0 objects"},
-		"not a manifest":       {module, "\x00\xff", "neither JSON nor YAML"},
-		"broken YAML":          {module, "a: [hunter2", "document 1: it is neither JSON nor YAML"},
-		"broken JSON":          {module, `{"a": "hunter2`, "neither JSON nor YAML"},
-		"a text":               {module, `"hunter2"`, "something that is not an object"},
-		"a list of numbers":    {module, `{"kind": "List", "items": [1]}`, "something that is not an object"},
-		"repeated key":         {module, "kind: RDS\nkind: hunter2\n", "repeats a key"},
-		"alias":                {module, "a: &a [hunter2]\nb: *a\n", "YAML aliases"},
-		"another kind":         {module, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}}`, "RDS demo/db (modules.kubeform.com/v1alpha1) is not among them"},
-		"another version":      {module, strings.Replace(moduleOf(`{}`), "v1alpha1", "v1beta1", 1), `one with apiVersion "modules.kubeform.com/v1beta1"`},
-		"another namespace":    {module, strings.Replace(moduleOf(`{}`), "demo", "prod", 1), "is not among them"},
-		"twice":                {module, moduleOf(`{}`) + "\n---\n" + moduleOf(`{}`), "more than once"},
-		"module, no string":    {module, moduleOf(`{"state": {}}`), "must be a string"},
-		"state is a string":    {resources, instanceOf(`{}`, `{"state": "x"}`), "must be an object"},
-		"version 3":            {resources, instanceOf(`{}`, `{"state": {"version": 3}}`), "version must be 4"},
-		"version is a text":    {resources, instanceOf(`{}`, `{"state": {"version": "4"}}`), "version must be 4"},
-		"huge serial":          {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": 1e99}}`), "serial must be a whole number"},
-		"negative serial":      {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": -1}}`), "serial must be a whole number"},
-		"lineage is a number":  {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "lineage": 1}}`), "lineage must be a string"},
-		"no output":            {resources, instanceOf(`{}`, `{"state": {"version": 4}}`), "status.output must be an object"},
-		"secret is not there":  {resources, withRef, "the secret demo/s, which it names, is not in the manifest; add it"},
-		"secret, other place":  {resources, withRef + strings.Replace(secret("s", `{}`), "demo", "prod", 1), "is not in the manifest"},
-		"secret twice":         {resources, withRef + secret("s", `{}`) + secret("s", `{}`), "more than once"},
-		"secret, no base64":    {resources, withRef + secret("s", `{"out.a": "hunter2!"}`), "data.out.a is not base64"},
-		"secret, no text":      {resources, withRef + secret("s", `{"out.a": "/w=="}`), "the value of out.a is not text"},
-		"secret, wrong type":   {resources, withRef + secret("s", `{"out.a": 1}`), "data.out.a is not a string"},
-		"secret, data a list":  {resources, withRef + secret("s", `[]`), "data is not an object"},
-		"secret, into a text":  {resources, withRef + secret("s", `{"out.id.x": "eA=="}`), "does not fit the attributes"},
-		"secret, huge index":   {resources, withRef + secret("s", `{"out.list.99999999": "eA=="}`), "does not fit the attributes"},
-		"secret, far index":    {resources, withRef + secret("s", `{"out.list.1024": "eA=="}`), "does not fit the attributes"},
-		"secretRef, a path":    {resources, instanceOf(`{"secretRef": {"name": "../../x"}}`, kept), "must be the name of a secret"},
-		"secretRef, a text":    {resources, instanceOf(`{"secretRef": "s"}`, kept), "must be the name of a secret"},
-		"no forProvider":       {managedVPC, vpc(`{}`, `{}`), "is this a managed resource of Crossplane?"},
-		"atProvider, a text":   {managedVPC, vpc(`{"forProvider": {}}`, `{"atProvider": "x"}`), "status.atProvider must be an object"},
-		"selector, no place":   {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "key": "k"}}}`, `{}`), "namespace is missing"},
-		"selector, a path":     {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "../s", "namespace": "x", "key": "k"}}}`, `{}`), "cannot be the name of a secret"},
-		"selector, namespace":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "a/b", "key": "k"}}}`, `{}`), "cannot be the name of a namespace"},
-		"selected, not there":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "x", "key": "k"}}}`, `{}`), "add it, or an empty Secret"},
-		"connection, a text":   {managedVPC, vpc(`{"forProvider": {}, "writeConnectionSecretToRef": "x"}`, `{}`), "writeConnectionSecretToRef must be an object"},
+		"empty":             {module, "", "holds 0 objects"},
+		"not a manifest":    {module, "\x00\xff", "neither JSON nor YAML"},
+		"broken YAML":       {module, "a: [hunter2", "document 1: it is neither JSON nor YAML"},
+		"broken JSON":       {module, `{"a": "hunter2`, "neither JSON nor YAML"},
+		"a text":            {module, `"hunter2"`, "something that is not an object"},
+		"a list of numbers": {module, `{"kind": "List", "items": [1]}`, "something that is not an object"},
+		"repeated key":      {module, "kind: RDS\nkind: hunter2\n", "repeats a key"},
+		"alias":             {module, "a: &a [hunter2]\nb: *a\n", "YAML aliases"},
+		"another kind": {module, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}}`,
+			"RDS demo/db (modules.kubeform.com/v1alpha1) is not among them"},
+		"another version": {module, strings.Replace(moduleOf(`{}`), "v1alpha1", "v1beta1", 1),
+			`one with apiVersion "modules.kubeform.com/v1beta1"`},
+		"another namespace": {module, strings.Replace(moduleOf(`{}`), "demo", "prod", 1), "is not among them"},
+		"twice":             {module, moduleOf(`{}`) + "\n---\n" + moduleOf(`{}`), "more than once"},
+		"module, no string": {module, moduleOf(`{"state": {}}`), "must be a string"},
+		"state is a string": {resources, instanceOf(`{}`, `{"state": "x"}`), "must be an object"},
+		"version 3":         {resources, instanceOf(`{}`, `{"state": {"version": 3}}`), "version must be 4"},
+		"version is a text": {resources, instanceOf(`{}`, `{"state": {"version": "4"}}`), "version must be 4"},
+		"huge serial": {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": 1e99}}`),
+			"serial must be a whole number"},
+		"negative serial": {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": -1}}`),
+			"serial must be a whole number"},
+		"lineage is a number": {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "lineage": 1}}`),
+			"lineage must be a string"},
+		"no output":           {resources, instanceOf(`{}`, `{"state": {"version": 4}}`), "status.output must be an object"},
+		"secret is not there": {resources, withRef, "the secret demo/s, which it names, is not in the manifest; add it"},
+		"secret, other place": {resources, withRef + strings.Replace(secret("s", `{}`), "demo", "prod", 1), "is not in the manifest"},
+		"secret twice":        {resources, withRef + secret("s", `{}`) + secret("s", `{}`), "more than once"},
+		"secret, no base64":   {resources, withRef + secret("s", `{"out.a": "hunter2!"}`), "data.out.a is not base64"},
+		"secret, no text":     {resources, withRef + secret("s", `{"out.a": "/w=="}`), "the value of out.a is not text"},
+		"secret, wrong type":  {resources, withRef + secret("s", `{"out.a": 1}`), "data.out.a is not a string"},
+		"secret, data a list": {resources, withRef + secret("s", `[]`), "data is not an object"},
+		"secret, into a text": {resources, withRef + secret("s", `{"out.id.x": "eA=="}`), "does not fit the attributes"},
+		"secret, huge index":  {resources, withRef + secret("s", `{"out.list.99999999": "eA=="}`), "does not fit the attributes"},
+		"secret, far index":   {resources, withRef + secret("s", `{"out.list.1024": "eA=="}`), "does not fit the attributes"},
+		"secretRef, a path":   {resources, instanceOf(`{"secretRef": {"name": "../../x"}}`, kept), "must be the name of a secret"},
+		"secretRef, a text":   {resources, instanceOf(`{"secretRef": "s"}`, kept), "must be the name of a secret"},
+		"no forProvider":      {managedVPC, vpc(`{}`, `{}`), "is this a managed resource of Crossplane?"},
+		"atProvider, a text":  {managedVPC, vpc(`{"forProvider": {}}`, `{"atProvider": "x"}`), "status.atProvider must be an object"},
+		"selector, no place":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "key": "k"}}}`, `{}`), "namespace is missing"},
+		"selector, a path": {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "../s", "namespace": "x", "key": "k"}}}`, `{}`),
+			"cannot be the name of a secret"},
+		"selector, namespace": {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "a/b", "key": "k"}}}`, `{}`),
+			"cannot be the name of a namespace"},
+		"selected, not there": {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "x", "key": "k"}}}`, `{}`),
+			"add it, or an empty Secret"},
+		"connection, a text": {managedVPC, vpc(`{"forProvider": {}, "writeConnectionSecretToRef": "x"}`, `{}`),
+			"writeConnectionSecretToRef must be an object"},
 		"initProvider, a list": {managedVPC, vpc(`{"forProvider": {}, "initProvider": []}`, `{}`), "spec.initProvider must be an object"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +124,32 @@ func TestNoState(t *testing.T) {
 		if _, err := o.File([]byte(c.manifest)); !errors.Is(err, ErrNoState) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if _, err := o.Secrets([]byte(c.manifest)); !errors.Is(err, ErrNoState) {
-			t.Errorf("%s: Secrets: got %v", name, err)
+		if refs, err := asked(o, c.manifest); !errors.Is(err, ErrNoState) || len(refs) > 0 {
+			t.Errorf("%s: State asked for %v: %v", name, refs, err)
+		}
+	}
+}
+
+// A server's answers are no more trusted than a file.
+func TestWrongAnswers(t *testing.T) {
+	withRef := instanceOf(`{"secretRef": {"name": "s"}}`, kept)
+	for name, c := range map[string]struct {
+		object, secret string
+		want           string
+	}{
+		"object is none": {object: "hunter2", want: "something that is not an object"},
+		"another object": {object: strings.Replace(withRef, "vm", "hunter2", 1), want: "the server answered with something else"},
+		"another API":    {object: strings.Replace(withRef, "v1alpha1", "v1", 1), want: "the server answered with something else"},
+		"two objects":    {object: withRef + withRef, want: "the server answered with something else"},
+		"secret is none": {object: withRef, secret: "\x00\xff", want: "the secret demo/s: the server's answer: it is neither"},
+		"another secret": {object: withRef, secret: `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hunter2"}}`,
+			want: "the secret demo/s: the server answered with something else"},
+		"secret is an object": {object: withRef, secret: withRef, want: "the secret demo/s: the server answered with something else"},
+		"too much":            {object: withRef, secret: strings.Repeat(" ", maxManifest), want: "together with its secrets"},
+	} {
+		_, _, err := open(t, resources).State([]byte(c.object), func(SecretRef) ([]byte, error) { return []byte(c.secret), nil })
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
@@ -145,7 +184,8 @@ func TestBounded(t *testing.T) {
 		t.Errorf("a spec that JSON can hold: %v", err)
 	}
 	spec := `{"forProvider": {` + strings.TrimSuffix(many.String(), ",") + `}}`
-	if _, err := open(t, managedVPC).Secrets([]byte(vpc(spec, `{}`))); err == nil || !strings.Contains(err.Error(), "more than 100 secrets") {
+	if refs, err := asked(open(t, managedVPC), vpc(spec, `{}`)); len(refs) > 0 || err == nil ||
+		!strings.Contains(err.Error(), "more than 100 secrets") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -160,15 +200,20 @@ func FuzzFile(f *testing.F) {
 			}
 		}
 	}
-	f.Add([]byte(vpc(`{"forProvider": {"aSecretRef": [{"name": "s", "namespace": "x", "key": "k"}]}, "initProvider": {"a": {"b": 1}}}`, `{"atProvider": {"x": [{}, [], null]}}`)))
-	f.Add([]byte(instanceOf(`{"secretRef": {"name": "s"}}`, kept) + "\n---\n" + `{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {out.a.0.b...c.d...: x}}`))
+	f.Add([]byte(vpc(`{"forProvider": {"aSecretRef": [{"name": "s", "namespace": "x", "key": "k"}]}, "initProvider": {"a": {"b": 1}}}`,
+		`{"atProvider": {"x": [{}, [], null]}}`)))
+	f.Add([]byte(instanceOf(`{"secretRef": {"name": "s"}}`, kept) + "\n---\n" +
+		`{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {out.a.0.b...c.d...: x}}`))
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		for _, a := range []map[string]cty.Value{module, resources, managedVPC} {
 			o := open(t, a)
-			_, _ = o.Secrets(manifest)
 			data, err := o.File(manifest)
 			if err == nil && !o.isModule() && !json.Valid(data) {
 				t.Errorf("made %q", data)
+			}
+			data, _, err = o.State(manifest, func(SecretRef) ([]byte, error) { return manifest, nil })
+			if err == nil && !o.isModule() && !json.Valid(data) {
+				t.Errorf("made %q of an answer", data)
 			}
 		}
 	})

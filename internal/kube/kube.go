@@ -3,8 +3,7 @@
 // managed resources of Crossplane (Terrajet, Upjet), which are rebuilt from
 // the pieces that their controllers leave in the cluster.
 //
-// It is pure. Where the objects come from, a cluster or a file, is the
-// business of sources.
+// It does no I/O: sources read the objects, from a cluster or a file.
 //
 // https://github.com/kubeform/kfc/tree/fd54c99e/pkg/controllers
 // https://github.com/crossplane/terrajet/tree/767e1dc/pkg/terraform
@@ -15,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -23,17 +23,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// ErrNoState means that the object is there, and that its controller has not
-// stored a state in it yet. For a reader this is the same as a missing file.
+// ErrNoState means that the object exists, but its controller has not stored a
+// state in it yet. For a reader this is the same as a missing file.
 var ErrNoState = errors.New("its controller has not stored a state yet")
 
 // Object says which Kubernetes object holds a state, and what its controller
-// knows about the type of the resource that is not written in the object.
+// knows about the type of the resource and does not write into the object.
 type Object struct {
 	Group, Version, Kind string
 	Name                 string
-	Namespace            string // "" for an object of the cluster, or when nothing was said
-	Resource             string // the plural in URLs, such as "vpcs"; "" when nothing was said
+	Namespace            string // "" for an object of the cluster, or if the user says none
+	Resource             string // the plural in URLs, such as "vpcs"; "" if the user says none
 
 	resourceType     string
 	schemaVersion    *int64
@@ -55,68 +55,51 @@ const (
 func Table() attr.Table {
 	return attr.Table{
 		Name: "object",
-		Doc: "A Kubernetes object that holds a state, or the pieces of one. With the `kubernetes` source it is read from the cluster, together with the secrets that it names; " +
-			"with any other source the file is a manifest in YAML or JSON that holds the object and its secrets: a single object, a list, or a stream of documents. " +
-			"Of a Kubeform module it is `status.state`, which the method `kubeform` decrypts. " +
-			"The state of a Kubeform resource, or of a managed resource of Crossplane made with Terrajet or Upjet, is rebuilt as its controller does; it has one resource, no outputs, and is not encrypted, so that the method has to be `unencrypted`.",
+		Doc: "A Kubernetes object that holds a state, or the pieces of one. With the `kubernetes` source it is read from the cluster, " +
+			"together with the secrets that it names; with any other source the file is a manifest in YAML or JSON that holds the object and " +
+			"its secrets: a single object, a list, or a stream of documents. Of a Kubeform module it is `status.state`, which the method " +
+			"`kubeform` decrypts. The state of a Kubeform resource, or of a managed resource of Crossplane made with Terrajet or Upjet, is " +
+			"rebuilt as its controller does; it has one resource, no outputs, and is not encrypted, so that the method has to be `unencrypted`.",
 		Attrs: []attr.Attr{
-			{
-				Name: "api_version", Type: cty.String, Required: true,
-				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`.",
-			},
-			{
-				Name: "kind", Type: cty.String, Required: true,
-				Doc: "The `kind` of the object, such as `VPC`.",
-			},
-			{
-				Name: "name", Type: cty.String, Required: true,
-				Doc: "The name of the object.",
-			},
-			{
-				Name: "namespace", Type: cty.String,
-				Doc: "The namespace of the object. Leave it out for an object that has none.",
-			},
-			{
-				Name: "resource", Type: cty.String,
-				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it the server is asked for it. Only the `kubernetes` source uses it.",
-			},
-			{
-				Name: "resource_type", Type: cty.String,
-				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label of the API group and the kind, such as `digitalocean_database_cluster`.",
-			},
-			{
-				Name: "schema_version", Type: cty.Number,
-				Doc: "The schema version of the resource type. It defaults to the `schema_version` in Crossplane's `provider-meta` annotation, and otherwise to 0.",
-			},
-			{
-				Name: "provider_source", Type: cty.String,
-				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the first word of `resource_type`.",
-			},
-			{
-				Name: "terraform_version", Type: cty.String,
-				Doc: "For Crossplane, the Terraform version of the controller. It is written nowhere in the cluster, so that it defaults to `0.0.0`.",
-			},
-			{
-				Name: "field_names", Type: cty.Map(cty.String),
-				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. An empty name leaves the field out.",
-			},
-			{
-				Name: "sensitive_fields", Type: cty.Map(cty.String),
-				Doc: "For Crossplane, the fields in `spec.forProvider` that select a secret, by Terraform attribute, such as `admin_password = \"spec.forProvider.adminPasswordSecretRef\"`. " +
-					"It defaults to the fields whose name ends in `SecretRef` and that look like a selector.",
-			},
-			{
-				Name: "single_blocks", Type: cty.List(cty.String),
-				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API versions do this for blocks that may stand only once.",
-			},
-			{
-				Name: "identifier_attribute", Type: cty.String,
-				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without it there is none, and the provider chooses the identifier.",
-			},
-			{
-				Name: "id", Type: cty.String,
-				Doc: "For Crossplane, the `id` of the resource, where it is not the external name. It defaults to the annotation `crossplane.io/external-name`, then to `status.atProvider.id`.",
-			},
+			{Name: "api_version", Type: cty.String, Required: true,
+				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`."},
+			{Name: "kind", Type: cty.String, Required: true,
+				Doc: "The `kind` of the object, such as `VPC`."},
+			{Name: "name", Type: cty.String, Required: true,
+				Doc: "The name of the object."},
+			{Name: "namespace", Type: cty.String,
+				Doc: "The namespace of the object. Leave it out for an object that has none."},
+			{Name: "resource", Type: cty.String,
+				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it the server is asked for it. Only the " +
+					"`kubernetes` source uses it."},
+			{Name: "resource_type", Type: cty.String,
+				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label " +
+					"of the API group and the kind, such as `digitalocean_database_cluster`."},
+			{Name: "schema_version", Type: cty.Number,
+				Doc: "The schema version of the resource type. It defaults to the `schema_version` in Crossplane's `provider-meta` annotation, " +
+					"and otherwise to 0."},
+			{Name: "provider_source", Type: cty.String,
+				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the " +
+					"first word of `resource_type`."},
+			{Name: "terraform_version", Type: cty.String,
+				Doc: "For Crossplane, the Terraform version of the controller. It is written nowhere in the cluster, so that it defaults to " +
+					"`0.0.0`."},
+			{Name: "field_names", Type: cty.Map(cty.String),
+				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. " +
+					"An empty name leaves the field out."},
+			{Name: "sensitive_fields", Type: cty.Map(cty.String),
+				Doc: "For Crossplane, the fields in `spec.forProvider` that select a secret, by Terraform attribute, such as `admin_password = " +
+					"\"spec.forProvider.adminPasswordSecretRef\"`. It defaults to the fields whose name ends in `SecretRef` and that look like a " +
+					"selector."},
+			{Name: "single_blocks", Type: cty.List(cty.String),
+				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API " +
+					"versions do this for blocks that may stand only once."},
+			{Name: "identifier_attribute", Type: cty.String,
+				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without " +
+					"it there is none, and the provider chooses the identifier."},
+			{Name: "id", Type: cty.String,
+				Doc: "For Crossplane, the `id` of the resource, where it is not the external name. It defaults to the annotation " +
+					"`crossplane.io/external-name`, then to `status.atProvider.id`."},
 		},
 	}
 }
@@ -139,7 +122,7 @@ func New(v attr.Values) (*Object, error) {
 	case o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0:
 		return nil, v.Errorf("namespace", "this cannot be the name of a namespace")
 	case o.Resource != "" && len(validation.IsDNS1123Label(o.Resource)) > 0:
-		return nil, v.Errorf("resource", "the plural name in small letters is required, such as vpcs")
+		return nil, v.Errorf("resource", "the plural name in lowercase is required, such as vpcs")
 	}
 	o.Group, o.Version = group, version
 	return o, o.check(v)
@@ -154,7 +137,7 @@ var (
 
 func isKind(s string) bool { return kindForm.MatchString(s) }
 
-// check looks at what is known about the type.
+// check checks what is known about the type.
 func (o *Object) check(v attr.Values) error {
 	if err := o.checkMeaning(v); err != nil {
 		return err
@@ -195,7 +178,7 @@ func (o *Object) check(v attr.Values) error {
 	return nil
 }
 
-// checkMeaning refuses settings that would do nothing.
+// checkMeaning refuses settings that have no effect.
 func (o *Object) checkMeaning(v attr.Values) error {
 	useless := []string{"provider_source", "terraform_version", "sensitive_fields", "single_blocks", "identifier_attribute", "id"}
 	switch {
@@ -213,7 +196,7 @@ func (o *Object) checkMeaning(v attr.Values) error {
 }
 
 // setSensitiveFields reads the form in which the generated code of providers
-// lists them, where [*] stands for any index.
+// lists them; [*] stands for any index.
 func (o *Object) setSensitiveFields(v attr.Values) error {
 	o.sensitiveFields = map[string]string{}
 	for attribute, field := range v.StringMap("sensitive_fields") {
@@ -252,28 +235,57 @@ func (o *Object) String() string {
 // SecretRef is a secret that an object needs.
 type SecretRef struct {
 	Namespace, Name string
-	// Optional says that the controller goes on when there is no such secret.
-	// In a manifest, an empty secret stands for one that is not there.
+	// Optional says that the controller goes on if there is no such secret. In
+	// a manifest, an empty secret stands for one that is not there.
 	Optional bool
 }
 
 // maxSecrets bounds what one object can make a reader ask for.
 const maxSecrets = 100
 
-// Secrets returns the secrets that are needed to rebuild the state of an
-// object, each once. A namespaced object has a say about the secrets of its
-// own namespace only. One of the cluster, which takes an administrator to
-// write, may name any; what can be read is a matter of the reader's rights.
-func (o *Object) Secrets(object []byte) ([]SecretRef, error) {
-	obj, err := o.find(object)
+// State returns the bytes of the state file that object, as a server sent it,
+// stands for, and the version of the object. It calls get once for each secret
+// that is needed, and only if there is a state; get returns nil for a secret
+// that does not exist. The error is [ErrNoState] if the object has no state.
+//
+// A namespaced object has a say about the secrets of its own namespace only.
+// One of the cluster, which only an administrator can write, may name any; what
+// can be read is a matter of the reader's rights.
+func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
+	obj, err := answer(object, o.means)
 	if err != nil {
-		return nil, err
+		return nil, "", o.explain(err)
 	}
+	refs, err := o.needs(obj)
+	if err != nil {
+		return nil, "", o.explain(err)
+	}
+	data := map[SecretRef]map[string]string{}
+	left := maxManifest - len(object)
+	for _, ref := range refs {
+		text, err := get(ref)
+		if err != nil {
+			return nil, "", err
+		}
+		if left -= len(text); left < 0 {
+			return nil, "", o.explain(fmt.Errorf("it is larger than %d bytes, together with its secrets", maxManifest))
+		}
+		if data[ref], err = ref.read(text); err != nil {
+			return nil, "", o.explain(err)
+		}
+	}
+	state, err = o.file(obj, func(ref SecretRef) (map[string]string, error) { return data[ref], nil })
+	if err != nil {
+		return nil, "", o.explain(err)
+	}
+	return state, obj.text("metadata", "resourceVersion"), nil
+}
+
+// needs returns the secrets that are needed to rebuild the state, each once.
+func (o *Object) needs(obj object) ([]SecretRef, error) {
 	var refs []SecretRef
-	seen := map[SecretRef]bool{}
-	_, err = o.file(obj, func(ref SecretRef) (map[string]string, error) {
-		if !seen[ref] {
-			seen[ref] = true
+	_, err := o.file(obj, func(ref SecretRef) (map[string]string, error) {
+		if !slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}
 		if len(refs) > maxSecrets {
@@ -281,14 +293,11 @@ func (o *Object) Secrets(object []byte) ([]SecretRef, error) {
 		}
 		return nil, nil
 	})
-	if err != nil {
-		return nil, o.explain(err)
-	}
-	return refs, nil
+	return refs, err
 }
 
 // File returns the bytes of the state file that the object in the manifest
-// stands for. Its error is [ErrNoState] when the object has none.
+// stands for. Its error is [ErrNoState] if the object has none.
 func (o *Object) File(manifest []byte) ([]byte, error) {
 	objects, err := parse(manifest)
 	if err != nil {
@@ -309,8 +318,7 @@ func (o *Object) File(manifest []byte) ([]byte, error) {
 
 func (o *Object) explain(err error) error { return fmt.Errorf("%s: %w", o, err) }
 
-// secrets looks up the data of a secret: nil when it is not there and need not
-// be.
+// secrets looks up the data of a secret, nil if it does not exist and need not.
 type secrets func(SecretRef) (map[string]string, error)
 
 func (o *Object) file(obj object, look secrets) ([]byte, error) {

@@ -23,9 +23,9 @@ func moduleState(obj object) ([]byte, error) {
 	return nil, errors.New("status.state of a Kubeform module must be a string")
 }
 
-// kubeformState puts the state of a Kubeform resource together again: what
-// describes it from status.state, the attributes from status.output, and the
-// sensitive ones from a secret.
+// kubeformState rebuilds the state of a Kubeform resource: its description from
+// status.state, the attributes from status.output, and the sensitive ones from
+// a secret.
 func (o *Object) kubeformState(obj object, look secrets) ([]byte, error) {
 	stored := obj.at("status", "state")
 	if stored == nil {
@@ -88,7 +88,7 @@ func describedState(stored map[string]any) (state, error) {
 }
 
 // renamed gives the fields of blocks their Terraform names. Blocks are always
-// in lists; an object that is not is a map, whose keys are the user's own.
+// in lists; an object outside a list is a map, whose keys are the user's own.
 func (o *Object) renamed(value any) any {
 	list, ok := value.([]any)
 	if !ok {
@@ -146,7 +146,7 @@ func kubeformSecrets(obj object, attributes map[string]any, look secrets) error 
 }
 
 // mapOrText reads a sensitive value: a map is stored as JSON, anything else as
-// it is. Kubeform loses line breaks, and so its states do not have them.
+// it is. Kubeform drops line breaks, so its states do not have them.
 func mapOrText(text string) any {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var texts map[string]string

@@ -26,8 +26,8 @@ const (
 	maxObjects = 100_000
 	maxNesting = 10 // lists in lists
 
-	// Decoded, a text of many small values takes twenty times its size and
-	// more, and YAML a hundred times. An object of Kubernetes has at most about
+	// Decoded, JSON of many small values takes more than twenty times its size,
+	// and YAML a hundred times. An object of Kubernetes has at most about
 	// 1.5 MiB.
 	maxManifest = 16 << 20
 	maxDocument = 4 << 20 // of YAML
@@ -73,7 +73,8 @@ func parseDocument(document []byte, all []object) ([]object, error) {
 		}
 	}
 	if len(document) > maxDocument {
-		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, or leave in it only the object and the secrets that it names", maxDocument)
+		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, "+
+			"or leave in it only the object and the secrets that it names", maxDocument)
 	}
 	if err := refuseAliases(document); err != nil {
 		return nil, err
@@ -103,8 +104,7 @@ func parseJSON(text []byte, all []object) ([]object, error) {
 }
 
 // refuseAliases keeps a small document from becoming a huge one: an alias
-// repeats its anchor, which may hold aliases itself. What a cluster prints has
-// none.
+// repeats its anchor, which may hold aliases itself. Clusters print none.
 func refuseAliases(document []byte) error {
 	var node goyaml.Node
 	if err := goyaml.Unmarshal(document, &node); err != nil {
@@ -128,9 +128,8 @@ func hasAlias(n *goyaml.Node) bool {
 	return false
 }
 
-// flatten collects the objects in value. The items of a list of one kind, as
-// servers answer it, do not say what they are: apiVersion and kind are theirs
-// then.
+// flatten collects the objects in value. In a list of one kind, as servers send
+// it, the items do not say what they are: apiVersion and kind are the list's.
 func flatten(value any, apiVersion, kind string, depth int, all *[]object) error {
 	if value == nil {
 		return nil // an empty document
@@ -162,23 +161,13 @@ func flatten(value any, apiVersion, kind string, depth int, all *[]object) error
 	return nil
 }
 
-func (o *Object) find(manifest []byte) (object, error) {
-	objects, err := parse(manifest)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest: %w", err)
-	}
-	return o.pick(objects)
-}
-
 // pick returns the one object that o means.
 func (o *Object) pick(objects []object) (object, error) {
 	var found, other object
 	for _, obj := range objects {
-		if obj.text("kind") != o.Kind || obj.text("metadata", "name") != o.Name || !sameNamespace(o.Namespace, obj.text("metadata", "namespace")) {
-			continue
-		}
 		switch {
-		case obj.text("apiVersion") != o.APIVersion():
+		case !o.hasNames(obj):
+		case !o.means(obj):
 			other = obj
 		case found != nil:
 			return nil, fmt.Errorf("the manifest holds %s more than once; if they differ in namespace, set namespace", o)
@@ -195,17 +184,38 @@ func (o *Object) pick(objects []object) (object, error) {
 	return nil, fmt.Errorf("the manifest holds %d objects, and %s is not among them", len(objects), o)
 }
 
-// sameNamespace treats a namespace that is not written as fitting: manifests
-// often leave it to whoever applies them.
+func (o *Object) hasNames(obj object) bool {
+	return obj.text("kind") == o.Kind && obj.text("metadata", "name") == o.Name &&
+		sameNamespace(o.Namespace, obj.text("metadata", "namespace"))
+}
+
+func (o *Object) means(obj object) bool {
+	return o.hasNames(obj) && obj.text("apiVersion") == o.APIVersion()
+}
+
+// answer reads the one object that a server was asked for.
+func answer(text []byte, means func(object) bool) (object, error) {
+	objects, err := parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	case len(objects) != 1 || !means(objects[0]):
+		return nil, errors.New("the server answered with something else")
+	}
+	return objects[0], nil
+}
+
+// sameNamespace lets a namespace that is not written match any: manifests often
+// leave it to whoever applies them.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
-// text is the string at a place in an object, "" when there is none.
+// text is the string at a place in an object, "" if there is none.
 func (o object) text(names ...string) string {
 	s, _ := o.at(names...).(string)
 	return s
 }
 
-// at is the value at a place in an object, nil when there is none.
+// at is the value at a place in an object, nil if there is none.
 func (o object) at(names ...string) any {
 	var v any = map[string]any(o)
 	for _, name := range names {
@@ -215,12 +225,40 @@ func (o object) at(names ...string) any {
 	return v
 }
 
+func (r SecretRef) means(obj object) bool {
+	return obj.text("kind") == "Secret" && obj.text("apiVersion") == "v1" && obj.text("metadata", "name") == r.Name &&
+		sameNamespace(r.Namespace, obj.text("metadata", "namespace"))
+}
+
+// read returns the data of a secret as a server sent it, nil if there is none.
+func (r SecretRef) read(text []byte) (map[string]string, error) {
+	switch {
+	case text == nil && r.Optional:
+		return nil, nil
+	case text == nil:
+		return nil, fmt.Errorf("the secret %s does not exist", r)
+	}
+	obj, err := answer(text, r.means)
+	if err != nil {
+		return nil, fmt.Errorf("the secret %s: %w", r, err)
+	}
+	return r.data(obj)
+}
+
+// mapAt is the object at a place in an object, nil if there is none.
+func (o object) mapAt(names ...string) (map[string]any, error) {
+	m, ok := o.at(names...).(map[string]any)
+	if !ok && o.at(names...) != nil {
+		return nil, fmt.Errorf("%s must be an object", strings.Join(names, "."))
+	}
+	return m, nil
+}
+
 // secretIn returns the data of a secret of the manifest.
 func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
 	var found object
 	for _, obj := range objects {
-		if obj.text("kind") != "Secret" || obj.text("apiVersion") != "v1" || obj.text("metadata", "name") != ref.Name ||
-			!sameNamespace(ref.Namespace, obj.text("metadata", "namespace")) {
+		if !ref.means(obj) {
 			continue
 		}
 		if found != nil {
@@ -235,29 +273,25 @@ func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
 		}
 		return nil, fmt.Errorf("the secret %s, which it names, is not in the manifest; add it%s", ref, hint)
 	}
-	data, err := secretData(found)
-	if err != nil {
-		return nil, fmt.Errorf("the secret %s: %w", ref, err)
-	}
-	return data, nil
+	return ref.data(found)
 }
 
-func secretData(secret object) (map[string]string, error) {
+func (r SecretRef) data(secret object) (map[string]string, error) {
 	data := map[string]string{}
 	for _, part := range []string{"data", "stringData"} { // the server lets the latter win
 		entries, ok := secret[part].(map[string]any)
 		if !ok && secret[part] != nil {
-			return nil, fmt.Errorf("%s is not an object", part)
+			return nil, fmt.Errorf("the secret %s: %s is not an object", r, part)
 		}
 		for key, v := range entries {
 			text, ok := v.(string)
 			if !ok && v != nil {
-				return nil, fmt.Errorf("%s.%s is not a string", part, shown(key))
+				return nil, fmt.Errorf("the secret %s: %s.%s is not a string", r, part, shown(key))
 			}
 			if part == "data" {
 				raw, err := base64.StdEncoding.DecodeString(text)
 				if err != nil {
-					return nil, fmt.Errorf("data.%s is not base64", shown(key))
+					return nil, fmt.Errorf("the secret %s: data.%s is not base64", r, shown(key))
 				}
 				text = string(raw)
 			}

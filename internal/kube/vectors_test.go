@@ -228,7 +228,8 @@ func TestSensitivePaths(t *testing.T) {
 		"a": []any{"open", map[string]any{"b": fromSecret{"s"}, "c": "open"}},
 		"d": map[string]any{"k": fromSecret{map[string]any{"l": "s"}}},
 	}))
-	want := `[[{"type":"get_attr","value":"a"},{"type":"index","value":{"type":"number","value":1}},{"type":"get_attr","value":"b"}],[{"type":"get_attr","value":"d"},{"type":"get_attr","value":"k"}]]`
+	want := `[[{"type":"get_attr","value":"a"},{"type":"index","value":{"type":"number","value":1}},{"type":"get_attr","value":"b"}],` +
+		`[{"type":"get_attr","value":"d"},{"type":"get_attr","value":"k"}]]`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -298,18 +299,42 @@ func TestVectorsWithAllKnowledge(t *testing.T) {
 	}
 }
 
-// The secrets that are asked for are those that the case has, but for the one
-// that Kubeform does not read back.
-func TestSecretsOfVectors(t *testing.T) {
+// answers is a server that has the objects of a case, and notes what it is
+// asked for.
+func (v vector) answers(t *testing.T, asked *[]SecretRef) func(SecretRef) ([]byte, error) {
+	return func(ref SecretRef) ([]byte, error) {
+		*asked = append(*asked, ref)
+		for _, one := range v.objects(t)[1:] {
+			var o object
+			if err := json.Unmarshal(one, &o); err != nil {
+				t.Fatal(err)
+			}
+			if ref.means(o) {
+				return one, nil
+			}
+		}
+		return nil, nil
+	}
+}
+
+// From a server the same comes as from a manifest, and the secrets that are
+// asked for are those that the case has, but for the one that Kubeform does not
+// read back.
+func TestStatesOfVectors(t *testing.T) {
 	want := map[string][]SecretRef{
 		"kubeform_resource_user":    {{Namespace: "demo", Name: "sens"}},
 		"kubeform_resource_cluster": {{Namespace: "demo", Name: "sens"}},
 		"terrajet_project":          {{"crossplane-system", "in-secret", true}, {"crossplane-system", "conn", true}},
 	}
 	for _, v := range vectors(t) {
-		got, err := open(t, v.attrs(t)).Secrets(v.objects(t)[0])
-		if err != nil || !reflect.DeepEqual(got, want[v.name]) {
-			t.Errorf("%s: got %v, want %v: %v", v.name, got, want[v.name], err)
+		var asked []SecretRef
+		got, _, err := open(t, v.attrs(t)).State(v.objects(t)[0], v.answers(t, &asked))
+		if err != nil {
+			t.Fatalf("%s: %v", v.name, err)
 		}
+		if !reflect.DeepEqual(asked, want[v.name]) {
+			t.Errorf("%s: asked for %v, want %v", v.name, asked, want[v.name])
+		}
+		v.check(t, got)
 	}
 }

@@ -29,7 +29,7 @@ type stateRequest struct {
 
 	resources bool // whether the resources of the state are wanted
 
-	objectIdentity string // of source.Object, "" if there is none
+	object *kube.Object // what source.Object says; nil if there is none
 
 	expectedLineage string // "" if not pinned
 	minimumSerial   *int64
@@ -39,7 +39,10 @@ type stateRequest struct {
 func (r stateRequest) identity(target encryption.Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, r.resources)
-	fmt.Fprintf(&b, "%v\x00%q\x00%q\x00", target.Enforced(), target.Methods(), r.objectIdentity)
+	fmt.Fprintf(&b, "%v\x00%q\x00", target.Enforced(), target.Methods())
+	if r.source.Object != nil {
+		fmt.Fprintf(&b, "%q\x00", r.source.Object.Identity())
+	}
 	b.WriteString(r.source.Values.Identity())
 	return b.String()
 }
@@ -128,10 +131,10 @@ func (d *decoder) object(r *stateRequest) {
 		return
 	}
 	var err error
-	if r.source.Object, err = kube.New(values); err != nil {
+	if r.object, err = kube.New(values); err != nil {
 		d.failAt(path.Root(table.Name).AtListIndex(0), err)
 	}
-	r.objectIdentity = values.Identity()
+	r.source.Object = &values
 }
 
 // values reads a block of which there is at most one, if all of it is known.

@@ -105,17 +105,17 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	return out, nil
 }
 
-// fetch returns what the source has, and the file of the state: if the state is
-// that of a Kubernetes object, the source has a manifest.
+// fetch returns what the source has, and the file of the state, which it takes out
+// of a manifest if the source has read one.
 func (r stateRequest) fetch(ctx context.Context, src source.Source) (*source.Snapshot, []byte, error) {
 	snapshot, err := src.Fetch(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.source.Object == nil {
+	if r.object == nil || r.kind.Objects {
 		return snapshot, snapshot.Data, nil
 	}
-	file, err := r.source.Object.File(snapshot.Data)
+	file, err := r.object.File(snapshot.Data)
 	if errors.Is(err, kube.ErrNoState) {
 		err = &source.MissingError{Detail: err.Error()}
 	}

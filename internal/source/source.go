@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 )
 
 // Source is one file at one place.
@@ -58,10 +57,11 @@ type Request struct {
 	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
 	MaxSize     int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
 
-	// Object is the Kubernetes object that holds the state, nil when there is
-	// none. A source of files looks past it: its file is the manifest. One that
-	// asks for the object answers with a manifest as well: see [kube.Object.File].
-	Object *kube.Object
+	// Object is the object block of a data source, decoded: the Kubernetes
+	// object that holds the state. It is nil if there is none, or if the kind
+	// has no Objects: then the file is a manifest with the object in it, and
+	// the caller takes the state out of it.
+	Object *attr.Values
 }
 
 // Kind is one kind of source.
@@ -78,6 +78,7 @@ type Kind struct {
 	Home Home
 
 	Workspaces bool
+	Objects    bool // reads the state of a Request.Object by itself
 
 	// Start begins a run: what it returns may share fetches, connections and
 	// temporary files among the sources of one configured provider, and lives

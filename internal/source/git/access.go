@@ -8,13 +8,14 @@ import (
 )
 
 // access is what git is told about one repository's server. The zero value
-// leaves everything to the user's own set-up.
+// leaves everything to the user's own setup.
 type access struct {
 	scope    string // the URL that username and password are good for, and all below it
 	alias    string // another such URL, to which the server may redirect; or ""
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
+	ownTLS   bool // settings of TLS in the environment are meant for other secrets
 
 	sshKeyFile string
 	hostKeys   string // StrictHostKeyChecking
@@ -59,13 +60,13 @@ func (a *access) gitConfig() (settings []setting, environ []string) {
 		}
 		return settings, nil
 	}
-	// The user's own helpers stay out of it: when our password is wrong, git
-	// would ask them next, and then have them erase what they know.
+	// Not the user's own helpers: if our password is wrong, git would ask them
+	// next, and then have them erase what they know.
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if a.redirected {
 		settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
-		if a.alias != "" {
-			settings = append(settings, setting{"credential." + a.alias + ".helper", ""}, setting{"credential." + a.alias + ".helper", helper})
+		if key := "credential." + a.alias + ".helper"; a.alias != "" {
+			settings = append(settings, setting{key, ""}, setting{key, helper})
 		}
 		return settings, []string{usernameVariable + "=" + a.username, passwordVariable + "=" + a.password}
 	}

@@ -56,7 +56,8 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 		return nil, errors.New("git did not deliver the file")
 	}
 	if e.mode == modeSymlink {
-		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself", shown(w.path), outside.End(string(b.data), 200))
+		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself",
+			shown(w.path), outside.Line(string(b.data), 200))
 	}
 	if b.size > w.maxSize {
 		return nil, source.TooLarge(w.maxSize)

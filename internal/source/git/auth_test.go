@@ -62,13 +62,14 @@ func TestPasswords(t *testing.T) {
 		"UTF-8":                {block: vars{"username": "ü", "password": "pä"}, want: "ü:pä"},
 		"colon in password":    {block: vars{"username": "u", "password": "p:q"}, want: "u:p:q"},
 		"no username":          {block: vars{"password": "p"}, err: "a password needs a username"},
+		"another's username":   {env: vars{"GIT_USERNAME": "u"}, block: vars{"password": "p"}, err: "a password needs a username"},
 		"colon in username":    {block: vars{"username": "u:v", "password": "p"}, err: "cannot hold a colon"},
 		"newline in password":  {block: vars{"username": "u", "password": "p\nhost=evil"}, err: "line break"},
 		"return in password":   {block: vars{"username": "u", "password": "p\r"}, err: "line break"},
 		"newline in username":  {block: vars{"username": "u\n", "password": "p"}, err: "line break"},
 		"file does not exist":  {env: vars{"GIT_PASSWORD_FILE": dir + "/none-secret"}, err: "GIT_PASSWORD_FILE: no such file"},
 		"file is empty":        {env: vars{"GIT_PASSWORD_FILE": file("c", " \n")}, err: "GIT_PASSWORD_FILE: the file is empty"},
-		"file is a directory":  {env: vars{"GITHUB_TOKEN_FILE": dir}, err: "GITHUB_TOKEN_FILE: it must name a regular file"},
+		"file is a directory":  {env: vars{"GITHUB_TOKEN_FILE": dir}, err: "GITHUB_TOKEN_FILE: it is not a regular file"},
 		"file is not readable": {env: vars{"GITHUB_TOKEN_FILE": "\x00"}, err: "GITHUB_TOKEN_FILE: invalid argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,17 +116,23 @@ func TestStraySecrets(t *testing.T) {
 		sent string
 		err  string
 	}{
-		"GIT_PASSWORD":                         {env: vars{"GIT_PASSWORD": canary}, err: "GIT_PASSWORD is set, but nothing says that it is meant for " + server.Origin},
-		"GIT_PASSWORD_FILE":                    {env: vars{"GIT_PASSWORD_FILE": secretFile}, err: `GIT_PASSWORD_FILE is set, but`},
-		"the error says what to write":         {env: vars{"GIT_PASSWORD": canary}, err: `credentials { git { url = "` + server.Origin + `/" } }`},
-		"GITHUB_TOKEN is ignored":              {env: vars{"GITHUB_TOKEN": canary}},
-		"GITHUB_TOKEN_FILE is ignored":         {env: vars{"GITHUB_TOKEN_FILE": secretFile}},
-		"GITHUB_TOKEN is ignored elsewhere":    {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "https://github.example.com"}},
-		"GITHUB_TOKEN, another scheme":         {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": strings.Replace(server.Origin, "http:", "https:", 1)}},
-		"GITHUB_TOKEN for GITHUB_SERVER_URL":   {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": server.Origin}, sent: "x-access-token"},
-		"GITHUB_TOKEN_FILE there":              {env: vars{"GITHUB_TOKEN_FILE": secretFile, "GITHUB_SERVER_URL": server.Origin}, sent: "x-access-token"},
-		"GITHUB_TOKEN before GIT_PASSWORD":     {env: vars{"GIT_PASSWORD": "x", "GIT_USERNAME": "u", "GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": server.Origin}, sent: "u"},
-		"no token for GITHUB_SERVER_URL":       {env: vars{"GIT_PASSWORD": canary, "GITHUB_SERVER_URL": server.Origin}, err: "GIT_PASSWORD is set"},
+		"GIT_PASSWORD": {env: vars{"GIT_PASSWORD": canary},
+			err: "GIT_PASSWORD is set, and nothing says that it is meant for " + server.Origin},
+		"GIT_PASSWORD_FILE": {env: vars{"GIT_PASSWORD_FILE": secretFile}, err: `GIT_PASSWORD_FILE is set, and`},
+		"the error says what to write": {env: vars{"GIT_PASSWORD": canary}, err: `add git { url = "` + server.Origin +
+			`/" } to credentials`},
+		"GITHUB_TOKEN is ignored":           {env: vars{"GITHUB_TOKEN": canary}},
+		"GITHUB_TOKEN_FILE is ignored":      {env: vars{"GITHUB_TOKEN_FILE": secretFile}},
+		"GITHUB_TOKEN is ignored elsewhere": {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "https://github.example.com"}},
+		"GITHUB_TOKEN, another scheme": {env: vars{"GITHUB_TOKEN": canary,
+			"GITHUB_SERVER_URL": strings.Replace(server.Origin, "http:", "https:", 1)}},
+		"GITHUB_TOKEN for GITHUB_SERVER_URL": {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": server.Origin}, sent: "x-access-token"},
+		"GITHUB_TOKEN_FILE there": {env: vars{"GITHUB_TOKEN_FILE": secretFile, "GITHUB_SERVER_URL": server.Origin},
+			sent: "x-access-token"},
+		"GITHUB_TOKEN before GIT_PASSWORD": {env: vars{"GIT_PASSWORD": "x", "GIT_USERNAME": "u", "GITHUB_TOKEN": canary,
+			"GITHUB_SERVER_URL": server.Origin}, sent: "u"},
+		"no token for GITHUB_SERVER_URL": {env: vars{"GIT_PASSWORD": canary, "GITHUB_SERVER_URL": server.Origin},
+			err: "GIT_PASSWORD is set"},
 		"SSH_PRIVATE_KEY is no secret of http": {env: vars{"SSH_PRIVATE_KEY": secretFile}},
 		"GITHUB_SERVER_URL that is none":       {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "x"}},
 	} {
@@ -146,8 +153,8 @@ func TestStraySecrets(t *testing.T) {
 	}
 	t.Run("environment is not to be used", func(t *testing.T) {
 		server.Reset()
-		r := newTestRun(t, nil)
-		r.settings.LookupEnv = nil
+		r := newRun(source.Settings{})
+		r.tempDir = t.TempDir()
 		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	})
 	t.Run("github.com", func(t *testing.T) {
@@ -159,7 +166,8 @@ func TestStraySecrets(t *testing.T) {
 		if err != nil || a.password != canary || a.scope != "https://github.com/" {
 			t.Errorf("%+v, %v", a, err)
 		}
-		for _, other := range []string{"https://github.com.evil.io/a", "https://github.com@evil.io/a", "http://github.com/a", "https://github.com:8443/a", "https://gist.github.com/a", "https://github.com./a"} {
+		for _, other := range []string{"https://github.com.evil.io/a", "https://github.com@evil.io/a", "http://github.com/a",
+			"https://github.com:8443/a", "https://gist.github.com/a", "https://github.com./a"} {
 			where, err := parseRepository(other)
 			if err != nil {
 				t.Fatal(err)
@@ -307,7 +315,8 @@ func userHelper(t *testing.T, r *run, user, password string) (log string) {
 	t.Helper()
 	home := t.TempDir()
 	log = filepath.Join(home, "asked")
-	text := "[credential]\n\thelper = \"!f() { echo $1 >> '" + filepath.ToSlash(log) + "'; test $1 = get && echo username=" + user + " && echo password=" + password + "; }; f\"\n"
+	text := "[credential]\n\thelper = \"!f() { echo $1 >> '" + filepath.ToSlash(log) + "'; test $1 = get && echo username=" + user +
+		" && echo password=" + password + "; }; f\"\n"
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +360,8 @@ func TestUsersOwnSetup(t *testing.T) {
 	t.Run("GIT_CONFIG_COUNT is kept", func(t *testing.T) {
 		r := newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": "p"})
 		server.Reset()
-		r.environ = append(r.environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+server.Origin+"/there/.insteadOf", "GIT_CONFIG_VALUE_0="+server.Origin+"/here/")
+		r.environ = append(r.environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+server.Origin+"/there/.insteadOf", "GIT_CONFIG_VALUE_0="+
+			server.Origin+"/here/")
 		mustRead(t, r, place{repository: server.Origin + "/here/x", path: "s"}, "state")
 		for _, request := range server.Requests() {
 			if !strings.HasPrefix(request.Path, "/there/x/") {
@@ -409,7 +419,8 @@ func TestRedirects(t *testing.T) {
 	t.Run("same origin, odd password", func(t *testing.T) {
 		odd := `%41"'$(x)\ ` + "`"
 		server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: odd, Before: gittest.RedirectTo(301, sameOrigin)})
-		mustRead(t, newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": odd}), place{repository: server.Origin + "/acme/old", path: "s"}, "state")
+		mustRead(t, newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": odd}),
+			place{repository: server.Origin + "/acme/old", path: "s"}, "state")
 	})
 	t.Run("same origin, outside the block's path", func(t *testing.T) {
 		server.Reset()
@@ -423,8 +434,10 @@ func TestRedirects(t *testing.T) {
 	})
 	t.Run("https to http", func(t *testing.T) {
 		plain := gittest.HTTP(t, repo, gittest.HTTPOptions{})
-		server := gittest.HTTP(t, repo, gittest.HTTPOptions{TLS: true, Before: gittest.RedirectTo(302, func(r *http.Request) string { return plain.Origin + r.URL.RequestURI() })})
-		for _, block := range []vars{{"url": server.Origin, "ca_file": server.CAFile}, {"url": server.Origin, "ca_file": server.CAFile, "username": "u", "password": canary}} {
+		server := gittest.HTTP(t, repo, gittest.HTTPOptions{TLS: true,
+			Before: gittest.RedirectTo(302, func(r *http.Request) string { return plain.Origin + r.URL.RequestURI() })})
+		for _, block := range []vars{{"url": server.Origin, "ca_file": server.CAFile},
+			{"url": server.Origin, "ca_file": server.CAFile, "username": "u", "password": canary}} {
 			_, err := read(t, newTestRun(t, nil, block), place{repository: server.URL, path: "s"})
 			mustFail(t, err, "another kind of transport")
 			mustNotHold(t, "the error", err.Error(), canary)
@@ -455,7 +468,8 @@ func TestTLS(t *testing.T) {
 		mustRead(t, r, at, "state")
 	})
 	t.Run("ca_file that is none", func(t *testing.T) {
-		for path, words := range map[string]string{"/nonexistent/ca": "ca_file: the file cannot be read", "-----BEGIN CERTIFICATE-----": "not its content", t.TempDir(): "not a regular file"} {
+		for path, words := range map[string]string{"/nonexistent/ca": "ca_file: the file cannot be read",
+			"-----BEGIN CERTIFICATE-----": "not its content", t.TempDir(): "not a regular file"} {
 			_, err := read(t, newTestRun(t, nil, vars{"url": server.Origin, "ca_file": path}), at)
 			mustFail(t, err, words)
 		}

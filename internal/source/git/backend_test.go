@@ -133,24 +133,34 @@ func TestBackendVariables(t *testing.T) {
 		want       string
 		err        string
 	}{
-		"all three":                    {env: vars{repositoryVar: here, refVar: "states", stateVar: "a//b/../c"}, want: "states"},
-		"no ref is master":             {env: vars{repositoryVar: here, stateVar: "a/c"}, want: "master"},
-		"the block wins":               {env: vars{repositoryVar: elsewhere, refVar: "none", stateVar: "none"}, block: vars{"repository": here, "ref": "states", "path": "b"}, want: "states b"},
-		"another path there":           {env: vars{repositoryVar: here, refVar: "states", stateVar: "a/c"}, block: vars{"path": "b"}, want: "states b"},
-		"another ref there":            {env: vars{repositoryVar: here, refVar: "states", stateVar: "a/c"}, block: vars{"ref": "main"}, want: "main"},
-		"HEAD by name":                 {env: vars{repositoryVar: here, refVar: "states", stateVar: "a/c"}, block: vars{"ref": "HEAD"}, want: "main"},
-		"the same repository":          {env: vars{repositoryVar: here, refVar: "states"}, block: vars{"repository": here, "path": "b"}, want: "states b"},
-		"the same, no ref":             {env: vars{repositoryVar: here}, block: vars{"repository": here, "path": "b"}, want: "master b"},
-		"the ref is of its repository": {env: vars{repositoryVar: elsewhere, refVar: "states"}, block: vars{"repository": here, "path": "b"}, want: "main b"},
-		"a ref alone is for all":       {env: vars{refVar: "states"}, block: vars{"repository": here, "path": "b"}, want: "states b"},
-		"a state alone is for all":     {env: vars{stateVar: "b"}, block: vars{"repository": here}, want: "main b"},
-		"an empty variable is none":    {env: vars{repositoryVar: "", refVar: "", stateVar: ""}, block: vars{"repository": here, "path": "b"}, want: "main b"},
-		"nothing":                      {err: "data.git.repository: this argument is required (or the environment variable TF_BACKEND_GIT_GIT_REPOSITORY)"},
-		"no state":                     {env: vars{repositoryVar: here}, err: "data.git.path: this argument is required (or the environment variable TF_BACKEND_GIT_GIT_STATE)"},
-		"a password":                   {env: vars{repositoryVar: "https://u:" + canary + "@git.example.com/a", stateVar: "b"}, err: "data.git.repository: a password or token does not belong in the address"},
-		"no address":                   {env: vars{repositoryVar: "ext::sh -c " + canary, stateVar: "b"}, err: "(the environment variable TF_BACKEND_GIT_GIT_REPOSITORY)"},
-		"a pattern as ref":             {env: vars{repositoryVar: here, refVar: "*", stateVar: "b"}, err: "data.git.ref: "},
-		"a path that leaves":           {env: vars{repositoryVar: here, stateVar: "a/../../b"}, err: "data.git.path: the path leaves"},
+		"all three":        {env: vars{repositoryVar: here, refVar: "states", stateVar: "a//b/../c"}, want: "states"},
+		"no ref is master": {env: vars{repositoryVar: here, stateVar: "a/c"}, want: "master"},
+		"the block wins": {env: vars{repositoryVar: elsewhere, refVar: "none", stateVar: "none"},
+			block: vars{"repository": here, "ref": "states", "path": "b"}, want: "states b"},
+		"another path there": {env: vars{repositoryVar: here, refVar: "states", stateVar: "a/c"}, block: vars{"path": "b"},
+			want: "states b"},
+		"another ref there": {env: vars{repositoryVar: here, refVar: "states", stateVar: "a/c"}, block: vars{"ref": "main"},
+			want: "main"},
+		"HEAD by name": {env: vars{repositoryVar: here, refVar: "states", stateVar: "a/c"}, block: vars{"ref": "HEAD"},
+			want: "main"},
+		"the same repository": {env: vars{repositoryVar: here, refVar: "states"}, block: vars{"repository": here, "path": "b"},
+			want: "states b"},
+		"the same, no ref": {env: vars{repositoryVar: here}, block: vars{"repository": here, "path": "b"}, want: "master b"},
+		"the ref is of its repository": {env: vars{repositoryVar: elsewhere, refVar: "states"}, block: vars{"repository": here, "path": "b"},
+			want: "main b"},
+		"a ref alone is for all":   {env: vars{refVar: "states"}, block: vars{"repository": here, "path": "b"}, want: "states b"},
+		"a state alone is for all": {env: vars{stateVar: "b"}, block: vars{"repository": here}, want: "main b"},
+		"an empty variable is none": {env: vars{repositoryVar: "", refVar: "", stateVar: ""}, block: vars{"repository": here, "path": "b"},
+			want: "main b"},
+		"nothing": {err: "data.git.repository: this argument is required (or the environment variable TF_BACKEND_GIT_GIT_REPOSITORY)"},
+		"no state": {env: vars{repositoryVar: here}, err: "data.git.path: this argument is required (or the environment variable " +
+			"TF_BACKEND_GIT_GIT_STATE)"},
+		"a password": {env: vars{repositoryVar: "https://u:" + canary + "@git.example.com/a", stateVar: "b"},
+			err: "data.git.repository: a password or token does not belong in the address"},
+		"no address": {env: vars{repositoryVar: "ext::sh -c " + canary, stateVar: "b"},
+			err: "(the environment variable TF_BACKEND_GIT_GIT_REPOSITORY)"},
+		"a pattern as ref":   {env: vars{repositoryVar: here, refVar: "*", stateVar: "b"}, err: "data.git.ref: "},
+		"a path that leaves": {env: vars{repositoryVar: here, stateVar: "a/../../b"}, err: "data.git.path: the path leaves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,36 +208,48 @@ func TestBackendSecrets(t *testing.T) {
 		sent       string // username
 		err        string
 	}{
-		"password":                      {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary, "GITHUB_TOKEN": "z"}), sent: "u"},
-		"password file":                 {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD_FILE": secretFile, "GITHUB_TOKEN": "z"}), sent: "u"},
-		"token with a name":             {env: named(vars{"GIT_USERNAME": "u", "GITHUB_TOKEN": canary}), sent: "u"},
-		"token file with a name":        {env: named(vars{"GIT_USERNAME": "u", "GITHUB_TOKEN_FILE": secretFile}), sent: "u"},
-		"token without a name":          {env: named(vars{"GITHUB_TOKEN": canary})},
-		"token without, but of GitHub":  {env: named(vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": server.Origin}), sent: "x-access-token"},
-		"name in the variable's URL":    {env: vars{repositoryVar: strings.Replace(server.URL, "://", "://bob@", 1), "GIT_PASSWORD": canary}, sent: "bob"},
-		"the variable's name wins":      {env: vars{repositoryVar: strings.Replace(server.URL, "://", "://bob@", 1), "GIT_PASSWORD": canary}, repository: strings.Replace(server.URL, "://", "://eve@", 1), sent: "bob"},
-		"no name":                       {env: named(vars{"GIT_PASSWORD": canary}), err: "no GIT_USERNAME"},
-		"line break":                    {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary + "\nx"}), err: "line break"},
-		"bad file":                      {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD_FILE": dir}), err: "GIT_PASSWORD_FILE: it must name a regular file"},
+		"password":                     {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary, "GITHUB_TOKEN": "z"}), sent: "u"},
+		"password file":                {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD_FILE": secretFile, "GITHUB_TOKEN": "z"}), sent: "u"},
+		"token with a name":            {env: named(vars{"GIT_USERNAME": "u", "GITHUB_TOKEN": canary}), sent: "u"},
+		"token file with a name":       {env: named(vars{"GIT_USERNAME": "u", "GITHUB_TOKEN_FILE": secretFile}), sent: "u"},
+		"token without a name":         {env: named(vars{"GITHUB_TOKEN": canary})},
+		"token without, but of GitHub": {env: named(vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": server.Origin}), sent: "x-access-token"},
+		"name in the variable's URL": {env: vars{repositoryVar: strings.Replace(server.URL, "://", "://bob@", 1), "GIT_PASSWORD": canary},
+			sent: "bob"},
+		"the variable's name wins": {env: vars{repositoryVar: strings.Replace(server.URL, "://", "://bob@", 1), "GIT_PASSWORD": canary},
+			repository: strings.Replace(server.URL, "://", "://eve@", 1), sent: "bob"},
+		"no name":    {env: named(vars{"GIT_PASSWORD": canary}), err: "a password needs a username"},
+		"line break": {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary + "\nx"}), err: "line break"},
+		"bad file": {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD_FILE": dir}),
+			err: "GIT_PASSWORD_FILE: it is not a regular file"},
 		"the repository, written again": {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: server.URL + "/", sent: "u"},
 		"another repository":            {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: sameServer},
 		"below the repository":          {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: server.URL + "/x"},
 		"above the repository":          {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: server.Origin + "/acme"},
-		"with dots":                     {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: server.Origin + "/x/../acme/infra.git"},
-		"encoded":                       {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: server.Origin + "/%61cme/infra.git"},
-		"another spelling of the host":  {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: strings.Replace(server.URL, "127.0.0.1", "127.1", 1)},
+		"with dots": {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: server.Origin +
+			"/x/../acme/infra.git"},
+		"encoded": {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), repository: server.Origin +
+			"/%61cme/infra.git"},
+		"another spelling of the host": {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}),
+			repository: strings.Replace(server.URL, "127.0.0.1", "127.1", 1)},
 		"a variable that is no address": {env: vars{repositoryVar: "::", "GIT_USERNAME": "u", "GIT_PASSWORD": canary}, repository: server.URL},
-		"a block of the same server":    {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), block: vars{"url": server.Origin}, repository: sameServer, sent: "u"},
-		"a block wins":                  {env: named(vars{"GIT_USERNAME": "x", "GIT_PASSWORD": "y"}), block: vars{"url": server.Origin, "username": "u", "password": canary}, sent: "u"},
-		"a block, the repository over ssh": {env: vars{repositoryVar: "git@git.example.com:acme/infra.git", "GIT_USERNAME": "u", "GIT_PASSWORD": canary},
+		"a block of the same server": {env: named(vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}), block: vars{"url": server.Origin},
+			repository: sameServer, sent: "u"},
+		"a block wins": {env: named(vars{"GIT_USERNAME": "x", "GIT_PASSWORD": "y"}),
+			block: vars{"url": server.Origin, "username": "u", "password": canary}, sent: "u"},
+		"a block, the repository over ssh": {env: vars{repositoryVar: "git@git.example.com:acme/infra.git", "GIT_USERNAME": "u",
+			"GIT_PASSWORD": canary},
 			block: vars{"url": server.Origin}, repository: server.URL, sent: "u"},
-		"no block, the repository over ssh": {env: vars{repositoryVar: "git@git.example.com:acme/infra.git", "GIT_USERNAME": "u", "GIT_PASSWORD": canary},
-			repository: server.URL, err: "GIT_PASSWORD is set, but nothing says that it is meant for"},
+		"no block, the repository over ssh": {env: vars{repositoryVar: "git@git.example.com:acme/infra.git", "GIT_USERNAME": "u",
+			"GIT_PASSWORD": canary},
+			repository: server.URL, err: "GIT_PASSWORD is set, and nothing says that it is meant for"},
 		"no block, the repository a folder": {env: vars{repositoryVar: "/srv/git/a", "GIT_USERNAME": "u", "GIT_PASSWORD": canary},
-			repository: server.URL, err: "GIT_PASSWORD is set, but nothing says that it is meant for"},
-		"a block of another server": {env: vars{repositoryVar: "https://git.example.com/acme/infra.git", "GIT_USERNAME": "u", "GIT_PASSWORD": canary},
+			repository: server.URL, err: "GIT_PASSWORD is set, and nothing says that it is meant for"},
+		"a block of another server": {env: vars{repositoryVar: "https://git.example.com/acme/infra.git", "GIT_USERNAME": "u",
+			"GIT_PASSWORD": canary},
 			block: vars{"url": server.Origin}, repository: server.URL},
-		"a block of another server, file": {env: vars{repositoryVar: "https://git.example.com/acme/infra.git", "GIT_USERNAME": "u", "GIT_PASSWORD_FILE": secretFile},
+		"a block of another server, file": {env: vars{repositoryVar: "https://git.example.com/acme/infra.git", "GIT_USERNAME": "u",
+			"GIT_PASSWORD_FILE": secretFile},
 			block: vars{"url": server.Origin}, repository: server.URL},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +307,8 @@ func TestBackendSSH(t *testing.T) {
 		}
 	})
 	t.Run("another repository of the server", func(t *testing.T) {
-		_, err := readBlock(t, sshRun(t, server, server.KnownHosts, env), env, vars{"repository": strings.Replace(server.URL, "infra", "other", 1)})
+		_, err := readBlock(t, sshRun(t, server, server.KnownHosts, env), env,
+			vars{"repository": strings.Replace(server.URL, "infra", "other", 1)})
 		mustFail(t, err, "the ssh server accepted no key")
 	})
 	t.Run("another server's block", func(t *testing.T) {
@@ -293,7 +316,8 @@ func TestBackendSSH(t *testing.T) {
 		_, err := readBlock(t, sshRun(t, server, server.KnownHosts, env, vars{"url": sshOrigin(server)}), env, vars{"repository": server.URL})
 		mustFail(t, err, "the ssh server accepted no key")
 	})
-	for name, words := range map[string]string{"SSH_PRIVATE_KEY": "the environment variable SSH_PRIVATE_KEY: the file cannot be read", "StrictHostKeyChecking": `the environment variable StrictHostKeyChecking: "yes", "accept-new" or "no" is required`} {
+	for name, words := range map[string]string{"SSH_PRIVATE_KEY": "the environment variable SSH_PRIVATE_KEY: the file cannot be read",
+		"StrictHostKeyChecking": `the environment variable StrictHostKeyChecking: "yes", "accept-new" or "no" is required`} {
 		env := with(env, vars{name: "/nonexistent/" + canary})
 		_, err := readBlock(t, sshRun(t, server, server.KnownHosts, env), env, nil)
 		mustFail(t, err, words)
@@ -306,12 +330,13 @@ func TestBackendSSH(t *testing.T) {
 func TestBackendRedirects(t *testing.T) {
 	t.Parallel()
 	for to, allowed := range map[string]bool{"/acme/infra.git": true, "/acme/infra.github": false, "/acme/other.git": false} {
-		server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary, Before: gittest.RedirectTo(301, func(r *http.Request) string {
-			if rest, ok := strings.CutPrefix(r.URL.RequestURI(), "/acme/infra/"); ok {
-				return to + "/" + rest
-			}
-			return ""
-		})})
+		server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary,
+			Before: gittest.RedirectTo(301, func(r *http.Request) string {
+				if rest, ok := strings.CutPrefix(r.URL.RequestURI(), "/acme/infra/"); ok {
+					return to + "/" + rest
+				}
+				return ""
+			})})
 		env := vars{repositoryVar: server.Origin + "/acme/infra", refVar: "main", stateVar: "s", "GIT_USERNAME": "u", "GIT_PASSWORD": canary}
 		s, err := readBlock(t, newTestRun(t, env), env, nil)
 		if allowed && (err != nil || string(s.Data) != "state") {

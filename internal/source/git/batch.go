@@ -17,11 +17,11 @@ type pin struct {
 
 	mu         sync.Mutex
 	visit      *visit // under way, or nil
-	tree       *tree  // nil until a fetch succeeded
-	redirected bool   // the server redirects, so credentials must be offered by a helper
+	tree       *tree  // nil until a fetch succeeds
+	redirected bool   // the server redirects, so a helper must offer the credentials
 }
 
-// want is one caller's wish.
+// want is what one caller waits for.
 type want struct {
 	path     string
 	maxSize  int64
@@ -35,9 +35,9 @@ type answer struct {
 	err      error
 }
 
-// visit is one stay at the server, shared by all who want something there
-// meanwhile. It owns a throw-away repository, which is gone before the last of
-// them gets an answer: a provider has no moment to clean up later.
+// visit is a series of fetches, shared by all callers who want something from
+// the server meanwhile. It owns a throw-away repository, which is gone before
+// the last of them gets an answer: a provider cannot clean up later.
 type visit struct {
 	pin     *pin
 	cancel  context.CancelFunc
@@ -66,8 +66,8 @@ func (p *pin) join(w *want) *visit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.visit == nil {
-		// Not the caller's context: others may depend on the visit when the
-		// caller has gone.
+		// Not the caller's context: others may still wait after the caller has
+		// left.
 		ctx, cancel := context.WithCancel(context.Background())
 		p.visit = &visit{pin: p, cancel: cancel, done: make(chan struct{})}
 		go p.visit.run(ctx)
@@ -77,8 +77,8 @@ func (p *pin) join(w *want) *visit {
 	return p.visit
 }
 
-// leave gives up on w. The last to leave ends the visit, and stays until
-// nothing is left on disk, because the process may end right after.
+// leave gives up on w. The last to leave ends the visit, and waits until nothing
+// is left on disk, because the process may end right after.
 func (v *visit) leave(w *want) {
 	v.pin.mu.Lock()
 	if len(w.answer) == 0 {
@@ -117,8 +117,8 @@ func (v *visit) run(ctx context.Context) {
 	}
 }
 
-// serve answers all who were waiting when the list of files had arrived. Who
-// comes later, while the files are on their way, is served by the next round.
+// serve answers all who wait when the list of files arrives. Whoever comes while
+// the files are on their way is served by the next round.
 func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) {
 	list, err := v.pin.list(ctx, dir)
 	v.pin.mu.Lock()
@@ -145,7 +145,7 @@ func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) 
 	return batch, dir.answers(ctx, list, batch)
 }
 
-// list returns the files of the pinned commit, and pins it first if need be.
+// list returns the files of the pinned commit, and pins it first if necessary.
 func (p *pin) list(ctx context.Context, dir *repository) (*tree, error) {
 	p.mu.Lock()
 	list, redirected := p.tree, p.redirected

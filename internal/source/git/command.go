@@ -21,8 +21,8 @@ const (
 
 	maxStderr = 256 << 10
 
-	// maxMemory is what git, and each program that it starts, may have while it
-	// talks to a server: it keeps a list of refs as a whole, however long it is.
+	// maxMemory limits git, and each program that it starts, while it talks to a
+	// server: it keeps the whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes
 )
 
@@ -41,8 +41,8 @@ func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout 
 	return execute(ctx, d.environ(), stdin, read, append([]string{"git"}, args...))
 }
 
-// limitMemory is the command under a limit that its children inherit. Only Linux
-// has one that counts what a program writes to, and not the files that it maps.
+// limitMemory returns the command under a limit that its children inherit. Only
+// Linux has one that counts what a program writes to and not the files it maps.
 func limitMemory(limit int64, command []string) []string {
 	if runtime.GOOS != "linux" {
 		return command
@@ -99,7 +99,7 @@ func execute(ctx context.Context, environ []string, stdin io.Reader, read func(i
 		return "", errors.Join(context.Cause(ctx), <-readErr)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // git is done; a connection that ssh keeps for later holds the pipe
+		err = nil // git is done; a connection that the user's ssh keeps for later holds the pipe
 	}
 	e := <-readErr
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {
@@ -154,17 +154,15 @@ func (r *run) checkVersion(ctx context.Context) error {
 	if err != nil {
 		return errors.New(`"git version" failed: ` + err.Error()) // not wrapped: this is not about the server
 	}
-	if err := checkVersionText(out); err != nil {
-		return err
-	}
-	r.versionOK = true
-	return nil
+	err = checkVersionText(out)
+	r.versionOK = err == nil
+	return err
 }
 
 func checkVersionText(text []byte) error {
 	m := versionLine.FindSubmatch(text)
 	if m == nil {
-		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, outside.End(string(text), 100))
+		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, outside.Line(string(text), 100))
 	}
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))

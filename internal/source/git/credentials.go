@@ -1,172 +1,151 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// accessTo says what may be told to the server of where: what the root module
-// put into a credentials block for it, or what the environment clearly meant
-// for it. A data source, which any module can write, chose the server.
+const (
+	keyFileAttr  = "ssh_private_key_file"
+	hostKeysAttr = "strict_host_key_checking"
+
+	passwordFileVar = "GIT_PASSWORD_FILE"
+)
+
+// forSSH returns what of c is of use over ssh, or over http. A variable of the
+// other transport is no mistake.
+func forSSH(c source.Credentials, ssh bool) source.Credentials {
+	c.Table.Attrs = slices.Clone(c.Table.Attrs)
+	for i, a := range c.Table.Attrs {
+		if isSSH := a.Name == keyFileAttr || a.Name == hostKeysAttr; isSSH != ssh {
+			c.Table.Attrs[i].Env = nil
+		}
+	}
+	if ssh {
+		c.Home.Secrets = nil
+	}
+	return c
+}
+
+// github are the credentials of the server that GITHUB_TOKEN is for.
+func github(lookup attr.LookupEnv) source.Credentials {
+	return source.Credentials{
+		Table: attr.Table{Name: "git", Attrs: []attr.Attr{{Name: "token", Type: cty.String, Sensitive: true, Env: []string{"GITHUB_TOKEN"}}}},
+		Env:   lookup,
+		Home:  source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"},
+	}
+}
+
+// accessTo says what the server of where may be told: what the root module put
+// into a credentials block for it, or what the environment clearly meant for it.
 func (r *run) accessTo(where remote) (*access, error) {
-	if where.protocol == "file" {
+	switch where.protocol {
+	case "file":
 		return &access{}, nil
+	case "ssh":
+		grant, err := r.ssh.For(where.url)
+		if err != nil {
+			return nil, err
+		}
+		return sshAccess(grant)
 	}
-	credentials := r.settings.Credentials
-	if !r.backend.mayFill(where) {
-		credentials.Env = nil
+	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token
+	if err != nil {
+		return nil, err
 	}
-	grant, err := credentials.Redirected(where.url)
-	block, covered := grant.Values, grant.Found
+	a, err := r.httpAccess(where, grant)
+	if err != nil || a.password != "" || grant.Found || grant.Env != nil {
+		return a, err
+	}
+	_, err = r.http.For(where.url)
+	return &access{}, err
+}
+
+func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
+	a := &access{username: grant.String("username"), password: grant.String("password")}
+	named := where // whose user counts
+	var err error
 	switch {
-	case err != nil:
-		return nil, err
-	case where.protocol == "ssh" && covered:
-		return blockSSHAccess(block)
-	case covered:
-		return r.httpAccess(where, block)
-	case r.backend.covers(where):
-		return r.backendAccess(where)
-	case where.protocol == "ssh":
-		return &access{overSSH: true}, r.refuseStray(where, "SSH_PRIVATE_KEY")
+	case grant.Found:
+		err = a.useBlock(where, grant)
+	case grant.Env != nil:
+		named = r.backend.repository
+		a.useRepository(where)
+	default:
+		a.scope = scope(where, "/")
 	}
-	return r.uncoveredAccess(where)
-}
-
-// backendAccess is for the repository that terraform-backend-git's environment
-// names, and follows its rules: the same variables, in the same order.
-func (r *run) backendAccess(where remote) (*access, error) {
-	env := r.settings.LookupEnv
-	if where.protocol == "ssh" {
-		key, _ := env.Get("SSH_PRIVATE_KEY")
-		checking, _ := env.Get("StrictHostKeyChecking")
-		return sshAccess(key, checking, func(attr, format string, args ...any) error {
-			name := "SSH_PRIVATE_KEY"
-			if attr == hostKeysAttr {
-				name = "StrictHostKeyChecking"
-			}
-			return fmt.Errorf("the environment variable "+name+": "+format, args...)
-		})
+	if err == nil && a.password == "" {
+		a.password, err = secret(grant.Env, passwordFileVar)
 	}
-	username, _ := env.Get("GIT_USERNAME")
-	password, err := r.secret("GIT_PASSWORD", "GIT_PASSWORD_FILE")
-	// A token of GitHub is in the environment of many runs that are about
-	// other servers: only together with a name it is meant for this one.
-	if err == nil && password == "" && (username != "" || r.isGitHub(where)) {
-		if password, err = r.secret("GITHUB_TOKEN", "GITHUB_TOKEN_FILE"); password != "" {
-			username = tokenUser(r.backend.repository, username)
-		}
+	if err == nil && a.password == "" {
+		err = r.useToken(a, where, named, grant.Found)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if username == "" && r.backend.repository.url.User != nil {
-		username = r.backend.repository.url.User.Username()
+	a.username = cmp.Or(a.username, named.user())
+	if a.password != "" && a.username == "" {
+		return nil, grant.Errorf("username", `a password needs a username (GIT_USERNAME); for a token, most hosts accept any, such as "git"`)
 	}
-	if password != "" && username == "" {
-		return nil, errors.New("a git password is set, and no GIT_USERNAME; for a token, most hosts accept any, such as \"git\"")
-	}
-	repository := strings.TrimSuffix(where.url.EscapedPath(), "/")
-	a := &access{scope: scope(where, repository), username: username, password: password}
-	if !strings.HasSuffix(repository, ".git") {
-		a.alias = scope(where, repository+".git") // GitLab redirects to it
-	}
-	return a, a.check(where, false)
+	return a, a.check(where, grant.Bool("allow_plain_http"))
 }
 
-// refuseStray is the error for a secret of the environment that would be
-// dropped in silence otherwise, or sent where a module says. Secrets that come
-// with the name of their repository have a place.
-func (r *run) refuseStray(where remote, names ...string) error {
-	if r.backend.claims(where) {
-		return nil
-	}
-	for _, name := range names {
-		if _, set := r.settings.LookupEnv.Get(name); set {
-			origin := source.Origin(&url.URL{Scheme: where.url.Scheme, Host: where.url.Host})
-			return fmt.Errorf("%s is set, but nothing says that it is meant for %s; to use it there, add credentials { git { url = %q } } to the provider, otherwise unset it", name, origin, origin+"/")
-		}
-	}
-	return nil
-}
-
-// uncoveredAccess is for http and https without a block. A GitHub token names
-// its server by itself; where it is not meant, it is no mistake either, because
-// CI systems set it always.
-func (r *run) uncoveredAccess(where remote) (*access, error) {
-	if !r.isGitHub(where) {
-		return &access{}, r.refuseStray(where, "GIT_PASSWORD", "GIT_PASSWORD_FILE")
-	}
-	token, err := r.secret("GITHUB_TOKEN", "GITHUB_TOKEN_FILE")
-	if err != nil {
-		return nil, err
-	}
-	if token == "" {
-		return &access{}, r.refuseStray(where, "GIT_PASSWORD", "GIT_PASSWORD_FILE")
-	}
-	username, _ := r.settings.LookupEnv.Get("GIT_USERNAME")
-	a := &access{scope: scope(where, "/"), username: tokenUser(where, username), password: token}
-	return a, a.check(where, false)
-}
-
-// isGitHub reports whether where is on the server that a GitHub token is for.
-func (r *run) isGitHub(where remote) bool {
-	home := "https://github.com/"
-	if server, set := r.settings.LookupEnv.Get("GITHUB_SERVER_URL"); set {
-		home = server
-	}
-	base, err := source.ParseBase(home)
-	return err == nil && base.Scheme == where.protocol && source.Covers(&url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/"}, where.url)
-}
-
-func (r *run) httpAccess(where remote, block attr.Values) (*access, error) {
+// useBlock takes over what only a block says. Settings of TLS in the
+// environment are meant for the secrets of the environment: they do not apply
+// to a block with a password or an authority of its own.
+func (a *access) useBlock(where remote, block source.Grant) error {
 	base, err := source.ParseBase(block.String("url"))
 	if err != nil {
-		return nil, block.Errorf("url", "%w", err)
+		return block.Errorf("url", "%w", err)
 	}
-	a := &access{scope: scope(where, base.Path), username: block.String("username"), password: block.String("password")}
-	if a.caFile, err = readableFile("ca_file", block.String("ca_file"), block.Errorf); err != nil {
-		return nil, err
-	}
-	if a.password == "" && r.backend.mayFill(where) {
-		if a.password, err = r.secret("GIT_PASSWORD_FILE"); err != nil {
-			return nil, err
-		}
-	}
-	if a.password == "" {
-		if a.password, err = r.secret("GITHUB_TOKEN", "GITHUB_TOKEN_FILE"); err != nil {
-			return nil, err
-		}
-		if a.password != "" {
-			a.username = tokenUser(where, a.username)
-		}
-	}
-	if a.username == "" && where.url.User != nil {
-		a.username = where.url.User.Username()
-	}
-	if a.password != "" && a.username == "" {
-		return nil, block.Errorf("username", "a password needs a username; for a token, most hosts accept any, such as \"git\"")
-	}
-	return a, a.check(where, block.Bool("allow_plain_http"))
+	a.scope = scope(where, base.Path)
+	a.caFile, err = readableFile("ca_file", block)
+	a.ownTLS = a.caFile != "" || a.password != "" && block.Variable("password") == ""
+	return err
 }
 
-func tokenUser(where remote, username string) string {
-	switch {
-	case username != "":
-		return username
-	case where.url.User != nil:
-		return where.url.User.Username()
+// useRepository keeps the credentials to the one repository that
+// terraform-backend-git's environment names.
+func (a *access) useRepository(where remote) {
+	path := strings.TrimSuffix(where.url.EscapedPath(), "/")
+	a.scope = scope(where, path)
+	if !strings.HasSuffix(path, ".git") {
+		a.alias = scope(where, path+".git") // GitLab redirects to it
 	}
-	return "x-access-token" // as GitHub documents it for tokens of apps and actions
+}
+
+// useToken looks for a token of GitHub, which is in the environment of many
+// runs that are about other servers: it is meant for GitHub's own, for that of
+// a block, and for the repository that the environment names if that has a name
+// for the user, too. Elsewhere it is no mistake, because CI systems always set it.
+func (r *run) useToken(a *access, where, named remote, block bool) error {
+	grant, err := r.github.Redirected(where.url)
+	isGitHub := grant.Env != nil
+	if err != nil || !isGitHub && !block && a.username == "" {
+		return err
+	}
+	env := r.backend.lookup
+	if a.password, err = secret(env, "GITHUB_TOKEN", "GITHUB_TOKEN_FILE"); err != nil || a.password == "" {
+		return err
+	}
+	if a.username == "" && isGitHub {
+		a.username, _ = env.Get("GIT_USERNAME")
+	}
+	a.username = cmp.Or(a.username, named.user(), "x-access-token") // as GitHub documents it for tokens of apps and actions
+	return nil
 }
 
 // scope is written with the target's host, which is the one that git compares.
@@ -175,17 +154,16 @@ func scope(where remote, path string) string {
 }
 
 func (a *access) check(where remote, allowPlainHTTP bool) error {
-	if a.password == "" {
+	switch {
+	case a.password == "":
 		return nil
-	}
-	if strings.ContainsAny(a.username+a.password, "\r\n\x00") {
+	case strings.ContainsAny(a.username+a.password, "\r\n\x00"):
 		return errors.New("the git username or password holds a line break or NUL character")
-	}
-	if strings.Contains(a.username, ":") {
+	case strings.Contains(a.username, ":"):
 		return errors.New("a git username cannot hold a colon")
-	}
-	if where.protocol == "http" && !isLoopback(where.url.Hostname()) && !allowPlainHTTP {
-		return fmt.Errorf("credentials are not sent to %s over plain http; use https, or set allow_plain_http in the credentials block", where.url.Host)
+	case where.protocol == "http" && !isLoopback(where.url.Hostname()) && !allowPlainHTTP:
+		return fmt.Errorf("credentials are not sent to %s over plain http; "+
+			"use https, or set allow_plain_http in the credentials block", where.url.Host)
 	}
 	return nil
 }
@@ -197,106 +175,87 @@ func isLoopback(host string) bool {
 
 // secret returns the first of the variables that is set. One whose name ends
 // with _FILE names a file.
-func (r *run) secret(names ...string) (string, error) {
+func secret(env attr.LookupEnv, names ...string) (string, error) {
 	for _, name := range names {
-		value, set := r.settings.LookupEnv.Get(name)
-		if !set {
+		value, set := env.Get(name)
+		if !set || !strings.HasSuffix(name, "_FILE") {
+			if set {
+				return value, nil
+			}
 			continue
 		}
-		if !strings.HasSuffix(name, "_FILE") {
-			return value, nil
-		}
-		secret, err := readSecretFile(value)
+		content, err := keyfile.Read(value)
 		if err != nil {
-			return "", fmt.Errorf("the environment variable %s: %w", name, err)
+			// Without the path, which may be the secret itself by mistake.
+			return "", fmt.Errorf("the environment variable %s: %w", name, errors.Unwrap(err))
 		}
-		return secret, nil
+		if value = strings.TrimSpace(string(content)); value == "" {
+			return "", fmt.Errorf("the environment variable %s: the file is empty", name)
+		}
+		return value, nil
 	}
 	return "", nil
 }
 
-const maxSecret = 64 << 10
-
-func readSecretFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", errors.Unwrap(err) // without the path, which may be the secret itself by mistake
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSecret {
-		return "", errors.New("it must name a regular file of at most 64 KiB")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", errors.Unwrap(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSecret))
-	if err != nil {
-		return "", errors.Unwrap(err)
-	}
-	secret := strings.TrimSpace(string(data))
-	if secret == "" {
-		return "", errors.New("the file is empty")
-	}
-	return secret, nil
-}
-
-// complain makes an error about one setting, by the name that it has in a
-// credentials block.
-type complain func(attr, format string, args ...any) error
-
-const (
-	keyFileAttr  = "ssh_private_key_file"
-	hostKeysAttr = "strict_host_key_checking"
-)
-
-func blockSSHAccess(block attr.Values) (*access, error) {
-	return sshAccess(block.String(keyFileAttr), block.String(hostKeysAttr), block.Errorf)
-}
-
-func sshAccess(keyFile, hostKeys string, fail complain) (*access, error) {
-	a := &access{overSSH: true, hostKeys: hostKeys}
+func sshAccess(grant source.Grant) (*access, error) {
+	a := &access{overSSH: true, hostKeys: grant.String(hostKeysAttr)}
 	switch a.hostKeys {
 	case "", "yes", "accept-new":
 	case "no":
-		a.warnings = []string{"The ssh server's host key was not verified (strict_host_key_checking, or StrictHostKeyChecking in the environment, is \"no\"), so the state may come from somebody else's server."}
+		a.warnings = []string{"The ssh server's host key was not verified (strict_host_key_checking, or StrictHostKeyChecking " +
+			"in the environment, is \"no\"), so the state may come from somebody else's server."}
 	default:
-		return nil, fail(hostKeysAttr, `"yes", "accept-new" or "no" is required`)
+		return nil, grant.Errorf(hostKeysAttr, `"yes", "accept-new" or "no" is required`)
 	}
 	var err error
-	a.sshKeyFile, err = readableFile(keyFileAttr, keyFile, fail)
+	a.sshKeyFile, err = readableFile(keyFileAttr, grant)
 	if err == nil && strings.Contains(a.sshKeyFile, "${") {
-		err = fail(keyFileAttr, `ssh would take the "${" in this path for a variable`)
+		err = grant.Errorf(keyFileAttr, `ssh would take the "${" in this path for a variable`)
 	}
 	return a, err
 }
 
-// readableFile returns the absolute path of a file, or "" when there is none.
-// The path may be a key, pasted by mistake: errors do not repeat it.
-func readableFile(attr, path string, fail complain) (string, error) {
+// readableFile returns the absolute path of a file, "" if there is none. The
+// path may be a key, pasted by mistake: errors do not repeat it.
+func readableFile(name string, grant source.Grant) (string, error) {
+	path := grant.String(name)
 	if path == "" {
 		return "", nil
 	}
 	if strings.Contains(path, "-----BEGIN") || strings.ContainsAny(path, "\r\n\x00") {
-		return "", fail(attr, "the path of a file is required, not its content")
+		return "", grant.Errorf(name, "the path of a file is required, not its content")
 	}
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fail(attr, "%w", err)
-		}
-		path = filepath.Join(home, rest)
+	path, err := keyfile.ExpandHome(path)
+	if err == nil {
+		path, err = filepath.Abs(path)
 	}
-	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", fail(attr, "%w", err)
+		return "", grant.Errorf(name, "%w", err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fail(attr, "the file cannot be read: %w", errors.Unwrap(err))
-	}
-	if !info.Mode().IsRegular() {
-		return "", fail(attr, "this is not a regular file")
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return "", grant.Errorf(name, "the file cannot be read: %w", errors.Unwrap(err))
+	case !info.Mode().IsRegular():
+		return "", grant.Errorf(name, "this is not a regular file")
 	}
 	return path, nil
+}
+
+// nearRepository compares the repository that terraform-backend-git's
+// environment names with the one that is asked. It says nothing about the other
+// transport, nor does a folder about servers.
+func nearRepository(home, asked string) source.Nearness {
+	named, err := parseRepository(home)
+	where, askedErr := url.Parse(asked)
+	switch {
+	case err != nil || askedErr != nil:
+		return source.Elsewhere
+	case named.url == nil || (named.protocol == "ssh") != (where.Scheme == "ssh"):
+		return source.Unsaid
+	case named.is(where):
+		return source.SamePlace
+	case source.Covers(&url.URL{Scheme: named.url.Scheme, Host: named.url.Host}, where):
+		return source.SameServer
+	}
+	return source.Elsewhere
 }

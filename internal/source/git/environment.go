@@ -1,69 +1,79 @@
 package git
 
 import (
+	"cmp"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
-// withheld are variables of this process that git does not get, beside those
-// that no child gets.
-//
-// They are git rev-parse --local-env-vars: inside a hook or an alias, git sets
-// them for the repository at hand, and they would divert ours. The ones that
-// carry the user's configuration (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS) are
-// kept. Secrets are the business of package child.
-var withheld = map[string]bool{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES": true,
-	"GIT_COMMON_DIR":                   true,
-	"GIT_CONFIG":                       true,
-	"GIT_DEFAULT_HASH":                 true,
-	"GIT_DIR":                          true,
-	"GIT_GRAFT_FILE":                   true,
-	"GIT_IMPLICIT_WORK_TREE":           true,
-	"GIT_INDEX_FILE":                   true,
-	"GIT_INTERNAL_SUPER_PREFIX":        true,
-	"GIT_NAMESPACE":                    true,
-	"GIT_NO_REPLACE_OBJECTS":           true,
-	"GIT_OBJECT_DIRECTORY":             true,
-	"GIT_PREFIX":                       true,
-	"GIT_QUARANTINE_PATH":              true,
-	"GIT_REF_STORAGE_FORMAT":           true,
-	"GIT_REFERENCE_BACKEND":            true,
-	"GIT_REPLACE_REF_BASE":             true,
-	"GIT_SHALLOW_FILE":                 true,
-	"GIT_WORK_TREE":                    true,
+// userEnviron is what git gets of the environment of this process. If the
+// environment is off, that is what any program needs in order to run, and
+// nothing of git's own: no proxy, no ssh command and no ssh agent, which is
+// reached through SSH_AUTH_SOCK. Files in the home directory stay in effect.
+func userEnviron(lookup attr.LookupEnv) []string {
+	if lookup == nil {
+		return child.Bare(os.Environ())
+	}
+	return os.Environ()
 }
 
-// withheldPrefixes: traces would mix with what git says and can show headers.
+// withheld are variables that git does not get, besides those that no child
+// gets. They are git rev-parse --local-env-vars: inside a hook or an alias, git
+// sets them for the repository at hand, and they would divert ours. The ones
+// that carry the user's configuration (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS)
+// are kept.
+var withheld = strings.Fields(`
+	GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DEFAULT_HASH GIT_DIR GIT_GRAFT_FILE
+	GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_INTERNAL_SUPER_PREFIX GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS
+	GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REF_STORAGE_FORMAT GIT_REFERENCE_BACKEND
+	GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE GIT_WORK_TREE`)
+
+// withheldPrefixes are those of traces, which would mix with what git says, and
+// can show headers.
 var withheldPrefixes = []string{"GIT_TRACE", "GIT_TR2", "GIT_CURL_VERBOSE"}
 
 // scrubbed returns environ without what git must not get.
 func scrubbed(environ []string) []string {
-	var kept []string
-	for _, pair := range environ {
+	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		if !isWithheld(strings.ToUpper(name)) { // Windows does not tell the cases apart
+		return isWithheld(strings.ToUpper(name)) // Windows does not tell the cases apart
+	})
+}
+
+func isWithheld(name string) bool {
+	return slices.Contains(withheld, name) || child.Withholds(name) ||
+		slices.ContainsFunc(withheldPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+var (
+	tlsVariable = regexp.MustCompile(`^GIT_(PROXY_)?SSL_`)
+	tlsSetting  = regexp.MustCompile(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$`)
+	tlsWord     = regexp.MustCompile(`(?i)ssl|schannel`)
+)
+
+// withoutTLS returns environ without settings of TLS: without the variables,
+// and without the configuration in variables. What git -c has put into
+// GIT_CONFIG_PARAMETERS is withheld as a whole if it may be about TLS.
+func withoutTLS(environ []string) []string {
+	kept := []string{}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		switch upper := strings.ToUpper(name); {
+		case tlsVariable.MatchString(upper):
+		case upper == "GIT_CONFIG_PARAMETERS" && tlsWord.MatchString(value):
+		case strings.HasPrefix(upper, "GIT_CONFIG_KEY_") && tlsSetting.MatchString(value):
+			kept = append(kept, name+"=statecrypt.withheld") // in place, because the entries are numbered
+		default:
 			kept = append(kept, pair)
 		}
 	}
 	return kept
-}
-
-func isWithheld(name string) bool {
-	for _, p := range withheldPrefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return withheld[name] || child.Withholds(name)
-}
-
-func without(environ []string, name string) []string {
-	return slices.DeleteFunc(environ, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
 }
 
 func lookup(environ []string, name string) (string, bool) {
@@ -75,16 +85,16 @@ func lookup(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// environ is what git runs with in the throw-away repository. Secrets are here
-// and nowhere else: not among arguments, which everybody can list, nor on disk.
+// environ is what git runs with. Secrets are here and nowhere else: not among
+// arguments, which everybody can list, nor on disk.
 func (d *repository) environ() []string {
 	env := scrubbed(d.run.environ)
-	if d.access.caFile != "" {
-		env = without(env, "GIT_SSL_CAINFO") // it would win over the configuration
+	if d.access.ownTLS {
+		env = withoutTLS(env)
 	}
 	_, asks := lookup(env, "GIT_ASKPASS")
 	env = append(env,
-		"GIT_DIR="+d.dir,
+		"GIT_DIR="+cmp.Or(d.dir, "/nonexistent"), // and never the repository that Terraform runs in
 		"LC_ALL=C", // errors are told apart by their text
 		"GIT_TERMINAL_PROMPT=0",
 		"GCM_INTERACTIVE=never",
@@ -137,7 +147,7 @@ func fixedConfig() []setting {
 }
 
 // appendConfig adds to the GIT_CONFIG_COUNT variables of git-config(1). Users
-// and CI systems set them too, so it goes on counting where they stopped.
+// and CI systems set them, too, so it goes on counting from there.
 func appendConfig(environ []string, settings []setting) []string {
 	text, _ := lookup(environ, "GIT_CONFIG_COUNT")
 	count, err := strconv.Atoi(text)

@@ -20,12 +20,13 @@ var (
 	notOurRef     = regexp.MustCompile(`not our ref`)
 	unadvertised  = regexp.MustCompile(`unadvertised object`)
 	filterIgnored = regexp.MustCompile(`filtering not recognized by server`)
-	lockNotStored = regexp.MustCompile(`(?i)(cannot lock ref|cannot update ref|cannot process|refname conflict|unable to (create|write|update|lock|resolve)|file ?name too long|filename).*` + localLocks)
+	lockNotStored = regexp.MustCompile(`(?i)(cannot lock ref|cannot update ref|cannot process|refname conflict|` +
+		`unable to (create|write|update|lock|resolve)|file ?name too long|filename).*` + localLocks)
 )
 
 var (
 	errNoSuchRef = errors.New("the ref does not exist")
-	errNoCommit  = errors.New("the ref names something else than a commit")
+	errNoCommit  = errors.New("the ref is not a commit")
 )
 
 func says(err error, what *regexp.Regexp) bool {
@@ -42,14 +43,9 @@ var advice = []struct {
 	when *regexp.Regexp
 	then func(d *repository, at ref) string
 }{
-	{regexp.MustCompile(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
+	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
 		say("git needs more memory than it may have: what the server answers is too long")},
-	{noSuchRef, func(d *repository, at ref) string {
-		if at.name == "HEAD" {
-			return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit"
-		}
-		return fmt.Sprintf("there is no branch, tag or ref %s in the repository", at)
-	}},
+	{noSuchRef, refAdvice},
 	{otherFormat, say("the repository's object ids have another length (SHA-1: 40 digits, SHA-256: 64) than ref has")},
 	{notOurRef, func(_ *repository, at ref) string {
 		if at.isID {
@@ -58,50 +54,60 @@ var advice = []struct {
 		return "the server no longer has the commit that was just read; the branch was probably rewritten: try again"
 	}},
 	{unadvertised, say("the server gives out branches and tags only, not single commits; set ref to a branch or tag")},
-	{regexp.MustCompile(`Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No .* host key is known`),
-		say("ssh does not trust the server's host key; compare it with the one that the server's owner publishes and " +
-			"add it to known_hosts")},
-	{regexp.MustCompile(`Permission denied \(|Too many authentication failures`),
-		say("the ssh server accepted no key; load one into the ssh agent, or set ssh_private_key_file in the " +
-			"provider's credentials block for this server")},
-	{regexp.MustCompile(`Authentication failed|could not read (Username|Password)|unable to get password from user|returned error: 40[13]|HTTP Basic: Access denied`), deniedAdvice},
+	{words(`Host key verification failed`, `REMOTE HOST IDENTIFICATION HAS CHANGED`, `No .* host key is known`),
+		say("ssh does not trust the server's host key; compare it with the one that the server's owner publishes and add it to known_hosts")},
+	{words(`Permission denied \(`, `Too many authentication failures`),
+		say("the ssh server accepted no key; load one into the ssh agent, " +
+			"or set ssh_private_key_file in the provider's credentials block for this server")},
+	{words(`Authentication failed`, `could not read (Username|Password)`, `unable to get password from user`, `returned error: 40[13]`,
+		`HTTP Basic: Access denied`), deniedAdvice},
 	{redirect, say("the server redirects, and credentials are not sent along; set repository to the address that it redirects to")},
-	{regexp.MustCompile(`strange hostname|strange pathname`), say("git refuses the address")},
-	{regexp.MustCompile(`transport '.*' not allowed|[Pp]rotocol "?.*"? .*(not supported|disabled)`),
-		say("the address leads to another kind of transport, by a redirect or by url.<base>.insteadOf in the git " +
-			"configuration; set repository to the final address")},
-	{regexp.MustCompile(`dubious ownership`), say("the repository belongs to another user; see safe.directory in git-config(1)")},
-	{regexp.MustCompile(`repository '.*' not found|[Rr]epository not found|does not appear to be a git repository|could not be found|returned error: 404`), notFoundAdvice},
-	{regexp.MustCompile(`(?i)certificate|SSL`), say("the server's certificate was not accepted; for a private " +
-		"authority, set ca_file in the provider's credentials block")},
-	{regexp.MustCompile(`(?i)could not resolve host|failed to connect|couldn't connect|connection refused|connection timed out|network is unreachable|no route to host`),
+	{words(`strange hostname`, `strange pathname`), say("git refuses the address")},
+	{words(`transport '.*' not allowed`, `[Pp]rotocol "?.*"? .*(not supported|disabled)`),
+		say("the address leads to another kind of transport, by a redirect or by url.<base>.insteadOf in the git configuration; " +
+			"set repository to the final address")},
+	{words(`dubious ownership`), say("the repository belongs to another user; see safe.directory in git-config(1)")},
+	{words(`repository '.*' not found`, `[Rr]epository not found`, `does not appear to be a git repository`, `could not be found`,
+		`returned error: 404`), notFoundAdvice},
+	{words(`(?i)certificate|SSL`),
+		say("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")},
+	{words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
+		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
-	{regexp.MustCompile(`Operation too slow|Operation timed out|Timeout, server`), say("the server stopped sending; try again")},
-	{regexp.MustCompile(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
-	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), say("the disk for temporary files is full; " +
-		"TMPDIR says where it is")},
-	{regexp.MustCompile(`early EOF|unexpected disconnect|hung up unexpectedly|index-pack failed|invalid index-pack|bad pack|pack (is corrupted|has bad object)|inflate|reset by peer|transfer closed|Empty reply from server`),
+	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
+	{words(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
+	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
+	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
+		`pack (is corrupted|has bad object)`, `inflate`, `reset by peer`, `transfer closed`, `Empty reply from server`),
 		say("the connection broke off, or the data was damaged; try again")},
 }
 
+func words(patterns ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns, "|")) }
+
 func say(sentence string) func(*repository, ref) string {
 	return func(*repository, ref) string { return sentence }
+}
+
+func refAdvice(_ *repository, at ref) string {
+	if at.name == "HEAD" {
+		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit"
+	}
+	return fmt.Sprintf("there is no branch, tag or ref %s in the repository", at)
 }
 
 func deniedAdvice(d *repository, _ ref) string {
 	if d.access.password != "" {
 		return "the server rejected the credentials"
 	}
-	origin := source.Origin(d.remote.url)
-	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with "+
-		"username and password to the provider, or set up a credential helper of git", origin+"/")
+	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with username and password "+
+		"to the provider, or set up a credential helper of git", source.Origin(d.remote.url)+"/")
 }
 
 func notFoundAdvice(d *repository, _ ref) string {
 	if d.access.sent() {
 		return "there is no such repository, or these credentials have no access to it"
 	}
-	return "there is no such repository, or it is not public: many servers answer so when credentials are missing"
+	return "there is no such repository, or it is not public: many servers answer so if credentials are missing"
 }
 
 // explain says what to do about a failure, and what git said. The caller says which
@@ -111,7 +117,7 @@ func (d *repository) explain(err error, at ref) error {
 		return err
 	}
 	if errors.Is(err, errNoCommit) {
-		return fmt.Errorf("%s names something else than a commit; a branch, a tag of a commit or a commit id is required", at)
+		return fmt.Errorf("%s is not a commit; a branch, a tag of a commit or a commit id is required", at)
 	}
 	failed, ok := errors.AsType[*commandError](err)
 	if !ok {

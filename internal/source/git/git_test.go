@@ -269,7 +269,8 @@ func TestRunSeesOneCommit(t *testing.T) {
 func TestDocsAreComplete(t *testing.T) {
 	kind := Kind()
 	if kind.Name != "git" || kind.Credentials.Name != "git" || kind.Credentials.Attrs[0].Name != "url" {
-		t.Errorf("the kind is %q, its credentials %q, whose first attribute is %q", kind.Name, kind.Credentials.Name, kind.Credentials.Attrs[0].Name)
+		t.Errorf("the kind is %q, its credentials %q, whose first attribute is %q", kind.Name, kind.Credentials.Name,
+			kind.Credentials.Attrs[0].Name)
 	}
 	for _, table := range []attr.Table{kind.Table, kind.Credentials} {
 		for _, a := range table.Attrs {

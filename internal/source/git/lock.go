@@ -36,9 +36,9 @@ const (
 	lockFails   onLocked = "error"
 )
 
-// accept decides about a lock, nil when there is none, and about the reason
-// why it is not known, or not known well. The notice is for the user, "" when
-// there is nothing to say.
+// accept decides about a lock, nil if there is none, and about the reason why it
+// cannot be read, nil if it can. The notice is for the user, "" if there is
+// nothing to say.
 func (o onLocked) accept(lock *source.Lock, unread error) (notice string, err error) {
 	switch {
 	case o == lockIgnored || lock == nil && unread == nil:
@@ -66,9 +66,9 @@ func describe(l source.Lock) string {
 	return fmt.Sprintf("(who: %s, operation: %s, created: %s, id: %s)", quoted(l.Who), quoted(l.Operation), quoted(l.Created), quoted(l.ID))
 }
 
-// lockOf returns the id of the description of the lock on a path, "" when it
-// has none, and whether there is a lock. As in [tree.find], a name may be
-// spelled with other code points for the same characters.
+// lockOf returns the id of the description of the lock on a path, "" if it has
+// none, and whether there is a lock. As in [tree.find], a name may have other
+// code points for the same characters.
 func (t *tree) lockOf(name string) (id string, locked bool) {
 	id, locked = t.locks[name]
 	if locked || isASCII(name) {
@@ -82,8 +82,8 @@ func (t *tree) lockOf(name string) (id string, locked bool) {
 	return "", false
 }
 
-// lock returns the lock on a path, nil when there is none. With an error,
-// a lock is empty because it cannot be read, and none may be there or not.
+// lock returns the lock on a path, nil if there is none. With an error, an empty
+// lock cannot be read, and a nil lock may exist.
 func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 	id, locked := t.lockOf(name)
 	if !locked {
@@ -103,7 +103,7 @@ func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 }
 
 // listLocks notes in list which paths are locked, and where that is described.
-// What goes wrong is for those to know who care for locks.
+// An error is only for those who care about locks.
 func (d *repository) listLocks(ctx context.Context, list *tree) error {
 	if d.withoutLocks {
 		list.locksErr = errors.New("the locks of this repository have names that cannot be stored on this system")
@@ -122,9 +122,9 @@ func (d *repository) listLocks(ctx context.Context, list *tree) error {
 	return nil
 }
 
-// findDescriptions looks for the added file of each lock's branch in the
-// folder where it belongs. The folders are here already, which the file itself
-// is not: git must not be asked for it now, or it would fetch it.
+// findDescriptions looks for the added file of each lock's branch in its folder.
+// The folders have been fetched, the file itself has not: to name it to git now
+// would have git fetch it.
 func (d *repository) findDescriptions(ctx context.Context, refs []string) (map[string]string, error) {
 	var in strings.Builder
 	for _, ref := range refs { // neither refs nor, hence, paths hold spaces or line breaks
@@ -132,6 +132,10 @@ func (d *repository) findDescriptions(ctx context.Context, refs []string) (map[s
 		in.WriteString(ref + ":" + strings.TrimPrefix(folder, "./") + "\n")
 	}
 	locks := map[string]string{}
+	idSize := 20 // bytes
+	if d.format == "sha256" {
+		idSize = 32
+	}
 	_, err := d.git(ctx, strings.NewReader(in.String()), func(stdout io.Reader) error {
 		r := bufio.NewReader(stdout)
 		for _, ref := range refs {
@@ -140,49 +144,21 @@ func (d *repository) findDescriptions(ctx context.Context, refs []string) (map[s
 			if err != nil {
 				return err
 			}
-			locks[name] = findInFolder(folder, path.Base(name)+".lock", idBytes(d.format))
+			locks[name] = findInFolder(folder, path.Base(name)+".lock", idSize)
 		}
 		return nil
 	}, "cat-file", "--batch")
 	return locks, err
 }
 
-// readFolder reads the next object of git-cat-file(1) BATCH OUTPUT; nil when it
-// is none, no folder or too large.
+// readFolder reads the next folder; nil if it is missing, no folder or too large.
 func readFolder(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return nil, errObjects
-	}
-	if strings.HasSuffix(line, " missing\n") {
-		return nil, nil
-	}
-	_, kind, size, err := parseObjectHeader(line)
-	if err != nil {
-		return nil, err
-	}
-	var data []byte
-	if kind == "tree" && size <= maxLockTree {
-		data = make([]byte, size)
-		_, err = io.ReadFull(r, data)
-	} else {
-		_, err = io.CopyN(io.Discard, r, size)
-	}
-	if end, e := r.ReadByte(); err != nil || e != nil || end != '\n' {
-		return nil, errObjects
-	}
-	return data, nil
+	_, _, folder, err := readObject(r, "tree", func(string) int64 { return maxLockTree })
+	return folder.data, err
 }
 
-func idBytes(format string) int {
-	if format == "sha256" {
-		return 32
-	}
-	return 20
-}
-
-// findInFolder returns the id of a file in a tree object, "" when it is not
-// there: "<mode> <name>\x00<id>", again and again.
+// findInFolder returns the id of a file in a tree object, "" if it is not there.
+// A tree object repeats "<mode> <name>\x00<id>".
 func findInFolder(folder []byte, name string, idSize int) string {
 	for len(folder) > 0 {
 		head, rest, ok := bytes.Cut(folder, []byte{0})

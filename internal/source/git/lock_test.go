@@ -14,7 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
-const lockJSON = `{"ID":"aaaaaaaa-1111","Operation":"OperationTypeApply","Info":"","Who":"tester@example.test","Version":"1.11.4","Created":"2024-05-06T07:08:09.1Z","Path":""}`
+const lockJSON = `{"ID":"aaaaaaaa-1111","Operation":"OperationTypeApply","Info":"","Who":"tester@example.test","Version":"1.11.4",` +
+	`"Created":"2024-05-06T07:08:09.1Z","Path":""}`
 
 // lockState makes the branch as terraform-backend-git does: what the state's
 // branch holds, here an older copy, and the description.
@@ -135,7 +136,8 @@ func TestLockIsPinned(t *testing.T) {
 	if n := len(server.Requests()); n != 2 {
 		t.Errorf("%d requests for the second file, want 2", n)
 	}
-	if s := mustRead(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "envs/prod.tfstate"}, "the state"); s.Lock != nil {
+	if s := mustRead(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "envs/prod.tfstate"},
+		"the state"); s.Lock != nil {
 		t.Errorf("lock %+v after it was released", s.Lock)
 	}
 }
@@ -202,11 +204,14 @@ func TestHostileLocks(t *testing.T) {
 		note string
 	}{
 		"strings": {
-			file: gittest.File{Data: "{\"ID\":\"\\u001b[2Jx\\r\\n::error::y\",\"Who\":\"##vso[task] \u202Eevil :::: ###\",\"Operation\":\"quo\\\"te\",\"Created\":\"\xff\"}"},
-			want: source.Lock{ID: `\u001b[2Jx\u000d\n:\u003aerror:\u003ay`, Who: `#\u0023vso[task] \u202eevil :\u003a:\u003a #\u0023\u0023`, Operation: `quo"te`, Created: "\uFFFD"},
+			file: gittest.File{Data: "{\"ID\":\"\\u001b[2Jx\\r\\n::error::y\",\"Who\":\"##vso[task] \u202Eevil :::: " +
+				"###\",\"Operation\":\"quo\\\"te\",\"Created\":\"\xff\"}"},
+			want: source.Lock{ID: `\u001b[2Jx\u000d\n:\u003aerror:\u003ay`, Who: `#\u0023vso[task] \u202eevil :\u003a:\u003a #\u0023\u0023`,
+				Operation: `quo"te`, Created: "\uFFFD"},
 			note: `operation: "quo\"te"`,
 		},
-		"long":            {file: gittest.File{Data: `{"Who":"` + strings.Repeat("é", 5000) + `"}`}, want: source.Lock{Who: strings.Repeat("é", 100) + "…"}, note: "id: unknown"},
+		"long": {file: gittest.File{Data: `{"Who":"` + strings.Repeat("é", 5000) + `"}`},
+			want: source.Lock{Who: strings.Repeat("é", 100) + "…"}, note: "id: unknown"},
 		"empty object":    {file: gittest.File{Data: `{}`}, note: "(who: unknown, operation: unknown, created: unknown, id: unknown)"},
 		"empty":           {file: gittest.File{}, note: "not the JSON object"},
 		"no JSON":         {file: gittest.File{Data: "<xml/>"}, note: "not the JSON object"},
@@ -256,7 +261,8 @@ func TestLockThatIsNoBlob(t *testing.T) {
 	t.Parallel()
 	blobs := map[string]blob{}
 	state, lock := strings.Repeat("a", 40), strings.Repeat("b", 40)
-	err := readObjects(strings.NewReader(lock+" tree 3\nxyz\n"+state+" blob 2\nok\n"), map[string]int64{state: 10, lock: source.MaxLock}, blobs)
+	err := readObjects(strings.NewReader(lock+" tree 3\nxyz\n"+state+" blob 2\nok\n"), map[string]int64{state: 10, lock: source.MaxLock},
+		blobs)
 	if err != nil || string(blobs[state].data) != "ok" || len(blobs) != 1 {
 		t.Errorf("%v, %v", blobs, err)
 	}

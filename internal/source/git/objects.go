@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// blob is the content of one file; data is nil when it is larger than allowed.
+// blob is the content of one file; data is nil if it is larger than allowed.
 type blob struct {
 	size  int64
 	data  []byte
@@ -36,29 +36,15 @@ func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (ma
 
 var errObjects = errors.New("git printed a file that cannot be read")
 
-// readObjects parses git-cat-file(1) BATCH OUTPUT.
+// readObjects reads the objects that limits has, and keeps the blobs.
 func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
 	in := bufio.NewReader(stdout)
 	for range limits {
-		header, err := in.ReadSlice('\n')
-		if err != nil {
-			return errObjects
-		}
-		id, kind, size, err := parseObjectHeader(string(header))
+		id, kind, b, err := readObject(in, "blob", func(id string) int64 { return limits[id] })
 		if err != nil {
 			return err
 		}
-		limit, wanted := limits[id]
-		if !wanted {
-			return errObjects
-		}
-		b := blob{size: size}
-		if size > limit || kind != "blob" {
-			_, err = io.CopyN(io.Discard, in, size)
-		} else {
-			b.data, err = source.Read(io.LimitReader(in, size), size, limit)
-		}
-		if end, e := in.ReadByte(); err != nil || e != nil || end != '\n' {
+		if _, wanted := limits[id]; !wanted {
 			return errObjects
 		}
 		if kind == "blob" { // what a list calls a file may be something else
@@ -68,15 +54,29 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 	return nil
 }
 
-// parseObjectHeader reads "<id> <type> <size>\n".
-func parseObjectHeader(line string) (id, kind string, size int64, err error) {
-	fields := strings.Split(strings.TrimSuffix(line, "\n"), " ")
-	if len(fields) != 3 {
-		return "", "", 0, errObjects
+// readObject reads one object of git-cat-file(1) BATCH OUTPUT. All is empty if it
+// is missing, and the data nil if it is of another kind or larger than its limit.
+func readObject(in *bufio.Reader, kind string, limit func(id string) int64) (id, found string, b blob, err error) {
+	header, err := in.ReadString('\n')
+	if strings.HasSuffix(header, " missing\n") {
+		return "", "", blob{}, nil
 	}
-	size, err = strconv.ParseInt(fields[2], 10, 64)
-	if err != nil || size < 0 {
-		return "", "", 0, errObjects
+	fields := strings.Split(strings.TrimSuffix(header, "\n"), " ")
+	if err != nil || len(fields) != 3 { // <id> <type> <size>
+		return "", "", blob{}, errObjects
 	}
-	return fields[0], fields[1], size, nil
+	id, found = fields[0], fields[1]
+	b.size, err = strconv.ParseInt(fields[2], 10, 64)
+	switch {
+	case err != nil || b.size < 0:
+		return "", "", blob{}, errObjects
+	case found != kind || b.size > limit(id):
+		_, err = io.CopyN(io.Discard, in, b.size)
+	default:
+		b.data, err = source.Read(io.LimitReader(in, b.size), b.size, b.size)
+	}
+	if end, e := in.ReadByte(); err != nil || e != nil || end != '\n' {
+		return "", "", blob{}, errObjects
+	}
+	return id, found, b, nil
 }

@@ -248,10 +248,12 @@ func TestInsideAHook(t *testing.T) {
 	for _, address := range []string{server.URL, repo.FileURL()} {
 		r := newTestRun(t, nil)
 		dir := t.TempDir()
-		for _, name := range []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_QUARANTINE_PATH"} {
+		for _, name := range []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE", "GIT_COMMON_DIR",
+			"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_QUARANTINE_PATH"} {
 			r.environ = append(r.environ, name+"="+filepath.Join(dir, "other"))
 		}
-		r.environ = append(r.environ, "GIT_DEFAULT_HASH=sha256", "GIT_TRACE=1", "GIT_CURL_VERBOSE=1", "GIT_TRACE_CURL="+filepath.Join(dir, "trace"))
+		r.environ = append(r.environ, "GIT_DEFAULT_HASH=sha256", "GIT_TRACE=1", "GIT_CURL_VERBOSE=1", "GIT_TRACE_CURL="+
+			filepath.Join(dir, "trace"))
 		if s := mustRead(t, r, place{repository: address, path: "s"}, "state"); len(s.Warnings) != 0 {
 			t.Errorf("warnings %q", s.Warnings)
 		}
@@ -265,7 +267,8 @@ func TestHooksOfTheUserDoNotRun(t *testing.T) {
 	t.Parallel()
 	hooks := t.TempDir()
 	ran := filepath.Join(t.TempDir(), "ran")
-	if err := os.WriteFile(filepath.Join(hooks, "reference-transaction"), []byte("#!/bin/sh\ntouch '"+filepath.ToSlash(ran)+"'\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(hooks, "reference-transaction"), []byte("#!/bin/sh\ntouch '"+filepath.ToSlash(ran)+"'\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	r := newTestRun(t, nil)
@@ -278,10 +281,13 @@ func TestHooksOfTheUserDoNotRun(t *testing.T) {
 
 func TestScrubbedEnvironment(t *testing.T) {
 	got := scrubbed([]string{
-		"PATH=x", "HOME=x", "SSH_AUTH_SOCK=x", "GIT_SSH_COMMAND=x", "GIT_ASKPASS=x", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_PARAMETERS=x", "HTTPS_PROXY=x", "AWS_SECRET_ACCESS_KEY=x", "GH_TOKEN=x",
-		"TF_ENCRYPTION=s", "TF_VAR_password=s", "TF_HTTP_PASSWORD=s", "TF_TOKEN_app_terraform_io=s", "GIT_PASSWORD=s", "git_password=s", "GITHUB_TOKEN=s", "STATE_PASSPHRASE=s", "GIT_DIR=s", "GIT_TRACE_CURL=s", "GIT_TRACE2_EVENT=s",
+		"PATH=x", "HOME=x", "SSH_AUTH_SOCK=x", "GIT_SSH_COMMAND=x", "GIT_ASKPASS=x", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_PARAMETERS=x",
+		"HTTPS_PROXY=x", "AWS_SECRET_ACCESS_KEY=x", "GH_TOKEN=x",
+		"TF_ENCRYPTION=s", "TF_VAR_password=s", "TF_HTTP_PASSWORD=s", "TF_TOKEN_app_terraform_io=s", "GIT_PASSWORD=s", "git_password=s",
+		"GITHUB_TOKEN=s", "STATE_PASSPHRASE=s", "GIT_DIR=s", "GIT_TRACE_CURL=s", "GIT_TRACE2_EVENT=s",
 	})
-	want := []string{"PATH=x", "HOME=x", "SSH_AUTH_SOCK=x", "GIT_SSH_COMMAND=x", "GIT_ASKPASS=x", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_PARAMETERS=x", "HTTPS_PROXY=x", "AWS_SECRET_ACCESS_KEY=x", "GH_TOKEN=x"}
+	want := []string{"PATH=x", "HOME=x", "SSH_AUTH_SOCK=x", "GIT_SSH_COMMAND=x", "GIT_ASKPASS=x", "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_PARAMETERS=x", "HTTPS_PROXY=x", "AWS_SECRET_ACCESS_KEY=x", "GH_TOKEN=x"}
 	if !slices.Equal(got, want) {
 		t.Errorf("kept %q, want %q", got, want)
 	}
@@ -305,7 +311,8 @@ func TestChildrenGetNoSecrets(t *testing.T) {
 	for _, name := range []string{"TF_ENCRYPTION", "TF_VAR_x", "TF_HTTP_PASSWORD", "GIT_PASSWORD", "GITHUB_TOKEN", "MY_PASSPHRASE"} {
 		r.environ = append(r.environ, name+"="+canary)
 	}
-	r.environ = append(r.environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper", "GIT_CONFIG_VALUE_0=!f() { env > '"+log+"'; echo username=u; echo password=p; }; f")
+	r.environ = append(r.environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper", "GIT_CONFIG_VALUE_0=!f() { env > '"+log+
+		"'; echo username=u; echo password=p; }; f")
 	mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -354,7 +361,8 @@ func TestGitVersions(t *testing.T) {
 			mustFail(t, err, c.want)
 		})
 	}
-	for _, text := range []string{"git version 2.31.0", "git version 2.39.5 (Apple Git-154)", "git version 2.45.1.windows.1", "git version 3.0.0-rc1"} {
+	for _, text := range []string{"git version 2.31.0", "git version 2.39.5 (Apple Git-154)", "git version 2.45.1.windows.1",
+		"git version 3.0.0-rc1"} {
 		if err := checkVersionText([]byte(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -450,7 +458,8 @@ func TestNothingLeftAfterErrors(t *testing.T) {
 	t.Parallel()
 	repo := stateRepo(t)
 	r := newTestRun(t, nil)
-	for _, p := range []place{{repository: repo.FileURL(), ref: "none", path: "s"}, {repository: repo.FileURL(), path: "none"}, {repository: repo.FileURL() + "x", path: "s"}, {repository: repo.FileURL(), path: "s", maxSize: 1}} {
+	for _, p := range []place{{repository: repo.FileURL(), ref: "none", path: "s"}, {repository: repo.FileURL(), path: "none"},
+		{repository: repo.FileURL() + "x", path: "s"}, {repository: repo.FileURL(), path: "s", maxSize: 1}} {
 		if _, err := read(t, r, p); err == nil { // read looks at the disk
 			t.Errorf("%+v: no error", p)
 		}
@@ -479,30 +488,35 @@ func TestAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for said, want := range map[string]string{
-		"fatal: couldn't find remote ref refs/tags/x":                                                                                      "there is no branch",
-		"fatal: could not read Username for 'https://git.example.com': terminal prompts disabled":                                          "wants credentials",
-		"fatal: unable to get password from user":                                                                                          "wants credentials",
-		"fatal: Authentication failed for 'https://git.example.com/a/'":                                                                    "wants credentials",
-		"fatal: unable to access 'https://git.example.com/a/': The requested URL returned error: 403":                                      "wants credentials",
-		"remote: Repository not found.\nfatal: repository 'https://git.example.com/a/' not found":                                          "there is no such repository",
-		"fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.":                                "there is no such repository",
-		"Host key verification failed.\nfatal: Could not read from remote repository.":                                                     "host key",
-		"git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.":                                             "accepted no key",
-		"fatal: unable to access 'https://git.example.com/a/': Could not resolve host: git.example.com":                                    "cannot be reached",
-		"fatal: unable to access 'https://git.example.com/a/': Failed to connect to git.example.com port 443 after 0 ms: Couldn't connect": "cannot be reached",
-		"ssh: connect to host h port 22: Connection refused":                                                                               "cannot be reached",
-		"fatal: unable to access 'https://git.example.com/a/': server certificate verification failed. CAfile: none CRLfile: none":         "certificate",
-		"fatal: unable to access 'https://git.example.com/a/': SSL certificate problem: unable to get local issuer certificate":            "certificate",
-		"fatal: transport 'file' not allowed":                                                                                              "another kind of transport",
-		"fatal: unable to access 'https://git.example.com/a/': Protocol \"http\" not supported or disabled in libcurl":                     "another kind of transport",
-		"fatal: unable to access 'https://git.example.com/a/': Protocol \"http\" disabled in redirect":                                     "another kind of transport",
-		"error: RPC failed; curl 28 Operation too slow. Less than 1000 bytes/sec transferred the last 30 seconds":                          "stopped sending",
-		"fatal: early EOF\nfatal: fetch-pack: invalid index-pack output":                                                                   "broke off",
-		"fatal: detected dubious ownership in repository at '/x'":                                                                          "another user",
-		"fatal: strange hostname '-x' blocked":                                                                                             "refuses the address",
-		"fatal: mismatched algorithms: client sha1; server sha256":                                                                         "another length",
-		"error: Server does not allow request for unadvertised object 00":                                                                  "branches and tags only",
-		"fatal: remote error: upload-pack: not our ref 00":                                                                                 "try again",
+		"fatal: couldn't find remote ref refs/tags/x":                                                       "there is no branch",
+		"fatal: could not read Username for 'https://git.example.com': terminal prompts disabled":           "wants credentials",
+		"fatal: unable to get password from user":                                                           "wants credentials",
+		"fatal: Authentication failed for 'https://git.example.com/a/'":                                     "wants credentials",
+		"fatal: unable to access 'https://git.example.com/a/': The requested URL returned error: 403":       "wants credentials",
+		"remote: Repository not found.\nfatal: repository 'https://git.example.com/a/' not found":           "there is no such repository",
+		"fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.": "there is no such repository",
+		"Host key verification failed.\nfatal: Could not read from remote repository.":                      "host key",
+		"git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.":              "accepted no key",
+		"fatal: unable to access 'https://git.example.com/a/': Could not resolve host: git.example.com":     "cannot be reached",
+		"fatal: unable to access 'https://git.example.com/a/': " +
+			"Failed to connect to git.example.com port 443 after 0 ms: Couldn't connect": "cannot be reached",
+		"ssh: connect to host h port 22: Connection refused": "cannot be reached",
+		"fatal: unable to access 'https://git.example.com/a/': " +
+			"server certificate verification failed. CAfile: none CRLfile: none": "certificate",
+		"fatal: unable to access 'https://git.example.com/a/': " +
+			"SSL certificate problem: unable to get local issuer certificate": "certificate",
+		"fatal: transport 'file' not allowed": "another kind of transport",
+		"fatal: unable to access 'https://git.example.com/a/': " +
+			"Protocol \"http\" not supported or disabled in libcurl": "another kind of transport",
+		"fatal: unable to access 'https://git.example.com/a/': " +
+			"Protocol \"http\" disabled in redirect": "another kind of transport",
+		"error: RPC failed; curl 28 Operation too slow. Less than 1000 bytes/sec transferred the last 30 seconds": "stopped sending",
+		"fatal: early EOF\nfatal: fetch-pack: invalid index-pack output":                                          "broke off",
+		"fatal: detected dubious ownership in repository at '/x'":                                                 "another user",
+		"fatal: strange hostname '-x' blocked":                                                                    "refuses the address",
+		"fatal: mismatched algorithms: client sha1; server sha256":                                                "another length",
+		"error: Server does not allow request for unadvertised object 00":                                         "branches and tags only",
+		"fatal: remote error: upload-pack: not our ref 00":                                                        "try again",
 		"fatal: something new": "git failed. git said: fatal: something new",
 	} {
 		d := &repository{remote: where, access: &access{}}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -16,15 +17,15 @@ const (
 	maxListing = 256 << 20 // bytes: about three million files
 )
 
-// repository is a throw-away bare repository. It is made when something is
-// fetched into it, by hand rather than with git init, which would copy the
-// user's template with its hooks.
+// repository is a throw-away bare repository. It is made by the first fetch, by
+// hand rather than with git init, which would copy the user's template with its
+// hooks.
 type repository struct {
 	run    *run
 	remote remote
 	access *access
 	ssh    string // GIT_SSH_COMMAND; "" leaves it as it is
-	dir    string // "" when there is none
+	dir    string // "" if there is none
 	format string // "sha1" or "sha256"
 
 	withoutLocks  bool // the locks cannot be stored here
@@ -46,14 +47,33 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 		return err
 	}
 	a.redirected = redirected
-	if v, _ := lookup(d.run.environ, "GIT_SSL_NO_VERIFY"); v != "" && d.remote.protocol == "https" {
-		a.warnings = append(a.warnings, "The TLS certificate of the git server was not verified (GIT_SSL_NO_VERIFY is set), so the state may come from somebody else's server.")
-	}
 	d.access = a
-	if d.remote.protocol != "file" {
-		d.ssh, err = d.run.sshCommand(ctx, a)
+	if d.remote.protocol == "file" {
+		return nil
 	}
+	if d.isUnverified(ctx) {
+		a.warnings = append(a.warnings, "The TLS certificate of the git server was not verified (GIT_SSL_NO_VERIFY is set, or "+
+			"http.sslVerify in the git configuration is false), so the state may come from somebody else's server.")
+	}
+	d.ssh, err = d.sshCommand(ctx)
 	return err
+}
+
+// isUnverified reports whether git takes any certificate. An error is left for
+// the fetch to meet and to report.
+func (d *repository) isUnverified(ctx context.Context) bool {
+	address := d.access.address(d.remote)
+	if out, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", address); err == nil {
+		address = strings.TrimSpace(string(out)) // with url.<base>.insteadOf
+	}
+	if !strings.HasPrefix(address, "https://") {
+		return false
+	}
+	if _, set := lookup(d.environ(), "GIT_SSL_NO_VERIFY"); set { // to whatever value
+		return true
+	}
+	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", address)
+	return err == nil && strings.TrimSpace(string(verify)) == "false"
 }
 
 func (d *repository) create() error {
@@ -68,16 +88,12 @@ func (d *repository) create() error {
 		return fmt.Errorf("a temporary directory for git cannot be made (TMPDIR says where): %w", err)
 	}
 	d.dir = dir
-	for _, sub := range []string{"objects/pack", "refs"} {
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(dir, filepath.FromSlash(sub)), 0o700)
-		}
-	}
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": d.config()} {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
-		}
-	}
+	err = cmp.Or(
+		os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700),
+		os.Mkdir(filepath.Join(dir, "refs"), 0o700),
+		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "config"), []byte(d.config()), 0o600),
+	)
 	if err != nil {
 		return fmt.Errorf("a temporary repository for git cannot be made (TMPDIR says where): %w", err)
 	}
@@ -97,7 +113,7 @@ func (d *repository) config() string {
 		"[remote \"" + remoteName + "\"]\n\tpromisor = true\n\turl = \"" + quoted + "\"\n"
 }
 
-// remove deletes the repository and returns a warning when that failed.
+// remove deletes the repository and returns a warning if that fails.
 func (d *repository) remove() string {
 	if d.dir == "" {
 		return ""
@@ -111,7 +127,7 @@ func (d *repository) remove() string {
 	left := d.dir
 	d.dir, d.complete = "", false
 	if err != nil {
-		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state as it is in the repository.", shown(left))
+		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state.", shown(left))
 	}
 	return ""
 }
@@ -149,9 +165,9 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	return nil, errNoSuchRef
 }
 
-// fetchRef asks for all locks as well: the files that will be wanted are not
-// all known yet, and where there is none, it costs nothing. A commit that was
-// named by its id stays what it is whoever locks the state.
+// fetchRef fetches all locks as well: not all files that will be wanted are known
+// yet, and no locks cost nothing. A commit that was named by its id stays what it
+// is whoever locks the state.
 func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said string, err error) {
 	args := []string{"--depth=1"}
 	if !d.wholeSnapshot {
@@ -166,13 +182,15 @@ func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said
 
 func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 	t := &tree{format: d.format}
-	switch d.complete = true; {
+	why := ""
+	switch {
 	case d.wholeSnapshot:
-		t.warnings = []string{fmt.Sprintf("The server of the git repository %s does not send single files, so the whole snapshot was downloaded.", d.remote)}
+		why = "does not send single files"
 	case filterIgnored.MatchString(said):
-		t.warnings = []string{fmt.Sprintf("The server of the git repository %s ignored the filter, so the whole snapshot was downloaded.", d.remote)}
-	default:
-		d.complete = false
+		why = "ignored the filter"
+	}
+	if d.complete = why != ""; d.complete {
+		t.warnings = []string{fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded.", d.remote, why)}
 	}
 	out, err := d.output(ctx, 1<<10, "rev-parse", "--verify", "-q", wantedRef+"^{commit}")
 	if ctx.Err() != nil {
@@ -198,9 +216,9 @@ func (d *repository) fetchBlobs(ctx context.Context, ids []string) error {
 }
 
 // fetch returns what git said. Credentials go out in a header, which costs no
-// extra request, but would follow a redirect to anywhere; so with the header
-// goes an order not to follow. If that was in the way, git tries again with a
-// credential helper, whose answer is bound to the address that asks.
+// extra request but would follow a redirect to anywhere, so git may not follow
+// any. If the server does redirect, git tries again with a credential helper,
+// whose answer is bound to the address that asks.
 func (d *repository) fetch(ctx context.Context, stdin string, args ...string) (string, error) {
 	if err := d.create(); err != nil {
 		return "", err

@@ -18,13 +18,16 @@ func TestServers(t *testing.T) {
 		http    gittest.HTTPOptions
 		warning string
 	}{
-		"plain":              {},
-		"filter off":         {repo: gittest.RepoOptions{NoFilter: true}, warning: "ignored the filter, so the whole snapshot was downloaded"},
-		"v0":                 {http: gittest.HTTPOptions{ProtocolV0: true}},
-		"v0, filter off":     {repo: gittest.RepoOptions{NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true}, warning: "ignored the filter"},
-		"no object ids":      {repo: gittest.RepoOptions{NoObjectID: true}},
-		"no object ids, v0":  {repo: gittest.RepoOptions{NoObjectID: true}, http: gittest.HTTPOptions{ProtocolV0: true}, warning: "does not send single files, so the whole snapshot was downloaded"},
-		"neither, v0":        {repo: gittest.RepoOptions{NoObjectID: true, NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true}, warning: "so the whole snapshot was downloaded"},
+		"plain":      {},
+		"filter off": {repo: gittest.RepoOptions{NoFilter: true}, warning: "ignored the filter, so the whole snapshot was downloaded"},
+		"v0":         {http: gittest.HTTPOptions{ProtocolV0: true}},
+		"v0, filter off": {repo: gittest.RepoOptions{NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true},
+			warning: "ignored the filter"},
+		"no object ids": {repo: gittest.RepoOptions{NoObjectID: true}},
+		"no object ids, v0": {repo: gittest.RepoOptions{NoObjectID: true}, http: gittest.HTTPOptions{ProtocolV0: true},
+			warning: "does not send single files, so the whole snapshot was downloaded"},
+		"neither, v0": {repo: gittest.RepoOptions{NoObjectID: true, NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true},
+			warning: "so the whole snapshot was downloaded"},
 		"TLS":                {http: gittest.HTTPOptions{TLS: true}},
 		"IPv6":               {http: gittest.HTTPOptions{IPv6: true, Username: "u", Password: "p"}},
 		"SHA-256, no filter": {repo: gittest.RepoOptions{SHA256: true, NoFilter: true}, warning: "ignored the filter"},

@@ -2,18 +2,17 @@ package git
 
 import (
 	"context"
-	"io"
 	"path/filepath"
 	"strings"
 )
 
-// defaultSSH neither asks nor waits for ever.
-const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15"
+// defaultSSH neither asks nor waits forever, and adds nothing to the keys of
+// hosts that are known.
+const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o UpdateHostKeys=no -o CheckHostIP=no"
 
-// sshCommand returns the value for GIT_SSH_COMMAND. What the user has set up is
-// kept, with our options after it; "" leaves it alone. An https address needs
-// it too, where url.<base>.insteadOf makes an ssh address of it.
-func (r *run) sshCommand(ctx context.Context, a *access) (string, error) {
+// sshOptions is what a credentials block, or terraform-backend-git's variables,
+// say about ssh.
+func (a *access) sshOptions() string {
 	options := ""
 	if a.sshKeyFile != "" {
 		options += identity(filepath.ToSlash(a.sshKeyFile)) + " -o IdentitiesOnly=yes"
@@ -21,7 +20,21 @@ func (r *run) sshCommand(ctx context.Context, a *access) (string, error) {
 	if a.hostKeys != "" {
 		options += " -o StrictHostKeyChecking=" + a.hostKeys
 	}
-	users, err := r.usersSSH(ctx)
+	if a.hostKeys == "no" {
+		// The unverified key must not be trusted from then on, as one in
+		// known_hosts would be, or the connection be kept for other programs.
+		// ssh knows this name on Windows, too.
+		options += " -o UserKnownHostsFile=/dev/null -o ControlPath=none"
+	}
+	return options
+}
+
+// sshCommand returns the value for GIT_SSH_COMMAND. What the user has set up is
+// kept, with our options after it; "" leaves it alone. An https address needs
+// it too, because url.<base>.insteadOf can make an ssh address of it.
+func (d *repository) sshCommand(ctx context.Context) (string, error) {
+	options := d.access.sshOptions()
+	users, err := d.usersSSH(ctx)
 	switch {
 	case err != nil:
 		return "", err
@@ -33,17 +46,12 @@ func (r *run) sshCommand(ctx context.Context, a *access) (string, error) {
 	return users + options, nil
 }
 
-// usersSSH asks in the order of git(1): GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
-func (r *run) usersSSH(ctx context.Context) (string, error) {
-	if command, _ := lookup(r.environ, "GIT_SSH_COMMAND"); command != "" {
+// usersSSH looks in the order of git(1): GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
+func (d *repository) usersSSH(ctx context.Context) (string, error) {
+	if command, _ := lookup(d.run.environ, "GIT_SSH_COMMAND"); command != "" {
 		return command, nil
 	}
-	var out []byte
-	// GIT_DIR keeps the repository that Terraform happens to run in out of it.
-	_, err := execute(ctx, append(scrubbed(r.environ), "GIT_DIR=/nonexistent"), nil, func(stdout io.Reader) (err error) {
-		out, err = io.ReadAll(io.LimitReader(stdout, 64<<10))
-		return err
-	}, []string{"git", "config", "--get", "core.sshCommand"})
+	out, err := d.output(ctx, 64<<10, "config", "--get", "core.sshCommand")
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -51,15 +59,15 @@ func (r *run) usersSSH(ctx context.Context) (string, error) {
 	if command := strings.TrimSpace(string(out)); err == nil && command != "" {
 		return command, nil
 	}
-	if program, _ := lookup(r.environ, "GIT_SSH"); program != "" {
+	if program, _ := lookup(d.run.environ, "GIT_SSH"); program != "" {
 		return shellQuote(program), nil
 	}
 	return "", nil
 }
 
 // identity names the key. ssh replaces %h and the like in it, and %% by %; but
-// -i looks for the file before that, so such a path needs the other spelling,
-// which is quoted as in ssh_config(5).
+// -i looks for the file before that, so a path with % needs the long form, which
+// is quoted as in ssh_config(5).
 func identity(path string) string {
 	if !strings.Contains(path, "%") {
 		return " -i " + shellQuote(path)

@@ -47,7 +47,7 @@ func TestSSH(t *testing.T) {
 	t.Run("SSH_PRIVATE_KEY without a block", func(t *testing.T) {
 		before := server.Connections()
 		_, err := read(t, sshRun(t, server, server.KnownHosts, vars{"SSH_PRIVATE_KEY": server.KeyFile}), at)
-		mustFail(t, err, "SSH_PRIVATE_KEY is set, but nothing says that it is meant for "+origin, `url = "`+origin+`/"`)
+		mustFail(t, err, "SSH_PRIVATE_KEY is set, and nothing says that it is meant for "+origin, `url = "`+origin+`/"`)
 		if server.Connections() != before {
 			t.Error("the server was asked all the same")
 		}
@@ -87,10 +87,16 @@ func TestSSH(t *testing.T) {
 		}
 	})
 	t.Run("StrictHostKeyChecking=no", func(t *testing.T) {
-		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"}, withKey)
+		env := vars{"StrictHostKeyChecking": "no", "SSH_PRIVATE_KEY": server.KeyFile}
+		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), env, vars{"url": origin})
 		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {
 			t.Errorf("warnings %q", s.Warnings)
 		}
+	})
+	t.Run("StrictHostKeyChecking=no is not for the key of a block", func(t *testing.T) {
+		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"}, withKey)
+		_, err := read(t, r, at)
+		mustFail(t, err, "does not trust the server's host key")
 	})
 	t.Run("StrictHostKeyChecking=no without a block", func(t *testing.T) {
 		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"})
@@ -98,7 +104,8 @@ func TestSSH(t *testing.T) {
 		mustFail(t, err, "does not trust the server's host key")
 	})
 	t.Run("strict_host_key_checking of another word", func(t *testing.T) {
-		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, with(withKey, vars{"strict_host_key_checking": "maybe -o ProxyCommand=x"})), at)
+		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, with(withKey, vars{"strict_host_key_checking": "maybe -o ProxyCommand=x"})),
+			at)
 		mustFail(t, err, `"yes", "accept-new" or "no" is required`)
 	})
 	t.Run("another path of the server", func(t *testing.T) {
@@ -106,6 +113,51 @@ func TestSSH(t *testing.T) {
 		_, err := read(t, r, at)
 		mustFail(t, err, "the ssh server accepted no key")
 	})
+}
+
+// TestNothingIsRemembered: an unverified key that is written to known_hosts is
+// trusted from then on, and so is a connection that is kept for later.
+func TestNothingIsRemembered(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for ssh is a shell script")
+	}
+	server := gittest.SSH(t, stateRepo(t))
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := place{repository: server.URL, ref: "main", path: "s"}
+	for _, checking := range []string{"no", "accept-new", "yes"} {
+		for name, environ := range map[string]func(config string) string{
+			"the user's command": func(config string) string { return "GIT_SSH_COMMAND=ssh -F '" + config + "'" },
+			"ssh of PATH": func(config string) string {
+				program := filepath.Join(t.TempDir(), "ssh")
+				if err := os.WriteFile(program, []byte("#!/bin/sh\nexec "+ssh+" -F '"+config+"' \"$@\"\n"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				return "PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")
+			},
+		} {
+			t.Run(name+", "+checking, func(t *testing.T) {
+				home := t.TempDir()
+				known, socket := filepath.Join(home, "known_hosts"), filepath.Join(home, "socket")
+				config := server.Config(known, "ControlMaster auto", "ControlPath "+socket, "ControlPersist 3")
+				r := newTestRun(t, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": server.KeyFile, "strict_host_key_checking": checking})
+				r.environ = append(r.environ, environ(config))
+				if s, err := read(t, r, at); checking == "yes" {
+					mustFail(t, err, "does not trust the server's host key")
+				} else if err != nil || string(s.Data) != "state" {
+					t.Fatalf("%v, %v", s, err)
+				}
+				// accept-new is there to remember, and the user's own ssh keeps
+				// verified connections as the user likes.
+				if remembers := checking == "accept-new"; exists(known) != remembers || exists(socket) != remembers {
+					t.Errorf("left behind: known_hosts: %v, connection: %v", exists(known), exists(socket))
+				}
+			})
+		}
+	}
 }
 
 // A path may hold what a shell, or ssh itself, takes for something else.
@@ -116,7 +168,8 @@ func TestSSHKeyPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"with space", "it's", `dou"ble`, "$(touch pwned)", "`x`", "%h%%d", "-dash", `back\slash`, "semi;colon", "$HOME"} {
+	for _, name := range []string{"with space", "it's", `dou"ble`, "$(touch pwned)", "`x`", "%h%%d", "-dash", `back\slash`, "semi;colon",
+		"$HOME"} {
 		t.Run(name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && strings.ContainsAny(name, `"\`) {
 				t.Skip("Windows has no such names")
@@ -143,7 +196,8 @@ func TestSSHKeyPaths(t *testing.T) {
 	if err := os.WriteFile(braces, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": braces}), place{repository: server.URL, path: "s"})
+	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": braces}),
+		place{repository: server.URL, path: "s"})
 	mustFail(t, err, "for a variable")
 }
 
@@ -177,7 +231,8 @@ func TestWhichSSH(t *testing.T) {
 		"GIT_SSH": func(_ *testing.T, program string) []string { return []string{"GIT_SSH=" + program} },
 		"core.sshCommand": func(t *testing.T, program string) []string {
 			home := t.TempDir()
-			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+program+" -o User=git\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+program+" -o User=git\n"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			return []string{"HOME=" + home, "GIT_SSH=/nonexistent"}
@@ -205,7 +260,7 @@ func TestWhichSSH(t *testing.T) {
 	t.Run("nothing to add", func(t *testing.T) {
 		r := newTestRun(t, nil)
 		r.environ = append(r.environ, "GIT_SSH_COMMAND=x")
-		if command, err := r.sshCommand(t.Context(), &access{}); command != "" || err != nil {
+		if command, err := (&repository{run: r, access: &access{}}).sshCommand(t.Context()); command != "" || err != nil {
 			t.Errorf("the user's command is replaced by %q, %v", command, err)
 		}
 	})
@@ -221,7 +276,7 @@ func TestSurroundingRepository(t *testing.T) {
 		}
 	}
 	t.Chdir(here)
-	if command, err := newTestRun(t, nil).sshCommand(t.Context(), &access{}); command != defaultSSH || err != nil {
+	if command, err := (&repository{run: newTestRun(t, nil), access: &access{}}).sshCommand(t.Context()); command != defaultSSH || err != nil {
 		t.Errorf("%q, %v", command, err)
 	}
 }

@@ -19,7 +19,7 @@ type tree struct {
 	listing  []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
 	warnings []string
 
-	locks    map[string]string // :: path that is locked → id of the lock's description, "" when there is none
+	locks    map[string]string // :: path that is locked → id of the lock's description, "" if there is none
 	locksErr error             // why the locks could not be listed
 }
 
@@ -70,10 +70,10 @@ func (t *tree) each(yield func(record, name []byte) bool) {
 	}
 }
 
-// find looks for exactly this name. Where there is none, it takes the only
-// name that is spelled with other Unicode code points for the same characters:
-// Terraform composes all characters of its strings, so that a file from a
-// system that takes them apart could not be named at all.
+// find looks for exactly this name. If there is none, it takes the only name with
+// other Unicode code points for the same characters: Terraform composes all
+// characters of its strings, so that nobody could name a file from a system that
+// decomposes them.
 func (t *tree) find(name string) (found entry, ok bool) {
 	t.each(func(record, n []byte) bool {
 		if string(n) == name {
@@ -99,8 +99,8 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
 }
 
-// resolve returns the entry of a file or symbolic link; for anything else the
-// error says what is there instead.
+// resolve returns the entry of a file or symbolic link; for anything else, the
+// error says what it is.
 func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	e, ok := t.find(name)
 	if !ok {
@@ -126,7 +126,7 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		switch e.mode {
 		case modeSymlink:
-			return fmt.Errorf("%s is a symbolic link, which is not followed; write the path with the folder that it stands for", shown(parent))
+			return fmt.Errorf("%s is a symbolic link, which is not followed; set path to where the file is", shown(parent))
 		case modeSubmodule:
 			return fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", shown(parent))
 		case modeDirectory:

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // remote is a repository's place, checked.
@@ -22,11 +24,26 @@ type remote struct {
 // parseRepository refuses addresses with one.
 func (r remote) String() string { return shown(r.address) }
 
+// is reports whether u is the address of the same repository.
+func (r remote) is(u *url.URL) bool {
+	return r.url != nil && (r.url.String() == u.String() || source.Covers(r.url, u) && source.Covers(u, r.url))
+}
+
+// user is the name in the address, "" if there is none.
+func (r remote) user() string {
+	if r.url == nil {
+		return ""
+	}
+	return r.url.User.Username()
+}
+
 // The errors of this file never repeat the address: it may hold a password,
 // which is why it is refused.
 var (
-	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; set it in the provider's credentials block")
-	errNotAnURL    = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git or an absolute local path is required")
+	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; " +
+		"set it in the provider's credentials block")
+	errNotAnURL = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git " +
+		"or an absolute local path is required")
 )
 
 // parseRepository reads what git-fetch(1) calls a GIT URL, without the parts
@@ -152,11 +169,13 @@ var schemeName = regexp.MustCompile(`(?i)^(https?|ssh|file|git|ftps?)$`)
 // address stands in brackets.
 var scpAddress = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|[^@/:\[\]]+):(.+)$`)
 
+var secretInSCP = regexp.MustCompile(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // user:password@host
+
 // parseSCP reads the short form of ssh addresses. It has no place for a port:
 // host:2222/x is the path 2222/x.
 func parseSCP(text string) (remote, error) {
-	if before, _, ok := strings.Cut(text, "@"); ok && strings.Contains(before, ":") && !strings.Contains(before, "/") && !strings.HasPrefix(text, "[") {
-		return remote{}, errSecretInURL // user:password@host
+	if secretInSCP.MatchString(text) {
+		return remote{}, errSecretInURL
 	}
 	m := scpAddress.FindStringSubmatch(text)
 	if m == nil {

@@ -116,7 +116,8 @@ func TestNoProgramIsRun(t *testing.T) {
 	t.Parallel()
 	r := newTestRun(t, nil)
 	r.environ = append(r.environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.ext.allow", "GIT_CONFIG_VALUE_0=always")
-	for _, address := range []string{"ext::sh -c 'exit 0'", "--upload-pack=true", "fd::3", "ssh://-oProxyCommand=true/x", "git://127.0.0.1/x"} {
+	for _, address := range []string{"ext::sh -c 'exit 0'", "--upload-pack=true", "fd::3", "ssh://-oProxyCommand=true/x",
+		"git://127.0.0.1/x"} {
 		_, err := read(t, r, place{repository: address, path: "x"})
 		mustFail(t, err, "data.git.repository: ")
 	}
@@ -223,7 +224,8 @@ func FuzzRef(f *testing.F) {
 }
 
 func FuzzPath(f *testing.F) {
-	for _, s := range []string{"", ".", "/", "a", "a/b", "../a", "a/../b", "a/../../b", "./a", "a//b", "a/", "*", "a\x00b", "..", "...", "a\nb"} {
+	for _, s := range []string{"", ".", "/", "a", "a/b", "../a", "a/../b", "a/../../b", "./a", "a//b", "a/", "*", "a\x00b", "..", "...",
+		"a\nb"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -242,7 +244,8 @@ func FuzzPath(f *testing.F) {
 func FuzzRepository(f *testing.F) {
 	for _, s := range []string{
 		"https://git.example.com/a", "https://u@h/a", "https://u:p@h/a", "ssh://git@h:22/a", "git@h:a", "git@[::1]:a", "h:1/a", "file:///a", "/a",
-		"ext::x", "a::b", "-x", "ssh://-x/a", "u:p@h:a", "https://h\\@e/a", "https://h/a?b#c", "C:/x", "[h]:a", "@h:a", "0@[0]:0", "https://[::1]:1/a",
+		"ext::x", "a::b", "-x", "ssh://-x/a", "u:p@h:a", "https://h\\@e/a", "https://h/a?b#c", "C:/x", "[h]:a", "@h:a", "0@[0]:0",
+		"https://[::1]:1/a",
 	} {
 		f.Add(s)
 	}
@@ -297,7 +300,8 @@ func FuzzListing(f *testing.F) {
 
 func FuzzObjects(f *testing.F) {
 	id := strings.Repeat("0a", 20)
-	for _, s := range []string{"", id + " blob 3\nabc\n", id + " blob 0\n\n", id + " missing\n", id + " tree 3\nabc\n", id + " blob 99999999999999999999\n",
+	for _, s := range []string{"", id + " blob 3\nabc\n", id + " blob 0\n\n", id + " missing\n", id + " tree 3\nabc\n", id +
+		" blob 99999999999999999999\n",
 		id + " blob 9223372036854775807\n", id + " blob -1\n\n", id + " blob 11\nhello world\n", id + " blob 3\nabcd"} {
 		f.Add(s, int64(10))
 	}
@@ -315,7 +319,8 @@ func FuzzObjects(f *testing.F) {
 }
 
 func FuzzLock(f *testing.F) {
-	for _, s := range []string{"", lockJSON, "{\"Who\":\"::\\u001b##[::::\"}", "{\"ID\":\"" + strings.Repeat("\u00e9", 300) + "\"}", "100644 a.lock\x00" + strings.Repeat("\x01", 20)} {
+	for _, s := range []string{"", lockJSON, "{\"Who\":\"::\\u001b##[::::\"}", "{\"ID\":\"" + strings.Repeat("\u00e9", 300) + "\"}",
+		"100644 a.lock\x00" + strings.Repeat("\x01", 20)} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

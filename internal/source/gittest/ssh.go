@@ -24,6 +24,7 @@ type SSHServer struct {
 	KnownHosts string // a known_hosts file with the server's key
 	KeyFile    string // the client's private key
 
+	tb          testing.TB
 	repo        *Repo
 	connections atomic.Int64
 }
@@ -43,7 +44,7 @@ func SSH(tb testing.TB, repo *Repo) *SSHServer {
 	}
 	tb.Cleanup(func() { listener.Close() })
 
-	s := &SSHServer{repo: repo, KnownHosts: filepath.Join(dir, "known_hosts"), KeyFile: filepath.Join(dir, "id_ed25519")}
+	s := &SSHServer{tb: tb, repo: repo, KnownHosts: filepath.Join(dir, "known_hosts"), KeyFile: filepath.Join(dir, "id_ed25519")}
 	s.Host, s.Port, _ = net.SplitHostPort(listener.Addr().String())
 	s.URL = "ssh://git@" + s.Host + ":" + s.Port + "/acme/infra.git"
 	writeFile(tb, s.KnownHosts, []byte(s.knownHost(host.PublicKey())))
@@ -74,11 +75,22 @@ func (s *SSHServer) knownHost(key ssh.PublicKey) string {
 	return "[" + s.Host + "]:" + s.Port + " " + string(ssh.MarshalAuthorizedKey(key))
 }
 
-// Command is a GIT_SSH_COMMAND that reads no configuration of the user, trusts
-// the hosts of the file only, and has no key.
+// Command is a GIT_SSH_COMMAND that reads a configuration of its own in place
+// of the user's: it trusts the hosts of the file only, and has no key.
 func (s *SSHServer) Command(knownHosts string) string {
-	return "ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes -o IdentityFile=/dev/null -o GlobalKnownHostsFile=/dev/null -o 'UserKnownHostsFile=\"" +
-		filepath.ToSlash(knownHosts) + "\"'"
+	return "ssh -F '" + filepath.ToSlash(s.Config(knownHosts)) + "'"
+}
+
+// Config writes what would be ~/.ssh/config, for which ssh does not look into
+// $HOME.
+func (s *SSHServer) Config(knownHosts string, more ...string) (path string) {
+	lines := append([]string{
+		"BatchMode yes", "IdentitiesOnly yes", "IdentityFile /dev/null", "GlobalKnownHostsFile /dev/null",
+		`UserKnownHostsFile "` + filepath.ToSlash(knownHosts) + `"`,
+	}, more...)
+	path = filepath.Join(s.tb.TempDir(), "config")
+	writeFile(s.tb, path, []byte(strings.Join(lines, "\n")+"\n"))
+	return path
 }
 
 // Connections is how many logins succeeded.

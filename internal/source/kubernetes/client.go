@@ -21,17 +21,17 @@ import (
 
 const (
 	patience    = 2 * time.Minute // for one answer, repetitions included
-	maxRetries  = 2               // where the server asks for it with Retry-After
+	maxRetries  = 2               // if the server sends Retry-After
 	maxResponse = 8 << 20         // bytes; a server takes objects of about 1.5 MiB
 	maxRefusal  = 64 << 10        // bytes of an answer that is an error
 )
 
-// client asks one server.
+// client reads from one server.
 type client struct {
 	rest       *rest.RESTClient
 	patience   time.Duration
 	expires    time.Time
-	sends      bool // something that tells who asks
+	sends      bool // credentials
 	unverified bool
 	plain      bool // without TLS
 }
@@ -62,8 +62,8 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 
 var errRedirect = errors.New("the server redirects to another place, which an API server does not do; nothing was sent there")
 
-// readOnly is the last step before the wire: it lets nothing but reads pass.
-// And it cuts answers that are errors, which client-go reads as a whole.
+// readOnly is the last step before the wire: it lets only reads pass, and cuts
+// the answers that are errors, which client-go reads as a whole.
 type readOnly struct{ next http.RoundTripper }
 
 func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -80,24 +80,26 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// expired reports whether the plugin has to be asked again.
+// expired reports whether the plugin has to run again.
 func (c *client) expired(now time.Time) bool {
 	return !c.expires.IsZero() && now.After(c.expires.Add(-10*time.Second))
 }
 
-// warnings says what is wrong with the connection although it works.
+// warnings says what is wrong with a connection that works.
 func (c *client) warnings() []string {
 	switch {
 	case c.unverified && !c.plain:
-		return []string{"The server's certificate was not verified, because insecure is set. Anybody on the way can read the secrets and replace the state."}
+		return []string{"The server's certificate was not verified, because insecure is set. " +
+			"Anybody on the way can read the secrets and replace the state."}
 	case c.plain && c.sends:
-		return []string{"The credentials and the state were sent without encryption, because the host begins with http. Anybody on the way can read them and replace the state."}
+		return []string{"The credentials and the state were sent without encryption, because the host begins with http. " +
+			"Anybody on the way can read them and replace the state."}
 	}
 	return nil
 }
 
 // get reads one object, or another document, of the server.
-func (c *client) get(ctx context.Context, what thing) ([]byte, error) {
+func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.patience, errPatience)
 	defer cancel()
 	// client-go takes its logger from the context. This one writes nothing: a

@@ -23,7 +23,7 @@ var (
 )
 
 // explain says in our own words what went wrong.
-func (c *client) explain(ctx context.Context, what thing, err error) error {
+func (c *client) explain(ctx context.Context, what document, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -40,7 +40,7 @@ func (c *client) explain(ctx context.Context, what thing, err error) error {
 }
 
 // refusal is an answer that is not the object.
-func (c *client) refusal(what thing, status metav1.Status) error {
+func (c *client) refusal(what document, status metav1.Status) error {
 	text := http.StatusText(int(status.Code))
 	if text == "" {
 		text = "unknown status"
@@ -69,7 +69,7 @@ func (c *client) refusal(what thing, status metav1.Status) error {
 // isAbout reports whether a 404 is about the object itself, and not about the
 // path: a wrong host or a missing custom resource does not show that there is
 // no state.
-func isAbout(status metav1.Status, what thing) bool {
+func isAbout(status metav1.Status, what document) bool {
 	d := status.Details
 	return status.Reason == metav1.StatusReasonNotFound && d != nil && what.name != "" && d.Name == what.name && d.Group == what.group &&
 		(d.Kind == what.resource || d.Kind == "") &&

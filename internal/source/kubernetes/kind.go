@@ -21,7 +21,7 @@ import (
 // Kind is the kubernetes source.
 func Kind() source.Kind {
 	return source.Kind{
-		Table: table(), Credentials: credentials(), Workspaces: true, Start: start,
+		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Start: start,
 		Home: source.Home{Vars: []string{hostVar}, Attrs: []string{"host", "config_path", "config_paths", "in_cluster_config"}, Near: near},
 	}
 }

@@ -338,14 +338,11 @@ func TestHugeAnswers(t *testing.T) {
 }
 
 func TestWrongRequests(t *testing.T) {
-	object, err := kube.New(decoded(t, attrs{"api_version": text("modules.kubeform.com/v1alpha1"), "kind": text("RDS"), "name": text("db")}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := decoded(t, attrs{"api_version": text("modules.kubeform.com/v1alpha1"), "kind": text("RDS"), "name": text("db")})
 	for name, c := range map[string]struct {
 		attrs     attrs
 		workspace string
-		object    *kube.Object
+		object    *attr.Values
 		want      string
 	}{
 		"no suffix":             {attrs{}, "default", nil, "secret_suffix is required"},
@@ -353,8 +350,8 @@ func TestWrongRequests(t *testing.T) {
 		"capital suffix":        {attrs{"secret_suffix": text("Prod")}, "default", nil, "cannot be the name of a secret"},
 		"workspace":             {attrs{"secret_suffix": text("x")}, "a_b", nil, "cannot be the name of a secret"},
 		"namespace":             {attrs{"secret_suffix": text("x"), "namespace": text("a/b")}, "default", nil, "cannot be the name of a namespace"},
-		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", object, "exclude each other"},
-		"object with workspace": {attrs{}, "prod", object, "an object has no workspaces"},
+		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", &object, "mutually exclusive"},
+		"object with workspace": {attrs{}, "prod", &object, "an object has no workspaces"},
 		"unknown cluster":       {attrs{"secret_suffix": text("x"), "cluster": text("b")}, "default", nil, `has the name "b"`},
 	} {
 		r := request(t, c.attrs, nil)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 )
@@ -59,7 +59,7 @@ func cluster(t *testing.T) *kubetest.Server {
 	return s
 }
 
-func objectOf(t *testing.T, a attrs, more attrs) *kube.Object {
+func objectOf(t *testing.T, a attrs, more attrs) *attr.Values {
 	t.Helper()
 	all := attrs{}
 	for _, m := range []attrs{a, more} {
@@ -67,14 +67,11 @@ func objectOf(t *testing.T, a attrs, more attrs) *kube.Object {
 			all[k] = v
 		}
 	}
-	o, err := kube.New(decoded(t, all))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	v := decoded(t, all)
+	return &v
 }
 
-func openObject(t *testing.T, s *kubetest.Server, o *kube.Object) source.Source {
+func openObject(t *testing.T, s *kubetest.Server, o *attr.Values) source.Source {
 	t.Helper()
 	r := request(t, attrs{}, nil)
 	r.Object = o
@@ -113,20 +110,19 @@ func TestObject(t *testing.T) {
 		want        []string
 		expected    string
 	}{
-		"Crossplane":    {project, nil, []string{projects, projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
-		"with resource": {project, attrs{"resource": text("projects")}, []string{projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
-		"Kubeform":      {user, nil, []string{users, users + "/namespaces/demo/databaseusers/app", "/api/v1/namespaces/demo/secrets/sens"}, "kubeform_resource_user"},
+		"Crossplane": {project, nil, []string{projects, projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"},
+			"terrajet_project"},
+		"with resource": {project, attrs{"resource": text("projects")},
+			[]string{projects + "/projects/my-public", kubeSystem + "/in-secret", kubeSystem + "/conn"}, "terrajet_project"},
+		"Kubeform": {user, nil, []string{users, users + "/namespaces/demo/databaseusers/app", "/api/v1/namespaces/demo/secrets/sens"},
+			"kubeform_resource_user"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := cluster(t)
 			s.Allows = func(method, path string) bool { return method == "GET" && slices.Contains(c.want, path) }
 			o := objectOf(t, c.attrs, c.more)
 			snap := fetch(t, openObject(t, s, o))
-			state, err := o.File(snap.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sameState(t, state, vector(t, c.expected, "expected_tfstate.json"))
+			sameState(t, snap.Data, vector(t, c.expected, "expected_tfstate.json"))
 			var want []string
 			for _, path := range c.want {
 				want = append(want, "GET "+path)
@@ -154,11 +150,11 @@ func TestModule(t *testing.T) {
 	s.AddKind("modules.kubeform.com", strings.TrimPrefix(meta.APIVersion, "modules.kubeform.com/"), "things", meta.Kind, true)
 	collection := "/apis/" + meta.APIVersion + "/namespaces/" + meta.Metadata.Namespace + "/things"
 	s.Put(t, collection, cr)
-	o := objectOf(t, attrs{"api_version": text(meta.APIVersion), "kind": text(meta.Kind), "name": text(meta.Metadata.Name), "namespace": text(meta.Metadata.Namespace)}, nil)
+	o := objectOf(t, attrs{"api_version": text(meta.APIVersion), "kind": text(meta.Kind), "name": text(meta.Metadata.Name),
+		"namespace": text(meta.Metadata.Namespace)}, nil)
 	src := openObject(t, s, o)
-	got, err := o.File(fetch(t, src).Data)
-	if err != nil || !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
-		t.Errorf("got %d bytes, %v", len(got), err)
+	if got := fetch(t, src).Data; !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
+		t.Errorf("got %d bytes", len(got))
 	}
 
 	// A module that was never applied has no state.
@@ -180,10 +176,7 @@ func TestMissingSecrets(t *testing.T) {
 	s.AddKind("mongodbatlas.jet.crossplane.io", "v1alpha1", "projects", "Project", false)
 	s.Put(t, projects+"/projects", vector(t, "terrajet_project", "cr.json"))
 	o := objectOf(t, project, nil)
-	state, err := o.File(fetch(t, openObject(t, s, o)).Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := fetch(t, openObject(t, s, o)).Data
 	for _, part := range []string{`"admin_password":""`, `"org_id":"o1-observed"`} {
 		if !strings.Contains(string(state), part) {
 			t.Errorf("%s is not in %s", part, state)
@@ -195,7 +188,7 @@ func TestMissingSecrets(t *testing.T) {
 
 	s.AddKind("digitalocean.kubeform.com", "v1alpha1", "databaseusers", "DatabaseUser", true)
 	s.Put(t, users+"/namespaces/demo/databaseusers", vector(t, "kubeform_resource_user", "cr.json"))
-	err = fails(t, openObject(t, s, objectOf(t, user, nil)), "the secret demo/sens does not exist")
+	err := fails(t, openObject(t, s, objectOf(t, user, nil)), "the secret demo/sens does not exist")
 	if _, ok := source.IsMissing(err); ok {
 		t.Error("a secret that is not there does not show that there is no state")
 	}
@@ -209,11 +202,13 @@ func TestObjectErrors(t *testing.T) {
 		missing     bool
 		want        string
 	}{
-		"missing":               {user, missing("other"), nil, true, "databaseusers.digitalocean.kubeform.com demo/other does not exist"},
-		"missing, by resource":  {project, attrs{"name": text("other"), "resource": text("projects")}, nil, true, "does not exist"},
-		"no such API":           {user, attrs{"api_version": text("none.kubeform.com/v1")}, nil, false, "has no API for the kinds of none.kubeform.com/v1"},
-		"no such kind":          {user, attrs{"kind": text("Other")}, nil, false, "has no kind Other"},
-		"no such resource":      {user, attrs{"resource": text("others")}, nil, false, "has no API for others.digitalocean.kubeform.com demo/app"},
+		"missing":              {user, missing("other"), nil, true, "databaseusers.digitalocean.kubeform.com demo/other does not exist"},
+		"missing, by resource": {project, attrs{"name": text("other"), "resource": text("projects")}, nil, true, "does not exist"},
+		"no such API": {user, attrs{"api_version": text("none.kubeform.com/v1")}, nil, false,
+			"has no API for the kinds of none.kubeform.com/v1"},
+		"no such kind": {user, attrs{"kind": text("Other")}, nil, false, "has no kind Other"},
+		"no such resource": {user, attrs{"resource": text("others")}, nil, false,
+			"has no API for others.digitalocean.kubeform.com demo/app"},
 		"namespace is missing":  {user, attrs{"namespace": cty.NullVal(cty.String)}, nil, false, "set namespace"},
 		"namespace is too much": {project, attrs{"namespace": text("demo")}, nil, false, "leave namespace out"},
 		"discovery forbidden": {user, nil, func(s *kubetest.Server) {
@@ -221,7 +216,8 @@ func TestObjectErrors(t *testing.T) {
 		}, false, "set resource to the plural name"},
 		"object forbidden": {user, nil, func(s *kubetest.Server) {
 			s.Allows = func(_, path string) bool { return path == users }
-		}, false, `"get" for the resource "databaseusers" of the API group "digitalocean.kubeform.com" with the name "app", in a Role in the namespace "demo"`},
+		}, false, `"get" for the resource "databaseusers" of the API group "digitalocean.kubeform.com" with the name "app", in a Role in the ` +
+			`namespace "demo"`},
 		"cluster object forbidden": {project, attrs{"resource": text("projects")}, func(s *kubetest.Server) {
 			s.Allows = func(string, string) bool { return false }
 		}, false, "in a ClusterRole"},
@@ -248,10 +244,12 @@ func TestForeignSecret(t *testing.T) {
 	s := kubetest.New(t)
 	s.AddKind("aws.m.upbound.io", "v1beta1", "instances", "Instance", true)
 	s.PutSecret(t, "kube-system", "root", map[string][]byte{"password": []byte("taken")})
-	s.Put(t, "/apis/aws.m.upbound.io/v1beta1/namespaces/tenant/instances", []byte(`{"apiVersion": "aws.m.upbound.io/v1beta1", "kind": "Instance",
+	s.Put(t, "/apis/aws.m.upbound.io/v1beta1/namespaces/tenant/instances",
+		[]byte(`{"apiVersion": "aws.m.upbound.io/v1beta1", "kind": "Instance",
 		"metadata": {"name": "db", "namespace": "tenant", "annotations": {"crossplane.io/external-name": "db"}},
 		"spec": {"forProvider": {"passwordSecretRef": {"name": "root", "namespace": "kube-system", "key": "password"}}}}`))
-	o := objectOf(t, attrs{"api_version": text("aws.m.upbound.io/v1beta1"), "kind": text("Instance"), "name": text("db"), "namespace": text("tenant"),
+	o := objectOf(t, attrs{"api_version": text("aws.m.upbound.io/v1beta1"), "kind": text("Instance"), "name": text("db"),
+		"namespace":     text("tenant"),
 		"resource_type": text("aws_db_instance")}, nil)
 	fails(t, openObject(t, s, o), "can only name those of its own")
 	for _, r := range s.Requests() {
@@ -274,7 +272,8 @@ func TestObjectTooLarge(t *testing.T) {
 
 func TestStringOfObject(t *testing.T) {
 	s := cluster(t)
-	if got := openObject(t, s, objectOf(t, user, nil)).String(); got != "DatabaseUser demo/app (digitalocean.kubeform.com/v1alpha1) in Kubernetes" {
+	if got := openObject(t, s, objectOf(t, user, nil)).String(); got != "DatabaseUser demo/app (digitalocean.kubeform.com/v1alpha1) in "+
+		"Kubernetes" {
 		t.Errorf("got %s", got)
 	}
 }

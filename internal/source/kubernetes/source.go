@@ -17,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share: who they are to
-// each cluster.
+// run is what the sources of one configured provider share: the clients of the
+// clusters.
 type run struct {
 	credentials    source.Credentials
 	serviceAccount string
@@ -42,7 +42,7 @@ func newRun(s source.Settings) *run {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	l := &location{run: r, cluster: req.String("cluster"), object: req.Object, limit: req.MaxSize}
+	l := &location{run: r, cluster: req.String("cluster"), limit: req.MaxSize}
 	var err error
 	if l.settings, err = choose(r.credentials, l.cluster); err != nil {
 		return nil, err
@@ -50,12 +50,16 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	suffix := req.String("secret_suffix")
 	if req.Object != nil {
 		if suffix != "" {
-			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block exclude each other")
+			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block are mutually exclusive")
 		}
-		return l, l.checkWorkspace(req)
+		if req.Workspace != "" && req.Workspace != "default" {
+			return nil, errors.New("an object has no workspaces; leave workspace out")
+		}
+		l.object, err = kube.New(*req.Object)
+		return l, err
 	}
 	if suffix == "" {
-		return nil, req.Errorf("secret_suffix", "secret_suffix is required where there is no object block")
+		return nil, req.Errorf("secret_suffix", "secret_suffix is required if there is no object block")
 	}
 	workspace := req.Workspace
 	if workspace == "" {
@@ -64,18 +68,12 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	l.namespace, l.name = req.String("namespace"), "tfstate-"+workspace+"-"+suffix
 	switch {
 	case len(validation.IsDNS1123Subdomain(l.name)) > 0:
-		return nil, req.Errorf("secret_suffix", "with the workspace it makes %q, which cannot be the name of a secret: small letters, digits, dashes and dots are allowed", l.name)
+		return nil, req.Errorf("secret_suffix", "together with the workspace it makes %q, which cannot be the name of a secret: "+
+			"lowercase letters, digits, dashes and dots are allowed", l.name)
 	case len(validation.IsDNS1123Label(l.namespace)) > 0:
 		return nil, req.Errorf("namespace", "this cannot be the name of a namespace")
 	}
 	return l, nil
-}
-
-func (l *location) checkWorkspace(req source.Request) error {
-	if req.Workspace != "" && req.Workspace != "default" {
-		return errors.New("an object has no workspaces; leave workspace out")
-	}
-	return nil
 }
 
 // location is a state in a cluster.
@@ -99,8 +97,8 @@ func (l *location) String() string {
 	return fmt.Sprintf("secret %s/%s in %s", l.namespace, l.name, in)
 }
 
-// Fetch reads the state. Where the server refuses credentials that were used
-// before, they may have expired: it is asked once more with new ones.
+// Fetch reads the state. If the server refuses credentials that were used
+// before, they may have expired: Fetch tries once more with new ones.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -130,7 +128,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// client returns what asks the cluster, and whether it was made just now.
+// client returns a client of the cluster, and whether it is new.
 func (l *location) client(ctx context.Context, generation int64) (*client, bool, error) {
 	fresh := false
 	c, err := l.clients.Do(ctx, clientKey{l.cluster, generation}, func(ctx context.Context) (*client, error) {
@@ -142,7 +140,7 @@ func (l *location) client(ctx context.Context, generation int64) (*client, bool,
 		return newClient(conn, l.patience)
 	})
 	if ctx.Err() != nil {
-		return nil, false, context.Cause(ctx) // fresh may be written to still
+		return nil, false, context.Cause(ctx) // fresh may still be written to
 	}
 	return c, fresh, err
 }
@@ -154,8 +152,8 @@ func (l *location) fetch(ctx context.Context, c *client) (*source.Snapshot, erro
 	return l.fetchSecret(ctx, c)
 }
 
-// chunk is how much Terraform puts into one secret. Where a secret holds as
-// much, the state may go on in the next.
+// chunk is how much Terraform puts into one secret, in bytes. After a secret that
+// holds as much, the state may go on in the next.
 const chunk = 1 << 20
 
 // fetchSecret reads the state of the backend: the bytes of one secret or of
@@ -197,9 +195,9 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 	return &source.Snapshot{Data: data, Revision: revision}, nil
 }
 
-// state reads what one secret holds. No tfstate in it is the same to the
-// backend as no secret.
-func (c *client) state(ctx context.Context, what thing) ([]byte, string, error) {
+// state reads what one secret holds. To the backend, a secret without tfstate is
+// the same as none.
+func (c *client) state(ctx context.Context, what document) ([]byte, string, error) {
 	text, err := c.get(ctx, what)
 	if err != nil {
 		return nil, "", err

@@ -1,0 +1,56 @@
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+)
+
+// document is what a server has to read: an object, or, without a name, the list
+// of the kinds of an API.
+type document struct {
+	group, version  string // the group is "" for secrets
+	resource        string // plural
+	namespace, name string
+}
+
+func secret(namespace, name string) document {
+	return document{version: "v1", resource: "secrets", namespace: namespace, name: name}
+}
+
+// path is where it is. All parts were checked: none holds a slash or is a dot
+// segment.
+func (d document) path() []string {
+	p := []string{"/apis", d.group, d.version}
+	if d.group == "" {
+		p = []string{"/api", d.version}
+	}
+	if d.namespace != "" {
+		p = append(p, "namespaces", d.namespace)
+	}
+	return slices.DeleteFunc(append(p, d.resource, d.name), func(s string) bool { return s == "" })
+}
+
+// String names it for people.
+func (d document) String() string {
+	switch {
+	case d.name == "":
+		return fmt.Sprintf("the kinds of %s/%s", d.group, d.version)
+	case d.group == "":
+		return fmt.Sprintf("the secret %s/%s", d.namespace, d.name)
+	case d.namespace == "":
+		return fmt.Sprintf("%s.%s %s", d.resource, d.group, d.name)
+	}
+	return fmt.Sprintf("%s.%s %s/%s", d.resource, d.group, d.namespace, d.name)
+}
+
+// rule is the right that is needed to read it.
+func (d document) rule() string {
+	group, in := "", "a ClusterRole"
+	if d.group != "" {
+		group = fmt.Sprintf(" of the API group %q", d.group)
+	}
+	if d.namespace != "" {
+		in = fmt.Sprintf("a Role in the namespace %q", d.namespace)
+	}
+	return fmt.Sprintf("the verb \"get\" for the resource %q%s with the name %q, in %s", d.resource, group, d.name, in)
+}
