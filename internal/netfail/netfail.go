@@ -56,8 +56,8 @@ func KnownReason(err error, trust string) string {
 	return reasonInText(err.Error(), trust)
 }
 
-// IsTimeout reports whether the answer did not come in time. That nobody took
-// the connection in time is not meant: then, the server cannot be reached.
+// IsTimeout reports whether the answer did not come in time. It is false if there
+// was no connection in time: then, the server cannot be reached.
 func IsTimeout(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false

@@ -37,10 +37,8 @@ func TestAccKMSTimeout(t *testing.T) {
 	if err == nil || strings.Count(out, "Error:") != 3 || strings.Contains(out, "method.aes_gcm.m:") {
 		t.Errorf("got %v, want three errors and no fallback:\n%s", err, out)
 	}
-	for kind, words := range map[string]string{
-		"aws_kms": "there was no complete answer in time", "gcp_kms": "there was no complete answer in time", "azure_vault": "from https://acceptance.vault.azure.net",
-	} {
-		want := []string{"this is not a matter of the wrong key", "key_provider." + kind + ".good:", words}
+	for _, kind := range []string{"aws_kms", "gcp_kms", "azure_vault"} {
+		want := []string{"this is not a matter of the wrong key", "key_provider." + kind + ".good:", "there was no complete answer in time"}
 		if !says(want...).MatchString(out) {
 			t.Errorf("want an error that says %q:\n%s", want, out)
 		}

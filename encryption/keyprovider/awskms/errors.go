@@ -12,38 +12,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
-// failure has a text of its own in place of the SDK's, which repeats what servers
-// and programs answered. The cause is for errors.Is and As.
-type failure struct {
-	text  string
-	noKey bool
-	cause error
-}
-
-func (f *failure) Error() string {
-	if f.noKey {
-		return encryption.ErrNoKey.Error() + ": " + f.text
-	}
-	return f.text
-}
-
-func (f *failure) Unwrap() []error {
-	if f.noKey {
-		return []error{encryption.ErrNoKey, f.cause}
-	}
-	return []error{f.cause}
-}
-
-// explain explains an error of KMS. The codes are those of
+// explain says what an error of KMS means. The codes are those of
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 func (p *Provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return &failure{text: p.service() + ": " + awsauth.NoAnswer(err), cause: err}
+		return awsauth.Failure(p.service()+": "+awsauth.NoAnswer(err), err)
 	}
 	code := api.ErrorCode()
 	text, noKey := p.reason(operation, code)
-	return &failure{text: fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Code(code)), noKey: noKey, cause: err}
+	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Code(code)), err)
+	if noKey {
+		return fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
+	}
+	return err
 }
 
 // reason says what a code means, and whether the next method may be tried: if this

@@ -76,8 +76,8 @@ func TestFaults(t *testing.T) {
 			"malformed status line":    noAnswer,
 			"malformed header":         noAnswer,
 
-			"hang":             noAnswer,
-			"hang in the body": noAnswer,
+			"hang":             noAnswer + "there was no complete answer in time",
+			"hang in the body": noAnswer + "there was no complete answer in time",
 
 			"throttled":            overQuota,
 			"throttled, once":      overQuota,

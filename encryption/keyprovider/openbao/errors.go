@@ -42,7 +42,7 @@ type cannotOpen struct{ error }
 
 func (e cannotOpen) Unwrap() error { return e.error }
 
-// explain explains an error of the client. The answer is not shown, because servers
+// explain says what an error of the client means. The answer is not shown, because servers
 // repeat what they were sent.
 func (s *server) explain(ctx context.Context, err error, r request) error {
 	what := fmt.Sprintf("the server at %s", s.address)

@@ -15,8 +15,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
-// failure has a text of its own in place of the SDK's, which repeats what servers
-// and programs answered. The cause is for errors.Is and As.
 type failure struct {
 	text  string
 	cause error
@@ -25,6 +23,10 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 
 func (f *failure) Unwrap() error { return f.cause }
+
+// Failure is an error with a text of its own in place of that of its cause, which
+// repeats what servers and programs answered.
+func Failure(text string, cause error) error { return &failure{text: text, cause: cause} }
 
 // CommonReason knows the codes that every service of AWS has:
 // https://docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html
@@ -53,7 +55,7 @@ func (s Settings) explainSettings(err error) error {
 	} else if broken, ok := errors.AsType[awsconfig.SharedConfigLoadError](err); ok {
 		text = fmt.Sprintf("the shared AWS file %s cannot be read", broken.Filename)
 	}
-	return &failure{text: text, cause: err}
+	return Failure(text, err)
 }
 
 // explainCredentials says why there are no credentials. The error is final: it says
@@ -94,7 +96,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	} else if s.accessKey == "" && !isAPI {
 		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
 	}
-	return &failure{text: what, cause: err}
+	return Failure(what, err)
 }
 
 // NoAnswer says why there was no answer.
