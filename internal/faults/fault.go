@@ -146,7 +146,7 @@ func Drip() Fault {
 				return
 			case <-x.front.done:
 				return
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(100 * time.Millisecond):
 			}
 		}
 	}}
@@ -216,8 +216,8 @@ func Bomb() Fault {
 			x.front.behind.ServeHTTP(x.w, x.r)
 			return
 		}
-		x.announce(false)
 		x.w.Header().Set("Content-Encoding", "gzip")
+		x.announce(false)
 		for range BombSize / bombPart {
 			if _, err := x.w.Write(bomb); err != nil {
 				return
@@ -302,19 +302,24 @@ func (x *exchange) faithful() (int, http.Header, []byte) {
 	return answer.Code, answer.Header(), answer.Body.Bytes()
 }
 
-// announce sets the header of the true answer, with its length or without, and
+// announce sends the head of the true answer, with its length or without, and
 // returns its body.
 func (x *exchange) announce(length bool) []byte {
-	_, header, body := x.faithful()
+	status, header, body := x.faithful()
+	x.copyHeader(header)
+	if length && x.r.ProtoMajor == 1 {
+		x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	x.w.WriteHeader(status)
+	return body
+}
+
+func (x *exchange) copyHeader(header http.Header) {
 	for name, values := range header {
 		if !framing(name) {
 			x.w.Header()[name] = values
 		}
 	}
-	if length && x.r.ProtoMajor == 1 {
-		x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	return body
 }
 
 // raw is the connection, to write to it what no server would. With HTTP/2 there
@@ -324,11 +329,7 @@ func (x *exchange) raw(status int, header http.Header, body []byte) net.Conn {
 	if err == nil {
 		return conn
 	}
-	for name, values := range header {
-		if !framing(name) {
-			x.w.Header()[name] = values
-		}
-	}
+	x.copyHeader(header)
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(body[:len(body)/2])
 	_ = http.NewResponseController(x.w).Flush()

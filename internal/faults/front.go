@@ -1,6 +1,7 @@
 // Package faults stands between a client and a faithful server in tests, and
-// makes go wrong what goes wrong on networks. sourcetest and encryptiontest have
-// the tables that say what users see of it.
+// makes go wrong what goes wrong on networks. [Suite] has the one table of it
+// that sources and key providers run; what their users see of each row is in
+// their tests.
 package faults
 
 import (
@@ -51,10 +52,9 @@ type Front struct {
 
 // Request is one that arrived.
 type Request struct {
-	Method, Host, Path string
-	Header             http.Header
-	Body               []byte
-	Text               string // everything in it that may carry a secret
+	*http.Request // without its body
+	Body          []byte
+	Text          string // everything in it that may carry a secret
 }
 
 // New starts a front before a server. It ends with the test.
@@ -185,8 +185,9 @@ func record(r *http.Request) (*http.Request, Request) {
 	user, password, _ := r.BasicAuth()
 	query, _ := url.QueryUnescape(r.URL.RawQuery)
 	return r, Request{
-		Method: r.Method, Host: r.Host, Path: r.URL.Path, Header: r.Header.Clone(), Body: body,
-		Text: fmt.Sprint(r.Method, r.RequestURI, query, r.Header, user, password, string(body)),
+		Request: r.Clone(context.Background()),
+		Body:    body,
+		Text:    fmt.Sprint(r.Method, r.RequestURI, query, r.Header, user, password, string(body)),
 	}
 }
 

@@ -33,12 +33,12 @@ func TestFaults(t *testing.T) {
 	encryptiontest.Faults{
 		Server: s,
 		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
-		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string) encryption.KeyProvider {
 			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM([]byte(f.CA))
+			roots.AppendCertsFromPEM([]byte(ca))
 			transport := &http.Transport{
 				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-					return (&net.Dialer{}).DialContext(ctx, network, f.Address)
+					return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(url, "https://"))
 				},
 				TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			}
@@ -70,6 +70,7 @@ func TestFaults(t *testing.T) {
 			"nobody listens":           noAnswer + " (connection refused)",
 			"reset at once":            noAnswer + " (connection reset)",
 			"reset in the body":        noAnswer + " (connection reset)",
+			"reset in the body, once":  noAnswer + " (connection reset)",
 			"closed without an answer": noAnswer,
 			"short body":               noAnswer,
 			"Content-Length too large": noAnswer,
@@ -81,16 +82,23 @@ func TestFaults(t *testing.T) {
 			"malformed header":         noAnswer,
 			"another service":          noAnswer,
 
-			"hang":             late,
-			"hang in the body": late,
+			"stall":             late,
+			"stall in the body": late,
+			"slow drip":         late,
+
+			"500, once":                      encryptiontest.Works,
+			"500":                            failed + "500)",
+			"503, once":                      encryptiontest.Works,
+			"503 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After":           throttled,
+			"429 with Retry-After of a year": throttled,
 
 			"throttled":            throttled,
 			"throttled, once":      encryptiontest.Works,
 			"throttled for a year": throttled,
 			"unavailable":          failed + "503)",
 			"unavailable, once":    encryptiontest.Works,
-			"500 of a proxy":       failed + "500)",
-			"503 of a proxy, once": encryptiontest.Works,
 
 			"denied":      "grant the key permission decrypt",
 			"disabled":    "or the version that is needed, is disabled",
@@ -99,6 +107,7 @@ func TestFaults(t *testing.T) {
 
 			"redirect loop":              failed + "307)",
 			"redirect to another origin": failed + "307)",
+			"redirect to plain http":     failed + "307)",
 
 			"certificate expired":                 noAnswer + " (certificate has expired)",
 			"certificate of another host":         noAnswer + " (certificate is valid for)",
@@ -108,7 +117,9 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                noAnswer,
 		},
 		Cannot: map[string]string{
-			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
+			"403": "whoever says it, it counts as denied",
+			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
+			"throttled for a year, cancelled":           "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
 		},
 	}.Run(t)
 }

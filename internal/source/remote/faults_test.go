@@ -47,6 +47,7 @@ func TestFaults(t *testing.T) {
 
 		"500, once":                      sourcetest.Works,
 		"500":                            "500 Internal Server Error",
+		"503, once":                      sourcetest.Works,
 		"503 with Retry-After, once":     sourcetest.Works,
 		"429 with Retry-After, once":     sourcetest.Works,
 		"429 with Retry-After":           "429 Too Many Requests",

@@ -50,6 +50,7 @@ func TestFaults(t *testing.T) {
 			"403":                            strange + "403",
 			"500, once":                      sourcetest.Works,
 			"500":                            strange + "500",
+			"503, once":                      sourcetest.Works,
 			"503 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After":           strange + "429",

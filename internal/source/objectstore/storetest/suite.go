@@ -173,6 +173,7 @@ func (s Suite) Faults(t *testing.T) {
 			"403":                            fmt.Sprintf("an answer that is not of %s, with the HTTP status 403", s.Name),
 			"500, once":                      sourcetest.Works,
 			"500":                            "with the HTTP status 500",
+			"503, once":                      sourcetest.Works,
 			"503 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After":           many,
