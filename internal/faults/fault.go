@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Fault is one thing that goes wrong. The zero value is nothing.
@@ -19,7 +22,8 @@ type Fault struct {
 	refused bool
 	conn    func(c net.Conn, over <-chan struct{}) // has each new connection to itself, before TLS
 	speech  string                                 // is said on each new connection for HTTP/2, in its place
-	leaf    leaf
+	flaw    func(*x509.Certificate)                // of the server's certificate
+	unknown bool                                   // nobody trusts who signed the certificate
 	oldTLS  bool
 	answer  func(*exchange) // in place of the server
 	times   int             // how many answers it befalls; 0 all
@@ -80,9 +84,9 @@ func hello(c net.Conn) {
 }
 
 // Expired, OfAnotherHost and OfAnotherAuthority are certificates.
-func Expired() Fault            { return Fault{leaf: expired} }
-func OfAnotherHost() Fault      { return Fault{leaf: ofAnotherHost} }
-func OfAnotherAuthority() Fault { return Fault{leaf: ofAnotherAuthority} }
+func Expired() Fault            { return Fault{flaw: nettest.Expired} }
+func OfAnotherHost() Fault      { return Fault{flaw: nettest.OfAnotherHost} }
+func OfAnotherAuthority() Fault { return Fault{unknown: true} }
 
 // OldTLS is a server that speaks TLS 1.0 only.
 func OldTLS() Fault { return Fault{oldTLS: true} }

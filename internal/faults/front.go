@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Options of a front. The zero value is fine.
@@ -36,7 +38,7 @@ type Front struct {
 	Other string // another origin with the same certificate, which answers faithfully
 	CA    string // PEM of the authority that signed the certificate
 
-	authority *issuer
+	authority *nettest.Authority
 	options   Options
 	behind    http.Handler
 	server    *http.Server
@@ -60,8 +62,8 @@ type Request struct {
 // New starts a front before a server. It ends with the test.
 func New(t testing.TB, behind http.Handler, o Options) *Front {
 	t.Helper()
-	a := newIssuer()
-	f := &Front{CA: a.pem, authority: a, options: o, behind: behind, done: make(chan struct{}), over: make(chan struct{})}
+	a := nettest.NewAuthority()
+	f := &Front{CA: a.PEM, authority: a, options: o, behind: behind, done: make(chan struct{}), over: make(chan struct{})}
 	f.server = f.serve(t, f.handle, &f.URL, true)
 	other := f.serve(t, f.elsewhere, &f.Other, false)
 	t.Cleanup(func() {
@@ -80,7 +82,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 		t.Fatal(err)
 	}
 	*at = "https://" + l.Addr().String()
-	faithful := f.config(t, trusted)
+	faithful := f.config(Fault{})
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are what this is about
@@ -92,7 +94,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 		s.TLSConfig = faithful.Clone()
 		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			fault := f.now()
-			c := f.config(t, fault.leaf)
+			c := f.config(fault)
 			if f.options.HTTP2 {
 				c.NextProtos = []string{"h2"}
 			}
@@ -107,11 +109,12 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 	return s
 }
 
-func (f *Front) config(t testing.TB, l leaf) *tls.Config {
-	certificate, err := f.authority.issue(l, f.options.Hosts)
-	if err != nil {
-		t.Error(err)
+func (f *Front) config(fault Fault) *tls.Config {
+	authority := f.authority
+	if fault.unknown {
+		authority = nettest.NewAuthority()
 	}
+	certificate := authority.Issue(fault.flaw, f.options.Hosts...).Pair()
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 }
 

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // State is what a key is fit for.
@@ -50,13 +52,14 @@ type Request struct {
 
 // Server is a fake of AWS KMS.
 type Server struct {
+	nettest.Log[Request]
+
 	URL string
 
-	mu       sync.Mutex
-	keys     []Key
-	allowed  []string
-	faults   []fault
-	requests []Request
+	mu      sync.Mutex
+	keys    []Key
+	allowed []string
+	faults  []fault
 }
 
 type fault struct {
@@ -88,15 +91,6 @@ func (s *Server) Fail(status int, code string) {
 	s.faults = append(s.faults, fault{code, status})
 }
 
-// Requests returns what arrived so far, in order, and forgets it.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := s.requests
-	s.requests = nil
-	return got
-}
-
 // body is a request of any operation, with the names of
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 type body struct {
@@ -115,9 +109,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	accessKey, region, signed := signature(r, "kms")
 
+	s.Note(Request{
+		Operation: operation, KeyID: in.KeyID, Context: in.Context,
+		AccessKey: accessKey, Region: region, Token: r.Header.Get("X-Amz-Security-Token"),
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, Request{operation, in.KeyID, in.Context, accessKey, region, r.Header.Get("X-Amz-Security-Token")})
 	switch {
 	case !signed:
 		answer(w, 400, "MissingAuthenticationTokenException", nil)
@@ -245,10 +242,7 @@ func answer(w http.ResponseWriter, status int, code string, out any) {
 		w.Header().Set("X-Amzn-ErrorType", code)
 		out = map[string]string{"__type": "com.amazonaws.kms#" + code, "message": Leak}
 	}
-	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(out); err != nil {
-		panic(err)
-	}
+	nettest.Reply(w, status, out)
 }
 
 // signature reads who signed a request and for which region. That the

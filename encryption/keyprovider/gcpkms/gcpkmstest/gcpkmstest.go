@@ -8,11 +8,8 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"hash/crc32"
 	"net"
-	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"cloud.google.com/go/kms/apiv1/kmspb"
@@ -23,6 +20,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Token is the access token that the service accepts.
@@ -45,16 +44,11 @@ type Service struct {
 
 	Unauthenticated func(context.Context) error // answers to another token; may be nil
 
-	mu    sync.Mutex
-	calls []string
+	calls nettest.Log[string]
 }
 
 // Calls returns the names of the calls that were made, refused ones included.
-func (s *Service) Calls() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.calls...)
-}
+func (s *Service) Calls() []string { return s.calls.All() }
 
 // Register makes server serve the service, and count calls of other methods.
 func (s *Service) Register(server *grpc.Server) { kmspb.RegisterKeyManagementServiceServer(server, s) }
@@ -67,9 +61,7 @@ func (s *Service) ServerOptions() []grpc.ServerOption {
 
 func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	call := info.FullMethod[len("/google.cloud.kms.v1.KeyManagementService/"):]
-	s.mu.Lock()
-	s.calls = append(s.calls, call)
-	s.mu.Unlock()
+	s.calls.Note(call)
 	want := s.Token
 	if want == "" {
 		want = Token
@@ -175,7 +167,8 @@ func matches(data []byte, sum *wrapperspb.Int64Value) bool {
 // returns the options with which a client finds and trusts it.
 func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	tb.Helper()
-	certificate, roots := keyPair(tb)
+	authority := nettest.NewAuthority()
+	certificate := authority.Issue(nil).Pair()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -193,18 +186,7 @@ func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	})
 	return []option.ClientOption{
 		option.WithEndpoint(listener.Addr().String()),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: nettest.Pool(authority.PEM), MinVersion: tls.VersionTLS12}))),
 		option.WithGRPCConnectionPool(1),
 	}
-}
-
-// keyPair borrows the certificate of httptest, which is for 127.0.0.1.
-func keyPair(tb testing.TB) (tls.Certificate, *x509.CertPool) {
-	tb.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	server.StartTLS()
-	defer server.Close()
-	roots := x509.NewCertPool()
-	roots.AddCert(server.Certificate())
-	return server.TLS.Certificates[0], roots
 }

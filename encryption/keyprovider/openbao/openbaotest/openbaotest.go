@@ -17,8 +17,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Server is a running fake.
@@ -42,8 +43,7 @@ type Server struct {
 	Fault func(http.ResponseWriter, *http.Request) bool
 
 	aead     cipher.AEAD
-	mu       sync.Mutex
-	requests []string
+	requests nettest.Log[string]
 }
 
 // New starts a server that ends with the test. Master is the key of the
@@ -66,17 +66,7 @@ func New(t testing.TB, master []byte) *Server {
 
 // Requests returns what was asked for so far: "decrypt", "login", and the
 // method and path of everything else.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
-}
-
-func (s *Server) note(what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, what)
-}
+func (s *Server) Requests() []string { return s.requests.All() }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +87,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case isLogin:
 		what = "login"
 	}
-	s.note(what)
+	s.requests.Note(what)
 	// Only once the body is read does the server see that a client has left.
 	var body map[string]any
 	damaged := json.NewDecoder(r.Body).Decode(&body)
@@ -177,9 +167,8 @@ func aad(name string, body map[string]any) []byte {
 	return []byte(name + data)
 }
 
-func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+func reply(w http.ResponseWriter, v any) { nettest.Reply(w, http.StatusOK, v) }
 
 func fail(w http.ResponseWriter, status int, text string) {
-	w.WriteHeader(status)
-	reply(w, map[string]any{"errors": []string{text}})
+	nettest.Reply(w, status, map[string]any{"errors": []string{text}})
 }
