@@ -120,7 +120,7 @@ func TestAccCancel(t *testing.T) {
 			case <-place.reached:
 			case <-ended:
 				t.Fatalf("it did not wait: %v\n%s", result, out.String())
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("it never came so far")
 			}
 			if c.child != "" {
