@@ -7,11 +7,11 @@ package cloudtest
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
@@ -31,7 +30,7 @@ type Internet struct {
 
 	hosts     map[string]http.Handler
 	authority *nettest.Authority
-	accepted  *queue
+	site      *httptest.Server
 
 	asked        nettest.Log[string]
 	mu           sync.Mutex
@@ -51,28 +50,21 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	if !Supported() {
 		tb.Skip("on this system, Go reads no SSL_CERT_FILE by which a program could trust the certificates of a test")
 	}
-	listener := listen(tb)
-	i := &Internet{
-		Proxy: "http://" + listener.Addr().String(), CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts,
-		accepted:     &queue{connections: make(chan net.Conn), closed: make(chan struct{}), address: listener.Addr()},
-		certificates: map[string]*tls.Certificate{}, authority: nettest.NewAuthority(),
-	}
+	i := &Internet{CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts, authority: nettest.NewAuthority(), certificates: map[string]*tls.Certificate{}}
 	if err := os.WriteFile(i.CAFile, []byte(i.CA()), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // clients that leave are nobody's concern
-	proxy := &http.Server{Handler: http.HandlerFunc(i.connect), ErrorLog: quiet, ReadHeaderTimeout: time.Minute}
-	site := &http.Server{
-		Handler: http.HandlerFunc(i.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute,
-		TLSConfig: &tls.Config{GetCertificate: i.certificate, MinVersion: tls.VersionTLS12},
-	}
-	var running sync.WaitGroup
-	running.Go(func() { _ = proxy.Serve(listener) })
-	running.Go(func() { _ = site.ServeTLS(i.accepted, "", "") })
+	i.site = httptest.NewUnstartedServer(http.HandlerFunc(i.serve))
+	i.site.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave are nobody's concern
+	i.site.EnableHTTP2 = true
+	i.site.TLS = &tls.Config{GetCertificate: i.certificate, MinVersion: tls.VersionTLS12}
+	i.site.StartTLS()
+	proxy := httptest.NewServer(http.HandlerFunc(i.connect))
+	i.Proxy = proxy.URL
 	tb.Cleanup(func() {
-		_ = proxy.Close()
-		_ = site.Close()
-		running.Wait()
+		i.site.CloseClientConnections()
+		i.site.Close()
+		proxy.Close()
 	})
 	return i
 }
@@ -139,13 +131,22 @@ func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "canary: the test knows no such host", http.StatusBadGateway)
 		return
 	}
+	site, err := new(net.Dialer).DialContext(r.Context(), "tcp", i.site.Listener.Addr().String())
+	if err != nil {
+		return // the test ends
+	}
+	defer site.Close()
 	connection, _, err := http.NewResponseController(w).Hijack()
-	if err == nil {
-		_, err = io.WriteString(connection, "HTTP/1.1 200 Connection established\r\n\r\n")
+	if err != nil {
+		return // the client has gone
 	}
-	if err == nil { // else the client has gone
-		i.accepted.put(connection)
-	}
+	defer connection.Close()
+	_, _ = io.WriteString(connection, "HTTP/1.1 200 Connection established\r\n\r\n")
+	go func() {
+		_, _ = io.Copy(site, connection)
+		_ = site.Close()
+	}()
+	_, _ = io.Copy(connection, site)
 }
 
 func (i *Internet) serve(w http.ResponseWriter, r *http.Request) {
@@ -176,45 +177,10 @@ func (i *Internet) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	if known, ok := i.certificates[hello.ServerName]; ok {
 		return known, nil
 	}
-	if hello.ServerName == "" {
-		return nil, errors.New("the client does not say which host it wants")
-	}
 	made := i.authority.Issue(nil, hello.ServerName).Pair()
 	i.certificates[hello.ServerName] = &made
 	return &made, nil
 }
-
-// queue is a listener for the connections that the proxy accepted.
-type queue struct {
-	connections chan net.Conn
-	closed      chan struct{}
-	once        sync.Once
-	address     net.Addr
-}
-
-func (q *queue) put(c net.Conn) {
-	select {
-	case q.connections <- c:
-	case <-q.closed:
-		_ = c.Close()
-	}
-}
-
-func (q *queue) Accept() (net.Conn, error) {
-	select {
-	case c := <-q.connections:
-		return c, nil
-	case <-q.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (q *queue) Close() error {
-	q.once.Do(func() { close(q.closed) })
-	return nil
-}
-
-func (q *queue) Addr() net.Addr { return q.address }
 
 // Dead returns an address on this machine where nobody listens.
 func Dead(tb testing.TB) string {

@@ -45,7 +45,7 @@ type Front struct {
 	done      chan struct{} // closed when the test ends
 
 	mu       sync.Mutex
-	fault    Fault
+	fault    fault
 	over     chan struct{} // closed when the fault ends
 	hits     int
 	requests []Request
@@ -67,7 +67,7 @@ func New(t testing.TB, behind http.Handler, o Options) *Front {
 	f.server = f.serve(t, f.handle, &f.URL, true)
 	other := f.serve(t, f.elsewhere, &f.Other, false)
 	t.Cleanup(func() {
-		f.Heal()
+		f.have(fault{})
 		close(f.done)
 		f.server.Close()
 		other.Close()
@@ -82,7 +82,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 		t.Fatal(err)
 	}
 	*at = "https://" + l.Addr().String()
-	faithful := f.config(Fault{})
+	faithful := f.config(fault{})
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are what this is about
@@ -93,12 +93,12 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 	if breaks {
 		s.TLSConfig = faithful.Clone()
 		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			fault := f.now()
-			c := f.config(fault)
+			broken := f.now()
+			c := f.config(broken)
 			if f.options.HTTP2 {
 				c.NextProtos = []string{"h2"}
 			}
-			if fault.oldTLS {
+			if broken.oldTLS {
 				c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
 			}
 			return c, nil
@@ -109,30 +109,28 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 	return s
 }
 
-func (f *Front) config(fault Fault) *tls.Config {
+func (f *Front) config(broken fault) *tls.Config {
 	authority := f.authority
-	if fault.unknown {
+	if broken.unknown {
 		authority = nettest.NewAuthority()
 	}
-	certificate := authority.Issue(fault.flaw, f.options.Hosts...).Pair()
+	certificate := authority.Issue(broken.flaw, f.options.Hosts...).Pair()
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 }
 
-// Break makes something go wrong from now on, for new connections too.
-func (f *Front) Break(fault Fault) {
+// have makes something go wrong from now on, for new connections too. Who is
+// refused stays refused.
+func (f *Front) have(now fault) {
 	f.mu.Lock()
 	close(f.over)
-	f.fault, f.hits, f.over = fault, 0, make(chan struct{})
+	f.fault, f.hits, f.over = now, 0, make(chan struct{})
 	f.mu.Unlock()
-	if fault.refused {
+	if now.refused {
 		f.server.Close()
 	}
 }
 
-// Heal ends the fault. Who is refused stays refused.
-func (f *Front) Heal() { f.Break(Fault{}) }
-
-func (f *Front) now() Fault {
+func (f *Front) now() fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.fault
@@ -157,7 +155,7 @@ func (f *Front) handle(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.requests = append(f.requests, request)
 	answer := f.fault.answer
-	if f.options.At != nil && !f.options.At(r, request.Body) || f.fault.times > 0 && f.hits >= f.fault.times {
+	if f.options.At != nil && !f.options.At(r, request.Body) || f.fault.once && f.hits > 0 {
 		answer = nil
 	} else {
 		f.hits++

@@ -71,7 +71,7 @@ const (
 
 const (
 	patience   = 20 * time.Second // for any row; the race detector slows much down
-	memory     = BombSize / 2     // bytes that may be allocated meanwhile, by other tests too
+	memory     = bombSize / 2     // bytes that may be allocated meanwhile, by other tests too
 	longest    = 3000             // bytes of an error
 	givesUp    = 300 * time.Millisecond
 	givenUp    = 3 * time.Second // until the caller is back who gave up
@@ -88,7 +88,7 @@ func (s Suite) Run(t *testing.T) {
 	rows := table(s.Service)
 	for _, names := range []map[string]string{s.Sees, s.Cannot} {
 		for name := range names {
-			if !slices.ContainsFunc(rows, func(r row) bool { return r.name == name }) {
+			if !slices.ContainsFunc(rows, func(r fault) bool { return r.name == name }) {
 				t.Errorf("there is no fault %q", name)
 			}
 		}
@@ -104,7 +104,7 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("given up at the end of an answer", s.runGivenUp)
 }
 
-func (s Suite) run(t *testing.T, row row) {
+func (s Suite) run(t *testing.T, row fault) {
 	sees, declared := s.Sees[row.name]
 	if !declared && !row.cancelled {
 		t.Fatal("what the user sees of this fault is not in Sees, nor in Cannot why it cannot happen")
@@ -112,7 +112,7 @@ func (s Suite) run(t *testing.T, row row) {
 	front := New(t, s.Server(t), s.Options)
 	client := s.Client(t, front)
 
-	front.Break(row.fault)
+	front.have(row)
 	got, err := s.ask(t, client, row)
 	if row.cancelled {
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -126,15 +126,15 @@ func (s Suite) run(t *testing.T, row row) {
 		s.Check(t, err, row.refusal)
 	}
 
-	front.Heal()
-	if !row.closed {
+	front.have(fault{})
+	if !row.refused {
 		s.recovers(t, client)
 	}
 	s.checkRequests(t, client, front, row)
 }
 
 // ask asks once, and looks at what that took.
-func (s Suite) ask(t *testing.T, client Client, row row) ([]byte, error) {
+func (s Suite) ask(t *testing.T, client Client, row fault) ([]byte, error) {
 	t.Helper()
 	ctx, limit := t.Context(), patience
 	if row.cancelled {
@@ -225,11 +225,11 @@ func (s Suite) recovers(t *testing.T, client Client) {
 }
 
 // checkRequests looks at what arrived: reads, and nothing secret elsewhere.
-func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row row) {
+func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row fault) {
 	t.Helper()
 	strayed := front.Strayed()
 	all := append(front.Requests(), strayed...)
-	if len(all) == 0 && !row.closed {
+	if len(all) == 0 && !row.refused {
 		t.Error("nothing arrived: this test shows nothing")
 	}
 	for _, r := range all {

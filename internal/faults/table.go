@@ -1,6 +1,10 @@
 package faults
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+)
 
 // Service has the answers of a key service, in its own form. One that the
 // service does not have is nil, and its rows are in Cannot.
@@ -8,82 +12,71 @@ type Service struct {
 	Throttled, Unavailable, Denied, Disabled, NotFound, AnotherKey http.HandlerFunc
 }
 
-// row is a fault that every client meets.
-type row struct {
-	name  string
-	fault Fault
-
-	refusal   bool // the service says that it has no such key for this caller
-	large     bool // much more is sent than may be kept
-	cancelled bool // the caller gives up, and that is what it is told
-	closed    bool // the server does not come back
-}
-
 const year = "31536000" // in seconds
 
 // table is what goes wrong. Rows may be added; each client then has to say what
 // its users see. The rows of a service are left out without one.
-func table(service *Service) []row {
-	rows := []row{
-		{name: "nobody listens", fault: Refused(), closed: true},
-		{name: "reset at once", fault: Reset()},
-		{name: "reset in the body", fault: ResetMidBody()},
-		{name: "reset in the body, once", fault: ResetMidBody().Once()},
-		{name: "closed without an answer", fault: Closed()},
-		{name: "short body", fault: Short()},
-		{name: "Content-Length too large", fault: TooLargeLength()},
-		{name: "Content-Length too small", fault: TooSmallLength()},
-		{name: "endless body", fault: Endless(), large: true},
-		{name: "gzip bomb", fault: Bomb(), large: true},
-		{name: "not HTTP", fault: NotHTTP()},
-		{name: "malformed status line", fault: BadStatusLine()},
-		{name: "malformed header", fault: BadHeader()},
-		{name: "another service", fault: Garbage()},
+func table(service *Service) []fault {
+	rows := []fault{
+		{name: "nobody listens", refused: true},
+		{name: "reset at once", conn: resetAtOnce},
+		{name: "reset in the body", answer: resetMidBody},
+		{name: "reset in the body, once", answer: resetMidBody, once: true},
+		{name: "closed without an answer", answer: closed},
+		{name: "short body", answer: short},
+		{name: "Content-Length too large", answer: wrongLength(func(n int) int { return n + 10 })},
+		{name: "Content-Length too small", answer: wrongLength(func(n int) int { return n / 2 })},
+		{name: "endless body", answer: endless, large: true},
+		{name: "gzip bomb", answer: bomb(), large: true},
+		malformed("not HTTP", ""),
+		malformed("malformed status line", "HTTP/1.1 "),
+		malformed("malformed header", "HTTP/1.1 200 OK\r\n"),
+		{name: "another service", answer: garbage},
 
-		{name: "stall", fault: Stall()},
-		{name: "stall in the body", fault: StallMidBody()},
-		{name: "slow drip", fault: Drip()},
-		{name: "stall, cancelled", fault: Stall(), cancelled: true},
-		{name: "stall in the body, cancelled", fault: StallMidBody(), cancelled: true},
-		{name: "slow drip, cancelled", fault: Drip(), cancelled: true},
-		{name: "stall in the handshake, cancelled", fault: Mute(), cancelled: true},
+		{name: "stall", answer: stall},
+		{name: "stall in the body", answer: stallMidBody},
+		{name: "slow drip", answer: drip},
+		{name: "stall, cancelled", answer: stall, cancelled: true},
+		{name: "stall in the body, cancelled", answer: stallMidBody, cancelled: true},
+		{name: "slow drip, cancelled", answer: drip, cancelled: true},
+		{name: "stall in the handshake, cancelled", conn: mute, cancelled: true},
 
-		{name: "403", fault: Status(403)},
-		{name: "500, once", fault: Status(500).Once()},
-		{name: "500", fault: Status(500)},
-		{name: "503, once", fault: Status(503).Once()},
-		{name: "503 with Retry-After, once", fault: Status(503, "Retry-After", "0").Once()},
-		{name: "429 with Retry-After, once", fault: Status(429, "Retry-After", "0").Once()},
-		{name: "429 with Retry-After", fault: Status(429, "Retry-After", "0")},
-		{name: "429 with Retry-After of a year", fault: Status(429, "Retry-After", year)},
-		{name: "429 with Retry-After of a year, cancelled", fault: Status(429, "Retry-After", year), cancelled: true},
+		{name: "403", answer: status(403)},
+		{name: "500, once", answer: status(500), once: true},
+		{name: "500", answer: status(500)},
+		{name: "503, once", answer: status(503), once: true},
+		{name: "503 with Retry-After, once", answer: status(503, "Retry-After", "0"), once: true},
+		{name: "429 with Retry-After, once", answer: status(429, "Retry-After", "0"), once: true},
+		{name: "429 with Retry-After", answer: status(429, "Retry-After", "0")},
+		{name: "429 with Retry-After of a year", answer: status(429, "Retry-After", year)},
+		{name: "429 with Retry-After of a year, cancelled", answer: status(429, "Retry-After", year), cancelled: true},
 
-		{name: "redirect loop", fault: RedirectLoop()},
-		{name: "redirect to another origin", fault: RedirectAway()},
-		{name: "redirect to plain http", fault: Downgrade()},
+		{name: "redirect loop", answer: redirectLoop},
+		{name: "redirect to another origin", answer: redirectAway},
+		{name: "redirect to plain http", answer: downgrade},
 
-		{name: "certificate expired", fault: Expired()},
-		{name: "certificate of another host", fault: OfAnotherHost()},
-		{name: "certificate of an unknown authority", fault: OfAnotherAuthority()},
-		{name: "TLS 1.0", fault: OldTLS()},
-		{name: "no TLS", fault: NotTLS()},
-		{name: "handshake breaks off", fault: BrokenHandshake()},
+		{name: "certificate expired", flaw: nettest.Expired},
+		{name: "certificate of another host", flaw: nettest.OfAnotherHost},
+		{name: "certificate of an unknown authority", unknown: true},
+		{name: "TLS 1.0", oldTLS: true},
+		{name: "no TLS", conn: notTLS},
+		{name: "handshake breaks off", conn: brokenHandshake},
 	}
 	if service == nil {
 		return rows
 	}
-	return append(rows,
-		row{name: "throttled", fault: Answer(service.Throttled)},
-		row{name: "throttled, once", fault: Answer(service.Throttled).Once()},
-		row{name: "throttled for a year", fault: Answer(later(service.Throttled))},
-		row{name: "throttled for a year, cancelled", fault: Answer(later(service.Throttled)), cancelled: true},
-		row{name: "unavailable", fault: Answer(service.Unavailable)},
-		row{name: "unavailable, once", fault: Answer(service.Unavailable).Once()},
-		row{name: "denied", fault: Answer(service.Denied), refusal: true},
-		row{name: "disabled", fault: Answer(service.Disabled), refusal: true},
-		row{name: "not found", fault: Answer(service.NotFound), refusal: true},
-		row{name: "another key", fault: Answer(service.AnotherKey), refusal: true},
-	)
+	return append(rows, []fault{
+		{name: "throttled", answer: answer(service.Throttled)},
+		{name: "throttled, once", answer: answer(service.Throttled), once: true},
+		{name: "throttled for a year", answer: answer(later(service.Throttled))},
+		{name: "throttled for a year, cancelled", answer: answer(later(service.Throttled)), cancelled: true},
+		{name: "unavailable", answer: answer(service.Unavailable)},
+		{name: "unavailable, once", answer: answer(service.Unavailable), once: true},
+		{name: "denied", answer: answer(service.Denied), refusal: true},
+		{name: "disabled", answer: answer(service.Disabled), refusal: true},
+		{name: "not found", answer: answer(service.NotFound), refusal: true},
+		{name: "another key", answer: answer(service.AnotherKey), refusal: true},
+	}...)
 }
 
 // later asks for a wait of a year.

@@ -87,11 +87,3 @@ func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 func Anyhow(s *httptest.Server) *tls.Config {
 	return &tls.Config{RootCAs: Pool(PEM(s.Certificate())), ServerName: "example.com", MinVersion: tls.VersionTLS12}
 }
-
-// Trusting returns a client that trusts the authorities in text, which is PEM.
-func Trusting(tb testing.TB, text string) *http.Client {
-	tb.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: Pool(text), MinVersion: tls.VersionTLS12}}
-	tb.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
-}
