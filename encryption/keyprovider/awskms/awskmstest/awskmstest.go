@@ -5,8 +5,6 @@
 package awskmstest
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
@@ -145,13 +143,13 @@ func (s *Server) do(operation string, in body) (code string, out any) {
 		if _, err := rand.Read(plain); err != nil {
 			return "KMSInternalException", nil
 		}
-		return "", map[string]any{"CiphertextBlob": key.seal(plain, in.Context), "Plaintext": plain, "KeyId": key.ID}
+		return "", map[string]any{"CiphertextBlob": key.box().Seal(plain, key.bound(in.Context)), "Plaintext": plain, "KeyId": key.ID}
 	case "Decrypt":
-		if plain, ok := key.open(in.Blob, in.Context); ok {
+		if plain, ok := key.box().Open(in.Blob, key.bound(in.Context)); ok {
 			return "", map[string]any{"Plaintext": plain, "KeyId": key.ID, "EncryptionAlgorithm": "SYMMETRIC_DEFAULT"}
 		}
 		for _, other := range s.keys {
-			if _, ok := other.open(in.Blob, in.Context); ok {
+			if _, ok := other.box().Open(in.Blob, other.bound(in.Context)); ok {
 				return "IncorrectKeyException", nil
 			}
 		}
@@ -183,41 +181,8 @@ func (s *Server) find(name string, context map[string]string) (Key, string) {
 	return Key{}, "NotFoundException"
 }
 
-// magic begins each ciphertext of the fake that files of real OpenTofu were
-// written with. The rest is a nonce and AES-256-GCM with the master key, bound
-// to the ID of the key.
-const magic = "FAKEKMS1"
-
-func (k Key) seal(plain []byte, context map[string]string) []byte {
-	gcm := k.gcm()
-	nonce := make([]byte, gcm.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
-		panic(err)
-	}
-	return gcm.Seal(append([]byte(magic), nonce...), nonce, plain, k.bound(context))
-}
-
-func (k Key) open(blob []byte, context map[string]string) ([]byte, bool) {
-	gcm := k.gcm()
-	rest, ok := strings.CutPrefix(string(blob), magic)
-	if !ok || len(rest) < gcm.NonceSize() {
-		return nil, false
-	}
-	plain, err := gcm.Open(nil, []byte(rest[:gcm.NonceSize()]), []byte(rest[gcm.NonceSize():]), k.bound(context))
-	return plain, err == nil
-}
-
-func (k Key) gcm() cipher.AEAD {
-	block, err := aes.NewCipher(k.Master)
-	if err != nil {
-		panic(err)
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	return gcm
-}
+// box seals as the fake did that files of real OpenTofu were written with.
+func (k Key) box() nettest.Box { return nettest.Box{Mark: "FAKEKMS1", Key: k.Master} }
 
 // bound is what a ciphertext is bound to: the key, and the encryption context
 // if there is one. JSON sorts its pairs.

@@ -4,9 +4,6 @@ package gcpkmstest
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"crypto/tls"
 	"hash/crc32"
 	"net"
@@ -26,9 +23,6 @@ import (
 
 // Token is the access token that the service accepts.
 const Token = "gcpkmstest-access-token"
-
-// mark begins each ciphertext.
-const mark = "FAKEGCP1"
 
 // Service is the service. Without AllowEncrypt it refuses every call but
 // Decrypt. It is safe for concurrent use; set the fields before.
@@ -85,22 +79,16 @@ func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnarySe
 
 // Decrypt opens what Encrypt sealed.
 func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.DecryptResponse, error) {
-	aead, err := s.aead(r.GetName())
+	box, err := s.box(r.GetName())
 	if err != nil {
 		return nil, err
 	}
 	if !matches(r.GetCiphertext(), r.GetCiphertextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
 		return nil, status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
 	}
-	wrong := status.Error(codes.InvalidArgument, "Decryption failed: verify that 'name' refers to the correct CryptoKey.")
-	sealed := r.GetCiphertext()
-	if len(sealed) < len(mark)+aead.NonceSize() || string(sealed[:len(mark)]) != mark {
-		return nil, wrong
-	}
-	nonce, box := sealed[len(mark):len(mark)+aead.NonceSize()], sealed[len(mark)+aead.NonceSize():]
-	plain, err := aead.Open(nil, nonce, box, bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
-	if err != nil {
-		return nil, wrong
+	plain, ok := box.Open(r.GetCiphertext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
+	if !ok {
+		return nil, status.Error(codes.InvalidArgument, "Decryption failed: verify that 'name' refers to the correct CryptoKey.")
 	}
 	response := &kmspb.DecryptResponse{Plaintext: plain, PlaintextCrc32C: checksum(plain), UsedPrimary: true}
 	if s.After != nil {
@@ -111,18 +99,14 @@ func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.De
 
 // Encrypt seals: mark, nonce, AES-GCM.
 func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.EncryptResponse, error) {
-	aead, err := s.aead(r.GetName())
+	box, err := s.box(r.GetName())
 	if err != nil {
 		return nil, err
 	}
 	if !matches(r.GetPlaintext(), r.GetPlaintextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
 		return nil, status.Error(codes.InvalidArgument, "The checksum in field plaintext_crc32c did not match the data in field plaintext.")
 	}
-	nonce := make([]byte, aead.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
-		return nil, err
-	}
-	sealed := aead.Seal(append([]byte(mark), nonce...), nonce, r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
+	sealed := box.Seal(r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
 	response := &kmspb.EncryptResponse{
 		Name: r.GetName() + "/cryptoKeyVersions/1", Ciphertext: sealed, CiphertextCrc32C: checksum(sealed),
 		VerifiedPlaintextCrc32C:                   r.GetPlaintextCrc32C() != nil,
@@ -134,16 +118,12 @@ func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.En
 	return response, nil
 }
 
-func (s *Service) aead(name string) (cipher.AEAD, error) {
+func (s *Service) box(name string) (nettest.Box, error) {
 	key, ok := s.Keys[name]
 	if !ok {
-		return nil, status.Errorf(codes.NotFound, "CryptoKey %s not found.", name)
+		return nettest.Box{}, status.Errorf(codes.NotFound, "CryptoKey %s not found.", name)
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
+	return nettest.Box{Mark: "FAKEGCP1", Key: key}, nil
 }
 
 // bind ties a ciphertext to its key and to the caller's data. Without data it

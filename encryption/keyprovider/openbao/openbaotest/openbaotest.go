@@ -6,8 +6,6 @@
 package openbaotest
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -42,7 +40,7 @@ type Server struct {
 	// Fault, if not nil, may answer in place of the server.
 	Fault func(http.ResponseWriter, *http.Request) bool
 
-	aead     cipher.AEAD
+	box      nettest.Box
 	requests nettest.Log[string]
 }
 
@@ -50,14 +48,7 @@ type Server struct {
 // transit engine.
 func New(t testing.TB, master []byte) *Server {
 	t.Helper()
-	block, err := aes.NewCipher(master)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{}
-	if s.aead, err = cipher.NewGCM(block); err != nil {
-		t.Fatal(err)
-	}
+	s := &Server{box: nettest.Box{Key: master}}
 	running := httptest.NewServer(s)
 	t.Cleanup(running.Close)
 	s.URL = running.URL
@@ -133,12 +124,12 @@ func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any
 		return
 	}
 	sealed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || len(sealed) < s.aead.NonceSize() {
+	if err != nil {
 		fail(w, 400, "invalid ciphertext: could not decode base64")
 		return
 	}
-	plain, err := s.aead.Open(nil, sealed[:s.aead.NonceSize()], sealed[s.aead.NonceSize():], aad(name, body))
-	if err != nil {
+	plain, ok := s.box.Open(sealed, aad(name, body))
+	if !ok {
 		fail(w, 400, "cipher: message authentication failed")
 		return
 	}
@@ -147,13 +138,12 @@ func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any
 
 func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any) {
 	bits, _ := body["bits"].(float64)
-	key, nonce := make([]byte, int(bits)/8), make([]byte, s.aead.NonceSize())
+	key := make([]byte, int(bits)/8)
 	_, _ = rand.Read(key)
-	_, _ = rand.Read(nonce)
 	if s.Unbound {
 		delete(body, "associated_data")
 	}
-	sealed := s.aead.Seal(nonce, nonce, key, aad(name, body))
+	sealed := s.box.Seal(key, aad(name, body))
 	reply(w, map[string]any{"data": map[string]any{
 		"plaintext":   base64.StdEncoding.EncodeToString(key),
 		"ciphertext":  "vault:v1:" + base64.StdEncoding.EncodeToString(sealed),
