@@ -192,13 +192,13 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 		missing      bool
 		want         string
 	}{
-		"no blob":      {place().with("key", "nothing"), withKey(), true, "holds no blob"},
-		"no container": {place().with("container_name", "nothing"), withKey(), false, "there is no container nothing"},
-		"wrong key":    {place(), attrs{}.with("access_key", "Y2FuYXJ5"), false, "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
-		"SAS, no blob": {place().with("key", "nothing"), signed(sas.ContainerPermissions{Read: true}, later), true, "holds no blob"},
-		"SAS to write": {place(), signed(sas.ContainerPermissions{Write: true}, later), false, "with the permission r"},
-		"old SAS":      {place(), signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)), false, "403 AuthorizationFailure"},
-		"wrong SAS":    {place(), attrs{}.with("sas_token", azuretest.SAS), false, "403 AuthorizationFailure"},
+		"no blob":      {place: place().with("key", "nothing"), block: withKey(), missing: true, want: "holds no blob"},
+		"no container": {place: place().with("container_name", "nothing"), block: withKey(), want: "there is no container nothing"},
+		"wrong key":    {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"), want: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
+		"SAS, no blob": {place: place().with("key", "nothing"), block: signed(sas.ContainerPermissions{Read: true}, later), missing: true, want: "holds no blob"},
+		"SAS to write": {place: place(), block: signed(sas.ContainerPermissions{Write: true}, later), want: "with the permission r"},
+		"old SAS":      {place: place(), block: signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)), want: "403 AuthorizationFailure"},
+		"wrong SAS":    {place: place(), block: attrs{}.with("sas_token", azuretest.SAS), want: "403 AuthorizationFailure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, client, settings(c.block), c.place)

@@ -337,15 +337,15 @@ func TestTLS(t *testing.T) {
 		change func(attrs)
 		want   string // part of the error; of the warning where it begins with !
 	}{
-		"all":                    {func(attrs) {}, ""},
-		"another name":           {func(a attrs) { delete(a, "tls_server_name") }, "the certificate of the server is not trusted"},
-		"another authority":      {func(a attrs) { a["ca_file"] = a["cert_file"] }, "unknown authority"},
-		"no client certificate":  {func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, "certificate required"},
-		"not verified":           {func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, "!was not verified, because ssl_verify is off"},
-		"no certificates":        {func(a attrs) { a["ca_file"] = text(file(t, canary)) }, "the file that ca_file names holds no certificate in PEM format"},
-		"not its key":            {func(a attrs) { a["key_file"] = text(file(t, clients.Issue(nil).Key)) }, "a certificate and its unencrypted key in PEM format"},
+		"all":                    {change: func(attrs) {}, want: ""},
+		"another name":           {change: func(a attrs) { delete(a, "tls_server_name") }, want: "the certificate of the server is not trusted"},
+		"another authority":      {change: func(a attrs) { a["ca_file"] = a["cert_file"] }, want: "unknown authority"},
+		"no client certificate":  {change: func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, want: "certificate required"},
+		"not verified":           {change: func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, want: "!was not verified, because ssl_verify is off"},
+		"no certificates":        {change: func(a attrs) { a["ca_file"] = text(file(t, canary)) }, want: "the file that ca_file names holds no certificate in PEM format"},
+		"not its key":            {change: func(a attrs) { a["key_file"] = text(file(t, clients.Issue(nil).Key)) }, want: "a certificate and its unencrypted key in PEM format"},
 		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file "/no/such/file", which key_file names: `},
-		"two lines in the token": {func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, "holds more than one line"},
+		"two lines in the token": {change: func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, want: "holds more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := good()
