@@ -42,7 +42,9 @@ type Front struct {
 	options   Options
 	behind    http.Handler
 	server    *http.Server
-	done      chan struct{} // closed when the test ends
+	other     *http.Server
+	ended     sync.WaitGroup // the servers
+	done      chan struct{}  // closed when the test ends
 
 	mu       sync.Mutex
 	fault    fault
@@ -65,12 +67,12 @@ func New(t testing.TB, behind http.Handler, o Options) *Front {
 	a := nettest.NewAuthority()
 	f := &Front{CA: a.PEM, authority: a, options: o, behind: behind, done: make(chan struct{}), over: make(chan struct{})}
 	f.server = f.serve(t, f.handle, &f.URL, true)
-	other := f.serve(t, f.elsewhere, &f.Other, false)
+	f.other = f.serve(t, f.elsewhere, &f.Other, false)
 	t.Cleanup(func() {
 		f.have(fault{})
 		close(f.done)
 		f.server.Close()
-		other.Close()
+		f.other.Close()
 	})
 	return f
 }
@@ -105,7 +107,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 		}
 		l = listener{l, f}
 	}
-	go func() { _ = s.ServeTLS(l, "", "") }() // ends with Close
+	f.ended.Go(func() { _ = s.ServeTLS(l, "", "") }) // ends with Close
 	return s
 }
 
@@ -125,8 +127,10 @@ func (f *Front) have(now fault) {
 	close(f.over)
 	f.fault, f.hits, f.over = now, 0, make(chan struct{})
 	f.mu.Unlock()
-	if now.refused {
+	if now.refused { // which is so once Accept has returned
 		f.server.Close()
+		f.other.Close()
+		f.ended.Wait()
 	}
 }
 
