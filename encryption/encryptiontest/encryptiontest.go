@@ -45,7 +45,7 @@ func (h KeyProvider) Run(t *testing.T) {
 			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
 			}
-			h.noSecret(t, err)
+			noSecret(t, err, h.Secrets)
 		}
 	})
 	t.Run("same key again", h.sameKey)
@@ -54,7 +54,7 @@ func (h KeyProvider) Run(t *testing.T) {
 }
 
 func (h KeyProvider) sameKey(t *testing.T) {
-	provider := h.build(t, h.Attrs)
+	provider := Build(t, h.Block, h.Attrs)
 	maker, ok := provider.(encryption.KeyMaker)
 	if !ok {
 		t.Skip("it makes no keys")
@@ -69,7 +69,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 	if bytes.Contains(stored, key) {
 		t.Error("the key itself is stored")
 	}
-	for _, p := range []encryption.KeyProvider{provider, h.build(t, h.Attrs)} {
+	for _, p := range []encryption.KeyProvider{provider, Build(t, h.Block, h.Attrs)} {
 		again, err := p.Key(t.Context(), h.Keys, stored)
 		if err != nil || !bytes.Equal(again, key) {
 			t.Errorf("the same key did not come back: %v", err)
@@ -88,7 +88,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 }
 
 func (h KeyProvider) anotherKey(t *testing.T) {
-	maker, ok := h.build(t, h.Attrs).(encryption.KeyMaker)
+	maker, ok := Build(t, h.Block, h.Attrs).(encryption.KeyMaker)
 	if !ok {
 		t.Skip("it makes no keys")
 	}
@@ -96,7 +96,7 @@ func (h KeyProvider) anotherKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := h.build(t, h.Other).Key(t.Context(), h.Keys, stored)
+	other, err := Build(t, h.Block, h.Other).Key(t.Context(), h.Keys, stored)
 	if err == nil && bytes.Equal(other, key) {
 		t.Error("another configuration gives the same key")
 	}
@@ -107,7 +107,7 @@ func (h KeyProvider) anotherKey(t *testing.T) {
 
 // hostile hands in what a file may hold that somebody tampered with.
 func (h KeyProvider) hostile(t *testing.T) {
-	provider := h.build(t, h.Attrs)
+	provider := Build(t, h.Block, h.Attrs)
 	documents := []string{``, `{`, `{}`, `[]`, `null`, `"x"`, `1e999`, `{"salt":1}`, strings.Repeat("[", 100_000)}
 	if maker, ok := provider.(encryption.KeyMaker); ok {
 		if _, stored, err := maker.NewKey(t.Context(), h.Keys); err == nil && stored != nil {
@@ -120,7 +120,7 @@ func (h KeyProvider) hostile(t *testing.T) {
 		if took := time.Since(start); took > patience {
 			t.Errorf("%.200s took %v", d, took)
 		}
-		h.noSecret(t, err)
+		noSecret(t, err, h.Secrets)
 	}
 }
 
@@ -144,20 +144,6 @@ func damage(t *testing.T, stored json.RawMessage) []string {
 		members[name] = original
 	}
 	return out
-}
-
-func (h KeyProvider) build(t *testing.T, attrs map[string]cty.Value) encryption.KeyProvider {
-	t.Helper()
-	p, err := build(h.Block, attrs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func (h KeyProvider) noSecret(t *testing.T, err error) {
-	t.Helper()
-	noSecret(t, err, h.Secrets)
 }
 
 // Method is the harness of a method for the data of an envelope.
@@ -226,18 +212,10 @@ func (h Method) Run(t *testing.T) {
 		}
 	})
 	t.Run("damage", func(t *testing.T) {
-		for i := range sealed {
-			for bit := range 8 {
-				flipped := bytes.Clone(sealed)
-				flipped[i] ^= 1 << bit
-				if opened, err := method.Decrypt(t.Context(), h.Keys, flipped); err == nil {
-					t.Errorf("bit %d of byte %d: got %q", bit, i, opened)
-				}
-			}
-			if opened, err := method.Decrypt(t.Context(), h.Keys, bytes.Clone(sealed[:i])); err == nil {
-				t.Errorf("cut off at %d: got %q", i, opened)
-			}
-		}
+		Damage(t, sealed, func(file []byte) (string, error) {
+			opened, err := method.Decrypt(t.Context(), h.Keys, file)
+			return string(opened), err
+		})
 	})
 }
 

@@ -12,17 +12,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // Build makes a key provider from its attributes, without an environment.
 func Build(tb testing.TB, block encryption.Block[encryption.KeyProvider], attrs map[string]cty.Value) encryption.KeyProvider {
 	tb.Helper()
-	values, err := attr.NewEntry("key_provider."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	provider, err := block.Build(values)
+	provider, err := build(block, attrs)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func TestDeafProgram(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("it ended well")
 	}
-	if took := time.Since(begin); took < 500*time.Millisecond || took > 2*time.Second {
-		t.Errorf("it took %v, want one second", took)
+	if took := time.Since(begin); took < 500*time.Millisecond || took > 20*time.Second {
+		t.Errorf("it took %v, want one second and what a slow machine adds", took)
 	}
 }
 

@@ -6,26 +6,21 @@ package cloudtest
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Internet is what programs with [Internet.Environ] take for the internet.
@@ -34,11 +29,11 @@ type Internet struct {
 	CAFile string // path of the authority's certificate, in PEM
 
 	hosts     map[string]http.Handler
-	authority tls.Certificate
-	accepted  *queue
+	authority *nettest.Authority
+	site      *httptest.Server
 
+	asked        nettest.Log[string]
 	mu           sync.Mutex
-	asked        []string
 	certificates map[string]*tls.Certificate // :: host → its certificate
 }
 
@@ -55,47 +50,41 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	if !Supported() {
 		tb.Skip("on this system, Go reads no SSL_CERT_FILE by which a program could trust the certificates of a test")
 	}
-	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
+	i := &Internet{CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts, authority: nettest.NewAuthority(), certificates: map[string]*tls.Certificate{}}
+	if err := os.WriteFile(i.CAFile, []byte(i.CA()), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	i := &Internet{
-		Proxy: "http://" + listener.Addr().String(), CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts,
-		accepted:     &queue{connections: make(chan net.Conn), closed: make(chan struct{}), address: listener.Addr()},
-		certificates: map[string]*tls.Certificate{},
-	}
-	if i.authority, err = newCertificate("cloudtest", nil); err != nil {
-		tb.Fatal(err)
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.authority.Certificate[0]})
-	if err := os.WriteFile(i.CAFile, text, 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // clients that leave are nobody's concern
-	proxy := &http.Server{Handler: http.HandlerFunc(i.connect), ErrorLog: quiet, ReadHeaderTimeout: time.Minute}
-	site := &http.Server{
-		Handler: http.HandlerFunc(i.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute,
-		TLSConfig: &tls.Config{GetCertificate: i.certificate, MinVersion: tls.VersionTLS12},
-	}
-	var running sync.WaitGroup
-	running.Go(func() { _ = proxy.Serve(listener) })
-	running.Go(func() { _ = site.ServeTLS(i.accepted, "", "") })
+	i.site = httptest.NewUnstartedServer(http.HandlerFunc(i.serve))
+	i.site.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave are nobody's concern
+	i.site.EnableHTTP2 = true
+	i.site.TLS = &tls.Config{GetCertificate: i.certificate, MinVersion: tls.VersionTLS12}
+	i.site.StartTLS()
+	proxy := httptest.NewServer(http.HandlerFunc(i.connect))
+	i.Proxy = proxy.URL
 	tb.Cleanup(func() {
-		_ = proxy.Close()
-		_ = site.Close()
-		running.Wait()
+		i.site.CloseClientConnections()
+		i.site.Close()
+		proxy.Close()
 	})
 	return i
 }
 
 // Asked returns the hosts that connections were asked for, known or not, in
 // order, and forgets them. Requests without TLS are "http://host".
-func (i *Internet) Asked() []string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	out := i.asked
-	i.asked = nil
-	return out
+func (i *Internet) Asked() []string { return i.asked.Requests() }
+
+// CA is the authority's certificate, in PEM.
+func (i *Internet) CA() string { return i.authority.PEM }
+
+// Client returns a client that reaches this internet.
+func (i *Internet) Client(tb testing.TB) *http.Client {
+	tb.Helper()
+	transport := &http.Transport{
+		Proxy:           func(*http.Request) (*url.URL, error) { return url.Parse(i.Proxy) },
+		TLSClientConfig: &tls.Config{RootCAs: nettest.Pool(i.CA()), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+	}
+	tb.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
 }
 
 // Environ is base without what the user has set for clouds and proxies, and
@@ -137,20 +126,27 @@ func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
 	if !tunnel {
 		name = "http://" + host
 	}
-	i.mu.Lock()
-	i.asked = append(i.asked, name)
-	i.mu.Unlock()
+	i.asked.Note(name)
 	if !tunnel || i.handler(host) == nil {
 		http.Error(w, "canary: the test knows no such host", http.StatusBadGateway)
 		return
 	}
+	site, err := new(net.Dialer).DialContext(r.Context(), "tcp", i.site.Listener.Addr().String())
+	if err != nil {
+		return // the test ends
+	}
+	defer site.Close()
 	connection, _, err := http.NewResponseController(w).Hijack()
-	if err == nil {
-		_, err = io.WriteString(connection, "HTTP/1.1 200 Connection established\r\n\r\n")
+	if err != nil {
+		return // the client has gone
 	}
-	if err == nil { // else the client has gone
-		i.accepted.put(connection)
-	}
+	defer connection.Close()
+	_, _ = io.WriteString(connection, "HTTP/1.1 200 Connection established\r\n\r\n")
+	go func() {
+		_, _ = io.Copy(site, connection)
+		_ = site.Close()
+	}()
+	_, _ = io.Copy(connection, site)
 }
 
 func (i *Internet) serve(w http.ResponseWriter, r *http.Request) {
@@ -181,87 +177,33 @@ func (i *Internet) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	if known, ok := i.certificates[hello.ServerName]; ok {
 		return known, nil
 	}
-	made, err := newCertificate(hello.ServerName, &i.authority)
-	if err != nil {
-		return nil, err
-	}
+	made := i.authority.Issue(nil, hello.ServerName).Pair()
 	i.certificates[hello.ServerName] = &made
 	return &made, nil
 }
 
-// newCertificate makes the certificate of a host, or without an issuer that of
-// an authority.
-func newCertificate(name string, issuer *tls.Certificate) (tls.Certificate, error) {
-	var none tls.Certificate
-	if name == "" {
-		return none, errors.New("the client does not say which host it wants")
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return none, err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
-	if err != nil {
-		return none, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
-	}
-	parent, signer := template, any(key)
-	if issuer == nil {
-		template.IsCA, template.DNSNames, template.KeyUsage, template.ExtKeyUsage = true, nil, x509.KeyUsageCertSign, nil
-	} else {
-		parent, signer = issuer.Leaf, issuer.PrivateKey
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		return none, err
-	}
-	leaf, err := x509.ParseCertificate(der)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
-}
-
-// queue is a listener for the connections that the proxy accepted.
-type queue struct {
-	connections chan net.Conn
-	closed      chan struct{}
-	once        sync.Once
-	address     net.Addr
-}
-
-func (q *queue) put(c net.Conn) {
-	select {
-	case q.connections <- c:
-	case <-q.closed:
-		_ = c.Close()
-	}
-}
-
-func (q *queue) Accept() (net.Conn, error) {
-	select {
-	case c := <-q.connections:
-		return c, nil
-	case <-q.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (q *queue) Close() error {
-	q.once.Do(func() { close(q.closed) })
-	return nil
-}
-
-func (q *queue) Addr() net.Addr { return q.address }
-
 // Dead returns an address on this machine where nobody listens.
 func Dead(tb testing.TB) string {
+	tb.Helper()
+	listener := listen(tb)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// Mute returns an address on this machine where connections are accepted and
+// nothing is said, until the test ends.
+func Mute(tb testing.TB) string {
+	tb.Helper()
+	listener := listen(tb)
+	tb.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return listener
 }

@@ -1,12 +1,8 @@
 package cloudtest_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,19 +16,7 @@ func TestInternet(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, text, " ", r.Proto) })
 	}
 	internet := cloudtest.New(t, map[string]http.Handler{"one.example.com": says("one"), "*.example.net": says("any")})
-	text, err := os.ReadFile(internet.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	proxy, err := url.Parse(internet.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
+	client := internet.Client(t)
 	for address, want := range map[string]string{
 		"https://one.example.com/":    "one HTTP/2.0",
 		"https://two.example.net/":    "any HTTP/2.0",

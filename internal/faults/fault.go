@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -14,21 +15,22 @@ import (
 	"time"
 )
 
-// Fault is one thing that goes wrong. The zero value is nothing.
-type Fault struct {
-	refused bool
+// fault is one thing that goes wrong, a row of the table.
+type fault struct {
+	name string
+
+	refused bool                                   // nobody listens any more
 	conn    func(c net.Conn, over <-chan struct{}) // has each new connection to itself, before TLS
 	speech  string                                 // is said on each new connection for HTTP/2, in its place
-	leaf    leaf
-	oldTLS  bool
-	answer  func(*exchange) // in place of the server
-	times   int             // how many answers it befalls; 0 all
-}
+	flaw    func(*x509.Certificate)                // of the server's certificate
+	unknown bool                                   // nobody trusts who signed the certificate
+	oldTLS  bool                                   // the server speaks TLS 1.0 only
+	answer  func(*exchange)                        // in place of the server
+	once    bool                                   // it befalls the first answer only
 
-// Once is the fault for the first answer only.
-func (f Fault) Once() Fault {
-	f.times = 1
-	return f
+	refusal   bool // the service says that it has no such key for this caller
+	large     bool // much more is sent than may be kept
+	cancelled bool // the caller gives up, and that is what it is told
 }
 
 // exchange is one request and what becomes of it.
@@ -41,37 +43,25 @@ type exchange struct {
 
 // Faults of connections.
 
-// Refused is nobody who listens.
-func Refused() Fault { return Fault{refused: true} }
+func resetAtOnce(c net.Conn, _ <-chan struct{}) { reset(c) }
 
-// Reset is a connection that is reset at once.
-func Reset() Fault {
-	return Fault{conn: func(c net.Conn, _ <-chan struct{}) { reset(c) }}
+// mute takes connections and says nothing.
+func mute(c net.Conn, over <-chan struct{}) {
+	defer c.Close()
+	<-over
 }
 
-// Mute is a server that takes connections and says nothing.
-func Mute() Fault {
-	return Fault{conn: func(c net.Conn, over <-chan struct{}) {
-		defer c.Close()
-		<-over
-	}}
+// notTLS is a server of plain HTTP at the port.
+func notTLS(c net.Conn, _ <-chan struct{}) {
+	defer c.Close()
+	hello(c)
+	_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request")
 }
 
-// NotTLS is a server of plain HTTP at the port.
-func NotTLS() Fault {
-	return Fault{conn: func(c net.Conn, _ <-chan struct{}) {
-		defer c.Close()
-		hello(c)
-		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request")
-	}}
-}
-
-// BrokenHandshake is a connection that ends in the middle of the handshake.
-func BrokenHandshake() Fault {
-	return Fault{conn: func(c net.Conn, _ <-chan struct{}) {
-		hello(c)
-		c.Close()
-	}}
+// brokenHandshake ends the connection in the middle of the handshake.
+func brokenHandshake(c net.Conn, _ <-chan struct{}) {
+	hello(c)
+	c.Close()
 }
 
 func hello(c net.Conn) {
@@ -79,25 +69,14 @@ func hello(c net.Conn) {
 	_, _ = c.Read(make([]byte, 64<<10))
 }
 
-// Expired, OfAnotherHost and OfAnotherAuthority are certificates.
-func Expired() Fault            { return Fault{leaf: expired} }
-func OfAnotherHost() Fault      { return Fault{leaf: ofAnotherHost} }
-func OfAnotherAuthority() Fault { return Fault{leaf: ofAnotherAuthority} }
-
-// OldTLS is a server that speaks TLS 1.0 only.
-func OldTLS() Fault { return Fault{oldTLS: true} }
-
 // Faults of answers.
 
-// Answer is what a handler answers.
-func Answer(h http.HandlerFunc) Fault {
-	return Fault{answer: func(x *exchange) { h(x.w, x.r) }}
-}
+func answer(h http.HandlerFunc) func(*exchange) { return func(x *exchange) { h(x.w, x.r) } }
 
-// Status is a status with these headers, in pairs. The body, and a header,
+// status is a status with these headers, in pairs. The body, and a header,
 // repeat what was sent: servers do.
-func Status(code int, headers ...string) Fault {
-	return Fault{answer: func(x *exchange) {
+func status(code int, headers ...string) func(*exchange) {
+	return func(x *exchange) {
 		for i := 0; i+1 < len(headers); i += 2 {
 			x.w.Header().Set(headers[i], headers[i+1])
 		}
@@ -105,7 +84,7 @@ func Status(code int, headers ...string) Fault {
 		x.w.Header().Set("X-Echo", strings.Map(oneLine, x.request.Text))
 		x.w.WriteHeader(code)
 		_, _ = io.WriteString(x.w, "you sent \x1b[2J"+x.request.Text)
-	}}
+	}
 }
 
 func oneLine(r rune) rune {
@@ -115,122 +94,105 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// Stall is no answer. The connection breaks in the end: a handler that returned
+// stall is no answer. The connection breaks in the end: a handler that returned
 // would answer after all, and a client that is just giving up could see it.
-func Stall() Fault {
-	return Fault{answer: func(x *exchange) {
-		x.front.wait(x.r.Context())
-		panic(http.ErrAbortHandler)
-	}}
+func stall(x *exchange) {
+	x.front.wait(x.r.Context())
+	panic(http.ErrAbortHandler)
 }
 
-// StallMidBody is an answer that stops in the middle, with the connection open.
-func StallMidBody() Fault {
-	return Fault{answer: func(x *exchange) {
-		body := x.announce(true)
-		_, _ = x.w.Write(body[:len(body)/2])
-		_ = http.NewResponseController(x.w).Flush()
-		x.front.wait(x.r.Context())
-	}}
+// stallMidBody stops in the middle, with the connection open.
+func stallMidBody(x *exchange) {
+	body := x.announce(true)
+	_, _ = x.w.Write(body[:len(body)/2])
+	_ = http.NewResponseController(x.w).Flush()
+	x.front.wait(x.r.Context())
 }
 
-// Drip is an answer that comes a byte at a time.
-func Drip() Fault {
-	return Fault{answer: func(x *exchange) {
-		for _, b := range x.announce(true) {
-			if _, err := x.w.Write([]byte{b}); err != nil || http.NewResponseController(x.w).Flush() != nil {
-				return
-			}
-			select {
-			case <-x.r.Context().Done():
-				return
-			case <-x.front.done:
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
+// drip is an answer that comes a byte at a time.
+func drip(x *exchange) {
+	for _, b := range x.announce(true) {
+		if _, err := x.w.Write([]byte{b}); err != nil || http.NewResponseController(x.w).Flush() != nil {
+			return
 		}
-	}}
+		select {
+		case <-x.r.Context().Done():
+			return
+		case <-x.front.done:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
-// Closed is a connection that ends in the place of an answer.
-func Closed() Fault { return Fault{answer: func(*exchange) { panic(http.ErrAbortHandler) }} }
+// closed ends the connection in the place of an answer.
+func closed(*exchange) { panic(http.ErrAbortHandler) }
 
-// ResetMidBody is an answer whose connection is reset in the middle.
-func ResetMidBody() Fault {
-	return Fault{answer: func(x *exchange) {
-		status, header, body := x.faithful()
-		conn := x.raw(status, header, body)
-		_, _ = fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head(status, header), len(body), body[:len(body)/2])
-		time.Sleep(20 * time.Millisecond) // what was sent arrives first
-		reset(conn)
-	}}
+// resetMidBody resets the connection in the middle of the answer.
+func resetMidBody(x *exchange) {
+	status, header, body := x.faithful()
+	conn := x.raw(status, header, body)
+	_, _ = fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head(status, header), len(body), body[:len(body)/2])
+	time.Sleep(20 * time.Millisecond) // what was sent arrives first
+	reset(conn)
 }
 
-// Short is an answer without an announced length that ends in the middle.
-func Short() Fault {
-	return Fault{answer: func(x *exchange) {
-		status, header, body := x.faithful()
-		conn := x.raw(status, header, body)
-		defer conn.Close()
-		half := body[:len(body)/2]
-		_, _ = fmt.Fprintf(conn, "%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", head(status, header), len(half), half)
-	}}
+// short is an answer without an announced length that ends in the middle.
+func short(x *exchange) {
+	status, header, body := x.faithful()
+	conn := x.raw(status, header, body)
+	defer conn.Close()
+	half := body[:len(body)/2]
+	_, _ = fmt.Fprintf(conn, "%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", head(status, header), len(half), half)
 }
 
-// TooLargeLength is a whole answer that announces to be longer.
-func TooLargeLength() Fault { return wrongLength(func(n int) int { return n + 10 }) }
-
-// TooSmallLength is a whole answer that announces to be half as long.
-func TooSmallLength() Fault { return wrongLength(func(n int) int { return n / 2 }) }
-
-func wrongLength(announced func(int) int) Fault {
-	return Fault{answer: func(x *exchange) {
+// wrongLength is a whole answer that announces another length.
+func wrongLength(announced func(int) int) func(*exchange) {
+	return func(x *exchange) {
 		status, header, body := x.faithful()
 		conn := x.raw(status, header, body)
 		defer conn.Close()
 		_, _ = fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head(status, header), announced(len(body)), body)
-	}}
+	}
 }
 
-// Endless is the answer, and then zeros for ever.
-func Endless() Fault {
-	return Fault{answer: func(x *exchange) {
-		body := x.announce(false)
-		zeros := make([]byte, 64<<10)
-		for _, err := x.w.Write(body); err == nil && x.r.Context().Err() == nil; _, err = x.w.Write(zeros) {
-			select {
-			case <-x.front.done:
-				return
-			default:
-			}
+// endless is the answer, and then zeros for ever.
+func endless(x *exchange) {
+	body := x.announce(false)
+	zeros := make([]byte, 64<<10)
+	for _, err := x.w.Write(body); err == nil && x.r.Context().Err() == nil; _, err = x.w.Write(zeros) {
+		select {
+		case <-x.front.done:
+			return
+		default:
 		}
-	}}
+	}
 }
 
-// Bomb is an answer that unpacks to BombSize bytes, for a client that takes
+// What a bomb comes to, in bytes, and a member of its gzip file.
+const (
+	bombSize = 1 << 30
+	bombPart = 32 << 20
+)
+
+// bomb is an answer that unpacks to bombSize bytes, for a client that takes
 // gzip; one that does not gets the true answer.
-func Bomb() Fault {
-	bomb := pack()
-	return Fault{answer: func(x *exchange) {
+func bomb() func(*exchange) {
+	part := pack()
+	return func(x *exchange) {
 		if !strings.Contains(x.r.Header.Get("Accept-Encoding"), "gzip") {
 			x.front.behind.ServeHTTP(x.w, x.r)
 			return
 		}
-		x.announce(false)
 		x.w.Header().Set("Content-Encoding", "gzip")
-		for range BombSize / bombPart {
-			if _, err := x.w.Write(bomb); err != nil {
+		x.announce(false)
+		for range bombSize / bombPart {
+			if _, err := x.w.Write(part); err != nil {
 				return
 			}
 		}
-	}}
+	}
 }
-
-// BombSize is what a bomb comes to, in bytes.
-const (
-	BombSize = 1 << 30
-	bombPart = 32 << 20
-)
 
 // pack packs zeros: one member of a gzip file, of which there may be many.
 func pack() []byte {
@@ -244,16 +206,10 @@ func pack() []byte {
 	return b.Bytes()
 }
 
-// NotHTTP is an answer in no protocol, which repeats what was sent.
-func NotHTTP() Fault { return malformed("") }
-
-// BadStatusLine and BadHeader are answers with what was sent where parsers
+// malformed is an answer in no protocol, or with what was sent where parsers
 // complain of it.
-func BadStatusLine() Fault { return malformed("HTTP/1.1 ") }
-func BadHeader() Fault     { return malformed("HTTP/1.1 200 OK\r\n") }
-
-func malformed(begin string) Fault {
-	return Fault{speech: begin + "no: frames\r\n\r\n", answer: func(x *exchange) {
+func malformed(name, begin string) fault {
+	return fault{name: name, speech: begin + "no: frames\r\n\r\n", answer: func(x *exchange) {
 		conn := x.raw(200, nil, nil)
 		defer conn.Close()
 		echo := strings.ReplaceAll(strings.Map(oneLine, x.request.Text), " ", "")
@@ -261,38 +217,31 @@ func malformed(begin string) Fault {
 	}}
 }
 
-// Garbage is an answer with status 200 that is that of another service, and
+// garbage is an answer with status 200 that is that of another service, and
 // repeats what was sent.
-func Garbage() Fault {
-	return Fault{answer: func(x *exchange) {
-		x.w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(x.w, "<html>\x1b[2Jyou sent "+x.request.Text)
-	}}
+func garbage(x *exchange) {
+	x.w.Header().Set("Content-Type", "text/html")
+	_, _ = io.WriteString(x.w, "<html>\x1b[2Jyou sent "+x.request.Text)
 }
 
-// RedirectLoop redirects to the same place.
-func RedirectLoop() Fault {
-	return Fault{answer: func(x *exchange) { http.Redirect(x.w, x.r, x.r.URL.RequestURI(), http.StatusTemporaryRedirect) }}
+func redirectLoop(x *exchange) {
+	http.Redirect(x.w, x.r, x.r.URL.RequestURI(), http.StatusTemporaryRedirect)
 }
 
-// RedirectAway redirects to the same path of another origin. Of the query it
+// redirectAway redirects to the same path of another origin. Of the query it
 // keeps what git says, and no secret.
-func RedirectAway() Fault {
-	return Fault{answer: func(x *exchange) {
-		to := x.front.Other + x.r.URL.Path
-		if service := x.r.URL.Query().Get("service"); service != "" {
-			to += "?service=" + service
-		}
-		http.Redirect(x.w, x.r, to, http.StatusTemporaryRedirect)
-	}}
+func redirectAway(x *exchange) {
+	to := x.front.Other + x.r.URL.Path
+	if service := x.r.URL.Query().Get("service"); service != "" {
+		to += "?service=" + service
+	}
+	http.Redirect(x.w, x.r, to, http.StatusTemporaryRedirect)
 }
 
-// Downgrade redirects to plain HTTP at another origin, where nobody answers it.
-func Downgrade() Fault {
-	return Fault{answer: func(x *exchange) {
-		to := strings.Replace(x.front.Other, "https:", "http:", 1)
-		http.Redirect(x.w, x.r, to+x.r.URL.RequestURI(), http.StatusTemporaryRedirect)
-	}}
+// downgrade redirects to plain HTTP at another origin, where nobody answers it.
+func downgrade(x *exchange) {
+	to := strings.Replace(x.front.Other, "https:", "http:", 1)
+	http.Redirect(x.w, x.r, to+x.r.URL.RequestURI(), http.StatusTemporaryRedirect)
 }
 
 // faithful is what the server answers.
@@ -302,19 +251,24 @@ func (x *exchange) faithful() (int, http.Header, []byte) {
 	return answer.Code, answer.Header(), answer.Body.Bytes()
 }
 
-// announce sets the header of the true answer, with its length or without, and
+// announce sends the head of the true answer, with its length or without, and
 // returns its body.
 func (x *exchange) announce(length bool) []byte {
-	_, header, body := x.faithful()
+	status, header, body := x.faithful()
+	x.copyHeader(header)
+	if length && x.r.ProtoMajor == 1 {
+		x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	x.w.WriteHeader(status)
+	return body
+}
+
+func (x *exchange) copyHeader(header http.Header) {
 	for name, values := range header {
 		if !framing(name) {
 			x.w.Header()[name] = values
 		}
 	}
-	if length && x.r.ProtoMajor == 1 {
-		x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	return body
 }
 
 // raw is the connection, to write to it what no server would. With HTTP/2 there
@@ -324,11 +278,7 @@ func (x *exchange) raw(status int, header http.Header, body []byte) net.Conn {
 	if err == nil {
 		return conn
 	}
-	for name, values := range header {
-		if !framing(name) {
-			x.w.Header()[name] = values
-		}
-	}
+	x.copyHeader(header)
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(body[:len(body)/2])
 	_ = http.NewResponseController(x.w).Flush()

@@ -1,6 +1,7 @@
 // Package faults stands between a client and a faithful server in tests, and
-// makes go wrong what goes wrong on networks. sourcetest and encryptiontest have
-// the tables that say what users see of it.
+// makes go wrong what goes wrong on networks. [Suite] has the one table of it
+// that sources and key providers run; what their users see of each row is in
+// their tests.
 package faults
 
 import (
@@ -17,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Options of a front. The zero value is fine.
@@ -35,14 +38,16 @@ type Front struct {
 	Other string // another origin with the same certificate, which answers faithfully
 	CA    string // PEM of the authority that signed the certificate
 
-	authority *issuer
+	authority *nettest.Authority
 	options   Options
 	behind    http.Handler
 	server    *http.Server
-	done      chan struct{} // closed when the test ends
+	other     *http.Server
+	ended     sync.WaitGroup // the servers
+	done      chan struct{}  // closed when the test ends
 
 	mu       sync.Mutex
-	fault    Fault
+	fault    fault
 	over     chan struct{} // closed when the fault ends
 	hits     int
 	requests []Request
@@ -51,24 +56,23 @@ type Front struct {
 
 // Request is one that arrived.
 type Request struct {
-	Method, Host, Path string
-	Header             http.Header
-	Body               []byte
-	Text               string // everything in it that may carry a secret
+	*http.Request // without its body
+	Body          []byte
+	Text          string // everything in it that may carry a secret
 }
 
 // New starts a front before a server. It ends with the test.
 func New(t testing.TB, behind http.Handler, o Options) *Front {
 	t.Helper()
-	a := newIssuer()
-	f := &Front{CA: a.pem, authority: a, options: o, behind: behind, done: make(chan struct{}), over: make(chan struct{})}
+	a := nettest.NewAuthority()
+	f := &Front{CA: a.PEM, authority: a, options: o, behind: behind, done: make(chan struct{}), over: make(chan struct{})}
 	f.server = f.serve(t, f.handle, &f.URL, true)
-	other := f.serve(t, f.elsewhere, &f.Other, false)
+	f.other = f.serve(t, f.elsewhere, &f.Other, false)
 	t.Cleanup(func() {
-		f.Heal()
+		f.have(fault{})
 		close(f.done)
 		f.server.Close()
-		other.Close()
+		f.other.Close()
 	})
 	return f
 }
@@ -80,7 +84,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 		t.Fatal(err)
 	}
 	*at = "https://" + l.Addr().String()
-	faithful := f.config(t, trusted)
+	faithful := f.config(fault{})
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are what this is about
@@ -91,45 +95,46 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 	if breaks {
 		s.TLSConfig = faithful.Clone()
 		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			fault := f.now()
-			c := f.config(t, fault.leaf)
+			broken := f.now()
+			c := f.config(broken)
 			if f.options.HTTP2 {
 				c.NextProtos = []string{"h2"}
 			}
-			if fault.oldTLS {
+			if broken.oldTLS {
 				c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
 			}
 			return c, nil
 		}
 		l = listener{l, f}
 	}
-	go func() { _ = s.ServeTLS(l, "", "") }() // ends with Close
+	f.ended.Go(func() { _ = s.ServeTLS(l, "", "") }) // ends with Close
 	return s
 }
 
-func (f *Front) config(t testing.TB, l leaf) *tls.Config {
-	certificate, err := f.authority.issue(l, f.options.Hosts)
-	if err != nil {
-		t.Error(err)
+func (f *Front) config(broken fault) *tls.Config {
+	authority := f.authority
+	if broken.unknown {
+		authority = nettest.NewAuthority()
 	}
+	certificate := authority.Issue(broken.flaw, f.options.Hosts...).Pair()
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 }
 
-// Break makes something go wrong from now on, for new connections too.
-func (f *Front) Break(fault Fault) {
+// have makes something go wrong from now on, for new connections too. Who is
+// refused stays refused.
+func (f *Front) have(now fault) {
 	f.mu.Lock()
 	close(f.over)
-	f.fault, f.hits, f.over = fault, 0, make(chan struct{})
+	f.fault, f.hits, f.over = now, 0, make(chan struct{})
 	f.mu.Unlock()
-	if fault.refused {
+	if now.refused { // which is so once Accept has returned
 		f.server.Close()
+		f.other.Close()
+		f.ended.Wait()
 	}
 }
 
-// Heal ends the fault. Who is refused stays refused.
-func (f *Front) Heal() { f.Break(Fault{}) }
-
-func (f *Front) now() Fault {
+func (f *Front) now() fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.fault
@@ -154,7 +159,7 @@ func (f *Front) handle(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.requests = append(f.requests, request)
 	answer := f.fault.answer
-	if f.options.At != nil && !f.options.At(r, request.Body) || f.fault.times > 0 && f.hits >= f.fault.times {
+	if f.options.At != nil && !f.options.At(r, request.Body) || f.fault.once && f.hits > 0 {
 		answer = nil
 	} else {
 		f.hits++
@@ -185,8 +190,9 @@ func record(r *http.Request) (*http.Request, Request) {
 	user, password, _ := r.BasicAuth()
 	query, _ := url.QueryUnescape(r.URL.RawQuery)
 	return r, Request{
-		Method: r.Method, Host: r.Host, Path: r.URL.Path, Header: r.Header.Clone(), Body: body,
-		Text: fmt.Sprint(r.Method, r.RequestURI, query, r.Header, user, password, string(body)),
+		Request: r.Clone(context.Background()),
+		Body:    body,
+		Text:    fmt.Sprint(r.Method, r.RequestURI, query, r.Header, user, password, string(body)),
 	}
 }
 

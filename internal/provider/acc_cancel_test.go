@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 )
@@ -119,7 +120,7 @@ func TestAccCancel(t *testing.T) {
 			case <-place.reached:
 			case <-ended:
 				t.Fatalf("it did not wait: %v\n%s", result, out.String())
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("it never came so far")
 			}
 			if c.child != "" {
@@ -284,7 +285,7 @@ func kubernetesAt(host, ca, how string) string {
 func stuckKubernetes(t *testing.T, s *stuck) (string, []string) {
 	server := serve(t, httptest.NewTLSServer, s.serve)
 	t.Cleanup(server.CloseClientConnections)
-	return kubernetesAt(server.URL, kubetest.PEM(server.Certificate()), `token = "t"`), nil
+	return kubernetesAt(server.URL, nettest.PEM(server.Certificate()), `token = "t"`), nil
 }
 
 func stuckKubernetesPlugin(t *testing.T, s *stuck) (string, []string) {

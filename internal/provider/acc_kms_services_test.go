@@ -317,7 +317,7 @@ func newAzure(t *testing.T) *keyService {
 	k.env = []string{"ARM_TENANT_ID=" + azurevaulttest.Tenant, "ARM_CLIENT_ID=" + azurevaulttest.ClientID, "ARM_CLIENT_SECRET=" + secret}
 	service := &azurevaulttest.Service{
 		RSA:    keys,
-		SignIn: func(form map[string][]string) bool { return url.Values(form).Get("client_secret") == secret },
+		SignIn: func(form url.Values) bool { return form.Get("client_secret") == secret },
 		Before: func(w http.ResponseWriter, r *http.Request) bool {
 			parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // keys, name, version, operation
 			k.note(parts[len(parts)-1], parts[1])

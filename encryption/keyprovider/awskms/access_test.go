@@ -2,11 +2,9 @@ package awskms_test
 
 import (
 	"bytes"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 const reader = "arn:aws:iam::111122223333:role/reader"
@@ -196,8 +195,8 @@ func TestTableWithoutEnvironment(t *testing.T) {
 		t.Errorf("no region: %v", err)
 	}
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	secure := serveTLS(t, server)
-	t.Setenv("AWS_CA_BUNDLE", write(t, certificate(secure)))
+	secure := nettest.Start(t, server)
+	t.Setenv("AWS_CA_BUNDLE", write(t, nettest.PEM(secure.Certificate())))
 	t.Setenv("AWS_ENDPOINT_URL_KMS", secure.URL)
 	p, err := build(t, static().with("max_retries", 1).with("shared_config_files", []string{endpoints(t, secure.URL)}), nil)
 	if err != nil {
@@ -216,27 +215,14 @@ func TestTableWithoutEnvironment(t *testing.T) {
 	}
 }
 
-func serveTLS(t *testing.T, handler http.Handler) *httptest.Server {
-	t.Helper()
-	s := httptest.NewUnstartedServer(handler)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return s
-}
-
-func certificate(s *httptest.Server) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-}
-
 func TestTLS(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
-	secure := serveTLS(t, server)
+	secure := nettest.Start(t, server)
 	t.Setenv("AWS_ENDPOINT_URL_KMS", secure.URL)
 	once := static().with("max_retries", 1)
 	for text, a := range map[string]attrs{
-		"":                         once.with("custom_ca_bundle", write(t, certificate(secure))),
+		"":                         once.with("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate()))),
 		"<nil>":                    once.with("insecure", true),
 		"unknown authority":        once,
 		"holds no certificate":     once.with("custom_ca_bundle", write(t, "canary")),
@@ -294,12 +280,12 @@ func (p *proxy) take() string {
 func TestProxy(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
-	secure := serveTLS(t, server)
+	secure := nettest.Start(t, server)
 	p := &proxy{to: secure.Listener.Addr().String()}
 	front := httptest.NewServer(p)
 	t.Cleanup(front.Close)
 	t.Setenv("AWS_ENDPOINT_URL_KMS", "https://example.com") // the name in the certificate
-	trusting := static().with("max_retries", 1).with("custom_ca_bundle", write(t, certificate(secure)))
+	trusting := static().with("max_retries", 1).with("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate())))
 	for name, c := range map[string]struct {
 		attrs attrs
 		env   string

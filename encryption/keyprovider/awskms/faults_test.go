@@ -33,9 +33,9 @@ func TestFaults(t *testing.T) {
 	)
 	encryptiontest.Faults{
 		Server: server,
-		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
-			t.Setenv("AWS_ENDPOINT_URL_KMS", f.URL)
-			p := provider(t, static().with("custom_ca_bundle", write(t, f.CA)))
+		Build: func(t *testing.T, url, ca string) encryption.KeyProvider {
+			t.Setenv("AWS_ENDPOINT_URL_KMS", url)
+			p := provider(t, static().with("custom_ca_bundle", write(t, ca)))
 			awskms.SetPatience(p, 2*time.Second, time.Millisecond)
 			return p
 		},
@@ -55,6 +55,7 @@ func TestFaults(t *testing.T) {
 			"nobody listens":           "connect: connection refused",
 			"reset at once":            "connection reset by peer",
 			"reset in the body":        "read: connection reset by peer | an answer that is not of AWS",
+			"reset in the body, once":  encryptiontest.Works,
 			"closed without an answer": brokeOff,
 			"short body":               notAWS,
 			"Content-Length too large": notAWS,
@@ -66,16 +67,24 @@ func TestFaults(t *testing.T) {
 			"malformed header":         noAnswer,
 			"another service":          notAWS,
 
-			"hang":             timedOut,
-			"hang in the body": timedOut,
+			"stall":             timedOut,
+			"stall in the body": timedOut,
+			"slow drip":         timedOut,
+
+			"403":                            "an answer that is not of AWS, with the HTTP status 403",
+			"500, once":                      encryptiontest.Works,
+			"500":                            "an answer that is not of AWS, with the HTTP status 500",
+			"503, once":                      encryptiontest.Works,
+			"503 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After, once":     "an answer that is not of AWS, with the HTTP status 429",
+			"429 with Retry-After":           "an answer that is not of AWS, with the HTTP status 429",
+			"429 with Retry-After of a year": "an answer that is not of AWS, with the HTTP status 429",
 
 			"throttled":            throttled,
 			"throttled, once":      encryptiontest.Works,
 			"throttled for a year": throttled,
 			"unavailable":          "the service is out of order; try again later (KMSInternalException)",
 			"unavailable, once":    encryptiontest.Works,
-			"500 of a proxy":       "an answer that is not of AWS, with the HTTP status 500",
-			"503 of a proxy, once": encryptiontest.Works,
 
 			"denied":      "the credentials need kms:Decrypt on this key",
 			"disabled":    "the key is disabled (DisabledException)",
@@ -84,6 +93,7 @@ func TestFaults(t *testing.T) {
 
 			"redirect loop":              "the request failed",
 			"redirect to another origin": "the request failed",
+			"redirect to plain http":     "the request failed",
 
 			"certificate expired":                 untrusted + "has expired",
 			"certificate of another host":         untrusted + "is valid for 127.0.0.9, not 127.0.0.1",
@@ -93,7 +103,8 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                brokeOff,
 		},
 		Cannot: map[string]string{
-			"throttled for a year, cancelled": "the SDK does not wait as it is asked to",
+			"429 with Retry-After of a year, cancelled": "the SDK does not wait as it is asked to",
+			"throttled for a year, cancelled":           "the SDK does not wait as it is asked to",
 		},
 	}.Run(t)
 }

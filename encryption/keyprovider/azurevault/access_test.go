@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,7 +89,7 @@ func TestAuthentication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := service()
 			signedIn := false
-			s.SignIn = func(form map[string][]string) bool {
+			s.SignIn = func(form url.Values) bool {
 				signedIn = true
 				for field, want := range c.form {
 					if got := strings.Join(form[field], " "); got != want && (want != "*" || got == "") {

@@ -5,11 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
 // With the environment switched off, what the SDK would read of it by itself
@@ -96,26 +95,9 @@ func TestEnvironmentOfTheCLI(t *testing.T) {
 	}
 }
 
-// Go reads the variables for proxies once in a process, so each case runs in
-// one of its own.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]bool{"on": true, "off": false} {
-		var asked atomic.Bool
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			asked.Store(true)
-			w.WriteHeader(http.StatusForbidden)
-		}))
-		t.Cleanup(proxy.Close)
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestBehindProxy$") //nolint:gosec // this test binary
-		cmd.Env = append(os.Environ(), "STATECRYPT_TEST_ENVIRONMENT="+mode, "HTTPS_PROXY="+proxy.URL, "https_proxy="+proxy.URL)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", mode, err, out)
-		}
-		if asked.Load() != want {
-			t.Errorf("with the environment %s, the proxy was asked: %t", mode, !want)
-		}
-	}
+	cloudtest.CheckProxies(t, "HTTPS_PROXY", "https_proxy")
 }
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.

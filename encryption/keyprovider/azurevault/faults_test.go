@@ -34,12 +34,12 @@ func TestFaults(t *testing.T) {
 	encryptiontest.Faults{
 		Server: s,
 		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
-		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string) encryption.KeyProvider {
 			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM([]byte(f.CA))
+			roots.AppendCertsFromPEM([]byte(ca))
 			transport := &http.Transport{
 				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-					return (&net.Dialer{}).DialContext(ctx, network, f.Address)
+					return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(url, "https://"))
 				},
 				TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			}
@@ -71,6 +71,7 @@ func TestFaults(t *testing.T) {
 			"nobody listens":           "connect: connection refused",
 			"reset at once":            "connection reset by peer",
 			"reset in the body":        "connection reset by peer",
+			"reset in the body, once":  "connection reset by peer",
 			"closed without an answer": noAnswer,
 			"short body":               noAnswer,
 			"Content-Length too large": noAnswer,
@@ -82,16 +83,23 @@ func TestFaults(t *testing.T) {
 			"malformed header":         noAnswer,
 			"another service":          noAnswer,
 
-			"hang":             late,
-			"hang in the body": late,
+			"stall":             late,
+			"stall in the body": late,
+			"slow drip":         late,
+
+			"500, once":                      encryptiontest.Works,
+			"500":                            failed + "500)",
+			"503, once":                      encryptiontest.Works,
+			"503 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After":           throttled,
+			"429 with Retry-After of a year": throttled,
 
 			"throttled":            throttled,
 			"throttled, once":      encryptiontest.Works,
 			"throttled for a year": throttled,
 			"unavailable":          failed + "503)",
 			"unavailable, once":    encryptiontest.Works,
-			"500 of a proxy":       failed + "500)",
-			"503 of a proxy, once": encryptiontest.Works,
 
 			"denied":      "grant the key permission decrypt",
 			"disabled":    "or the version that is needed, is disabled",
@@ -100,6 +108,7 @@ func TestFaults(t *testing.T) {
 
 			"redirect loop":              failed + "307)",
 			"redirect to another origin": failed + "307)",
+			"redirect to plain http":     failed + "307)",
 
 			"certificate expired":                 noAnswer + ": the server's certificate is not trusted: x509: certificate has expired",
 			"certificate of another host":         "x509: certificate is valid for",
@@ -109,7 +118,9 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                noAnswer,
 		},
 		Cannot: map[string]string{
-			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
+			"403": "whoever says it, it counts as denied",
+			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
+			"throttled for a year, cancelled":           "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
 		},
 	}.Run(t)
 }

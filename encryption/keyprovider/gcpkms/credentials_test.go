@@ -2,22 +2,11 @@ package gcpkms_test
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,66 +16,18 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
-// google answers for every https host that this test binary asks. Only these
+// google answers for every https host that the clients of tokens ask. Only these
 // tests use it; Cloud KMS itself is a server of its own.
-var google = &tokens{}
+var google = &googleauthtest.Tokens{Workload: "program-token", Account: "target", Token: gcpkmstest.Token}
 
-// tokens is Google's token services: users and impersonation.
-type tokens struct {
-	mu       sync.Mutex
-	requests []string // "host path authorization body"
-	hang     bool
-}
-
-func (g *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	g.mu.Lock()
-	g.requests = append(g.requests, strings.Join([]string{r.Host, r.URL.Path, r.Header.Get("Authorization"), string(body)}, " "))
-	hang := g.hang
-	g.mu.Unlock()
-	if hang {
-		<-r.Context().Done()
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case r.Host == "oauth2.googleapis.com" && r.URL.Path == "/token" && strings.Contains(string(body), "refresh_token=good"):
-		fmt.Fprintf(w, `{"access_token":"user-token","expires_in":3600,"token_type":"Bearer"}`)
-	case r.Host == "sts.googleapis.com" && strings.Contains(string(body), "subject_token=program-token"):
-		fmt.Fprintf(w, `{"access_token":"user-token","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","expires_in":3600,"token_type":"Bearer"}`)
-	case r.Host == "iamcredentials.googleapis.com" && strings.Contains(r.URL.Path, "/target@"):
-		fmt.Fprintf(w, `{"accessToken":%q,"expireTime":%q}`, gcpkmstest.Token, time.Now().Add(time.Hour).Format(time.RFC3339))
-	default:
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"error":"canary","error_description":"canary"}`)
-	}
-}
-
-// take returns the requests so far and forgets them.
-func (g *tokens) take() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	out := g.requests
-	g.requests = nil
-	return out
-}
-
-// TestMain leads every https connection of the SDK's token clients, which are
-// made from the default transport, to google.
 func TestMain(m *testing.M) {
-	server := httptest.NewTLSServer(google)
-	roots := x509.NewCertPool()
-	roots.AddCert(server.Certificate())
-	transport := http.DefaultTransport.(*http.Transport)
-	transport.Proxy = nil
-	transport.TLSClientConfig = &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}
-	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
-	}
+	stop := google.Lead()
 	code := m.Run()
-	server.Close()
+	stop()
 	os.Exit(code)
 }
 
@@ -118,7 +59,7 @@ func TestCredentials(t *testing.T) {
 	if _, err := build(t, options, bare).Key(t.Context(), nil, stored); err != nil {
 		t.Errorf("application default credentials: %v", err)
 	}
-	if got := google.take(); len(got) != 4 {
+	if got := google.Requests(); len(got) != 4 {
 		t.Errorf("token requests: %q", got)
 	}
 
@@ -126,7 +67,7 @@ func TestCredentials(t *testing.T) {
 	if _, err := build(t, s.Start(t), working().with("credentials", user)).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
-	if got := google.take(); len(got) != 0 {
+	if got := google.Requests(); len(got) != 0 {
 		t.Errorf("token requests: %q", got)
 	}
 
@@ -135,7 +76,7 @@ func TestCredentials(t *testing.T) {
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "403") {
 		t.Errorf("revoked: %v", err)
 	}
-	google.take()
+	google.Requests()
 }
 
 func TestImpersonation(t *testing.T) {
@@ -147,7 +88,7 @@ func TestImpersonation(t *testing.T) {
 	if _, err := build(t, options, acting).Key(t.Context(), nil, stored); err != nil {
 		t.Fatal(err)
 	}
-	got := google.take()
+	got := google.Requests()
 	if len(got) != 1 {
 		t.Fatalf("requests: %q", got)
 	}
@@ -163,18 +104,14 @@ func TestImpersonation(t *testing.T) {
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "serviceAccountTokenCreator") {
 		t.Errorf("denied: %v", err)
 	}
-	google.take()
+	google.Requests()
 }
 
 func TestCancelledToken(t *testing.T) {
-	google.mu.Lock()
-	google.hang = true
-	google.mu.Unlock()
+	google.Hang.Store(true)
 	defer func() {
-		google.mu.Lock()
-		google.hang = false
-		google.mu.Unlock()
-		google.take()
+		google.Hang.Store(false)
+		google.Requests()
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -190,21 +127,6 @@ func TestServiceAccount(t *testing.T) {
 	s := service()
 	options := s.Start(t)
 	_, stored := newKey(t, build(t, options, working()))
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": "p", "private_key_id": "1", "client_email": "me@p.iam.gserviceaccount.com",
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": "https://oauth2.googleapis.com/token",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	// The service here knows only its constant token, so it shows what came.
 	var sent string
 	other := service()
@@ -213,11 +135,11 @@ func TestServiceAccount(t *testing.T) {
 		sent = strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), " ")
 		return status.Error(codes.PermissionDenied, "seen")
 	}
-	_, err = build(t, other.Start(t), working().with("access_token", nil, "credentials", string(document))).Key(t.Context(), nil, stored)
+	_, err := build(t, other.Start(t), working().with("access_token", nil, "credentials", cloudtest.NewServiceAccount(t).JSON)).Key(t.Context(), nil, stored)
 	if !errors.Is(err, encryption.ErrNoKey) || !strings.HasPrefix(sent, "Bearer ey") || strings.Count(sent, ".") != 2 {
 		t.Errorf("sent %.30q, %v", sent, err)
 	}
-	if got := google.take(); len(got) != 0 {
+	if got := google.Requests(); len(got) != 0 {
 		t.Errorf("token requests: %q", got)
 	}
 }

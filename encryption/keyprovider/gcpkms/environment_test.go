@@ -8,11 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
 // canaries sets what Google's libraries would heed of the environment and can
@@ -101,7 +100,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(home, "canary")); err == nil {
 		t.Error("the program ran")
 	}
-	google.take()
+	google.Requests()
 
 	// What gcloud keeps in the user's home is no environment.
 	dir := filepath.Join(home, ".config", "gcloud")
@@ -123,7 +122,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			}
 		}
 	}
-	google.take()
+	google.Requests()
 }
 
 // A program that gives tokens gets none of our secrets.
@@ -213,29 +212,12 @@ func TestProgram(t *testing.T) {
 	if _, err := build(t, options, bare.with("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "impersonate_service_account") {
 		t.Errorf("a program within other credentials: %v", err)
 	}
-	google.take()
+	google.Requests()
 }
 
-// Go reads the variables for proxies once in a process, so each case runs in
-// one of its own.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]bool{"on": true, "off": false} {
-		var asked atomic.Bool
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			asked.Store(true)
-			w.WriteHeader(http.StatusForbidden)
-		}))
-		t.Cleanup(proxy.Close)
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestBehindProxy$") //nolint:gosec // this test binary
-		cmd.Env = append(os.Environ(), "STATECRYPT_TEST_ENVIRONMENT="+mode, "HTTPS_PROXY="+proxy.URL, "https_proxy="+proxy.URL)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", mode, err, out)
-		}
-		if asked.Load() != want {
-			t.Errorf("with the environment %s, the proxy was asked: %t", mode, !want)
-		}
-	}
+	cloudtest.CheckProxies(t, "HTTPS_PROXY", "https_proxy")
 }
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.

@@ -47,8 +47,8 @@ func TestFaults(t *testing.T) {
 	encryptiontest.Faults{
 		Server: server,
 		HTTP2:  true,
-		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
-			p := build(t, dial(f.URL, f.CA), working())
+		Build: func(t *testing.T, url, ca string) encryption.KeyProvider {
+			p := build(t, dial(url, ca), working())
 			gcpkms.SetPatience(p, time.Second)
 			return p
 		},
@@ -68,6 +68,7 @@ func TestFaults(t *testing.T) {
 			"nobody listens":           noAnswer + "the server cannot be reached: connection refused",
 			"reset at once":            noAnswer + "the server cannot be reached: connection reset",
 			"reset in the body":        brokenOff,
+			"reset in the body, once":  brokenOff,
 			"closed without an answer": brokenOff,
 			"short body":               brokenOff,
 			"endless body":             brokenOff,
@@ -76,16 +77,23 @@ func TestFaults(t *testing.T) {
 			"malformed status line":    noAnswer,
 			"malformed header":         noAnswer,
 
-			"hang":             noAnswer + "there was no complete answer in time",
-			"hang in the body": noAnswer + "there was no complete answer in time",
+			"stall":             noAnswer + "there was no complete answer in time",
+			"stall in the body": noAnswer + "there was no complete answer in time",
+			"slow drip":         noAnswer,
+
+			"500, once":                      notTheAPI,
+			"500":                            notTheAPI,
+			"503, once":                      encryptiontest.Works,
+			"503 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After":           noAnswer,
+			"429 with Retry-After of a year": noAnswer,
 
 			"throttled":            overQuota,
 			"throttled, once":      overQuota,
 			"throttled for a year": overQuota,
 			"unavailable":          noAnswer,
 			"unavailable, once":    encryptiontest.Works,
-			"500 of a proxy":       notTheAPI,
-			"503 of a proxy, once": encryptiontest.Works,
 
 			"denied":      "grant the permission cloudkms.cryptoKeyVersions.useToDecrypt on it",
 			"disabled":    "it, or the version that is needed, is disabled or destroyed",
@@ -94,6 +102,7 @@ func TestFaults(t *testing.T) {
 
 			"redirect loop":              notTheAPI,
 			"redirect to another origin": notTheAPI,
+			"redirect to plain http":     notTheAPI,
 
 			"certificate expired":                 noAnswer + "the server's certificate is not trusted: certificate has expired",
 			"certificate of another host":         noAnswer + "the server's certificate is not trusted: certificate is valid for another host",
@@ -103,6 +112,7 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                noAnswer,
 		},
 		Cannot: map[string]string{
+			"403":                             "whoever says it, it counts as denied",
 			"Content-Length too large":        stream,
 			"Content-Length too small":        stream,
 			"gzip bomb":                       "gRPC has compression of its own, and there is no code for it here",

@@ -25,8 +25,8 @@ func TestFaults(t *testing.T) {
 	)
 	encryptiontest.Faults{
 		Server: s,
-		Build: func(t *testing.T, f encryptiontest.Front) encryption.KeyProvider {
-			p := build(t, with(base, "address", f.URL, "ca_cert_pem", f.CA, "client_timeout", "2s", "max_retries", 1), nil)
+		Build: func(t *testing.T, url, ca string) encryption.KeyProvider {
+			p := build(t, with(base, "address", url, "ca_cert_pem", ca, "client_timeout", "2s", "max_retries", 1), nil)
 			openbao.SetRetryWait(p, time.Millisecond)
 			return p
 		},
@@ -46,6 +46,7 @@ func TestFaults(t *testing.T) {
 			"nobody listens":           "cannot be reached: dial tcp",
 			"reset at once":            "connection reset by peer",
 			"reset in the body":        notTheAPI,
+			"reset in the body, once":  notTheAPI,
 			"closed without an answer": brokeOff,
 			"short body":               notTheAPI,
 			"Content-Length too large": notTheAPI,
@@ -57,16 +58,23 @@ func TestFaults(t *testing.T) {
 			"malformed header":         notHTTP,
 			"another service":          notTheAPI,
 
-			"hang":             "does not answer within 2s",
-			"hang in the body": "does not answer within 2s",
+			"stall":             "does not answer within 2s",
+			"stall in the body": "does not answer within 2s",
+			"slow drip":         "does not answer within 2s",
+
+			"500, once":                      encryptiontest.Works,
+			"500":                            "cannot answer now (status 500)",
+			"503, once":                      encryptiontest.Works,
+			"503 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After, once":     encryptiontest.Works,
+			"429 with Retry-After":           "is asked too often (status 429)",
+			"429 with Retry-After of a year": "does not answer within 2s",
 
 			"throttled":            "is asked too often (status 429)",
 			"throttled, once":      encryptiontest.Works,
 			"throttled for a year": "does not answer within 2s",
 			"unavailable":          "cannot answer now (status 503): it may be sealed",
 			"unavailable, once":    encryptiontest.Works,
-			"500 of a proxy":       "cannot answer now (status 500)",
-			"503 of a proxy, once": encryptiontest.Works,
 
 			"denied":      "denies it (status 403); the token must be valid there",
 			"disabled":    "its version of the key is disabled (min_decryption_version)",
@@ -75,6 +83,7 @@ func TestFaults(t *testing.T) {
 
 			"redirect loop":              redirects,
 			"redirect to another origin": redirects,
+			"redirect to plain http":     redirects,
 
 			"certificate expired":                 "x509: certificate has expired",
 			"certificate of another host":         "x509: certificate is valid for 127.0.0.9, not 127.0.0.1",
@@ -82,6 +91,9 @@ func TestFaults(t *testing.T) {
 			"TLS 1.0":                             "protocol version not supported",
 			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                brokeOff,
+		},
+		Cannot: map[string]string{
+			"403": "whoever says it, it counts as denied",
 		},
 	}.Run(t)
 }

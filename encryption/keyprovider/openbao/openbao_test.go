@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
 // master is the key of the transit engine that the vectors were made with.
@@ -411,13 +411,7 @@ func TestNoAnswer(t *testing.T) {
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := "http://" + l.Addr().String()
-	l.Close()
-	_, err = build(t, with(base, "address", address), nil).Key(t.Context(), nil, stored)
+	_, err = build(t, with(base, "address", "http://"+cloudtest.Dead(t)), nil).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") || strings.Count(err.Error(), "http://") != 1 {
 		t.Errorf("nobody there: %v", err)
 	}

@@ -1,40 +1,17 @@
 package openbao_test
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
-	"sync/atomic"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
-// Go reads the variables for proxies once in a process, so each case runs in
-// one of its own.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]bool{"on": true, "off": false} {
-		var asked atomic.Bool
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			asked.Store(true)
-			w.WriteHeader(http.StatusForbidden)
-		}))
-		t.Cleanup(proxy.Close)
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestBehindProxy$") //nolint:gosec // this test binary
-		cmd.Env = append(os.Environ(), "STATECRYPT_TEST_ENVIRONMENT="+mode)
-		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "BAO_HTTP_PROXY", "VAULT_PROXY_ADDR"} {
-			cmd.Env = append(cmd.Env, name+"="+proxy.URL)
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", mode, err, out)
-		}
-		if asked.Load() != want {
-			t.Errorf("with the environment %s, the proxy was asked: %t", mode, !want)
-		}
-	}
+	cloudtest.CheckProxies(t, "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "BAO_HTTP_PROXY", "VAULT_PROXY_ADDR")
 }
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.

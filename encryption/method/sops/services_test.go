@@ -37,6 +37,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
 // TestMain keeps the settings of the machine out of the tests: the AWS SDK
@@ -383,18 +384,13 @@ func TestReasons(t *testing.T) {
 
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	address := "http://" + listener.Addr().String()
+	address := "http://" + cloudtest.Mute(t)
 	file := of(t, newDataKey(), &hcvault.MasterKey{VaultAddress: address, EnginePath: "transit", KeyName: "k", EncryptedKey: "vault:v1:AAAA"})
 	m := build(t, attrs{"allowed_vault_addresses": texts(address), "vault_token": cty.StringVal("x")}, nil, openbao.Block())
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	_, err = m.Decrypt(ctx, nil, file)
+	_, err := m.Decrypt(ctx, nil, file)
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) || time.Since(start) > 10*time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}

@@ -66,6 +66,7 @@ func TestFaults(t *testing.T) {
 			"403":                            account + " refuses the credentials (403 Forbidden)",
 			"500, once":                      sourcetest.Works,
 			"500":                            answered + "500 Internal Server Error",
+			"503, once":                      sourcetest.Works,
 			"503 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After":           throttled,

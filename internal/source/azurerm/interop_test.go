@@ -1,15 +1,12 @@
 package azurerm
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +56,7 @@ func TestRealAzurite(t *testing.T) {
 func interop(t *testing.T, cli clitest.CLI, account http.Handler, get func(name string) []byte) {
 	internet := cloudtest.New(t, map[string]http.Handler{accountHost: account})
 	const key = "live/network.tfstate"
-	open := kind(through(t, internet)).Start(settings(withKey()))
+	open := kind(internet.Client(t)).Start(settings(withKey()))
 	project(t, cli, internet, key, "", "ARM_ACCESS_KEY="+azuretest.Key).RoundTrip(t, func(workspace string) []byte {
 		req := request(t, place().with("key", key), nil)
 		req.Workspace = workspace
@@ -118,31 +115,13 @@ func TestInteropIdentities(t *testing.T) {
 			p := project(t, tofu, internet, "network.tfstate", c.more, append(c.env,
 				"ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID, "ARM_CLIENT_SECRET="+azuretest.Secret)...)
 			p.Apply(t, "default")
-			got, err := read(t, through(t, internet), settings(c.block), c.place)
+			got, err := read(t, internet.Client(t), settings(c.block), c.place)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p.Check(t, "default", got.Data)
 		})
 	}
-}
-
-// through is a client that reaches a made up internet.
-func through(t *testing.T, internet *cloudtest.Internet) *http.Client {
-	t.Helper()
-	text, err := os.ReadFile(internet.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	proxy, err := url.Parse(internet.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
 }
 
 // azurite starts the program that STATECRYPT_AZURITE names. It takes the name of
@@ -176,7 +155,7 @@ func administer(t *testing.T, server http.Handler, method, path string, want int
 	r.Header.Set("x-ms-date", time.Now().UTC().Format(http.TimeFormat))
 	r.Header.Set("x-ms-version", "2023-11-03")
 	r.Header.Set("Authorization", "SharedKey "+azuretest.Account+":"+azuretest.Sign(r))
-	response, err := through(t, internet).Do(r)
+	response, err := internet.Client(t).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +170,7 @@ func administer(t *testing.T, server http.Handler, method, path string, want int
 // testRealRefusals has Azurite refuse.
 func testRealRefusals(t *testing.T, server http.Handler) {
 	internet := cloudtest.New(t, map[string]http.Handler{accountHost: server})
-	client := through(t, internet)
+	client := internet.Client(t)
 	signed := func(permissions sas.ContainerPermissions, until time.Time) attrs {
 		key, err := blob.NewSharedKeyCredential(azuretest.Account, azuretest.Key)
 		if err != nil {
@@ -213,13 +192,13 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 		missing      bool
 		want         string
 	}{
-		"no blob":      {place().with("key", "nothing"), withKey(), true, "holds no blob"},
-		"no container": {place().with("container_name", "nothing"), withKey(), false, "there is no container nothing"},
-		"wrong key":    {place(), attrs{}.with("access_key", "Y2FuYXJ5"), false, "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
-		"SAS, no blob": {place().with("key", "nothing"), signed(sas.ContainerPermissions{Read: true}, later), true, "holds no blob"},
-		"SAS to write": {place(), signed(sas.ContainerPermissions{Write: true}, later), false, "with the permission r"},
-		"old SAS":      {place(), signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)), false, "403 AuthorizationFailure"},
-		"wrong SAS":    {place(), attrs{}.with("sas_token", azuretest.SAS), false, "403 AuthorizationFailure"},
+		"no blob":      {place: place().with("key", "nothing"), block: withKey(), missing: true, want: "holds no blob"},
+		"no container": {place: place().with("container_name", "nothing"), block: withKey(), want: "there is no container nothing"},
+		"wrong key":    {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"), want: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
+		"SAS, no blob": {place: place().with("key", "nothing"), block: signed(sas.ContainerPermissions{Read: true}, later), missing: true, want: "holds no blob"},
+		"SAS to write": {place: place(), block: signed(sas.ContainerPermissions{Write: true}, later), want: "with the permission r"},
+		"old SAS":      {place: place(), block: signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)), want: "403 AuthorizationFailure"},
+		"wrong SAS":    {place: place(), block: attrs{}.with("sas_token", azuretest.SAS), want: "403 AuthorizationFailure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, client, settings(c.block), c.place)

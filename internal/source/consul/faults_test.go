@@ -58,6 +58,7 @@ func TestFaults(t *testing.T) {
 			"403":                            "what the token needs is a policy with",
 			"500, once":                      sourcetest.Works,
 			"500":                            "the server answered 500 Internal Server Error",
+			"503, once":                      sourcetest.Works,
 			"503 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After":           "the server answered 429 Too Many Requests",

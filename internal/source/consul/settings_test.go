@@ -2,14 +2,9 @@ package consul
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 )
@@ -318,66 +314,39 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// pair makes a certificate that signs itself, and its key, in PEM format.
-func pair(t *testing.T, host string) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encode := func(kind string, der []byte) string {
-		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
-	}
-	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
-}
-
 func TestTLS(t *testing.T) {
 	s := consultest.NewHandler()
 	s.Put("network", []byte(stateJSON))
-	serverCert, serverKey := pair(t, "consul.example")
-	clientCert, clientKey := pair(t, "client.example")
-	own, err := tls.X509KeyPair([]byte(serverCert), []byte(serverKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers, clients := nettest.NewAuthority(), nettest.NewAuthority()
+	client := clients.Issue(nettest.OfClient("client.example"))
+	named := func(c *x509.Certificate) { c.IPAddresses = nil }
 	server := httptest.NewUnstartedServer(s)
-	clients := x509.NewCertPool()
-	clients.AppendCertsFromPEM([]byte(clientCert))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{servers.Issue(named, "consul.example").Pair()},
+		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: nettest.Pool(clients.PEM), MinVersion: tls.VersionTLS12,
+	}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	good := func() attrs {
 		return attrs{
-			"address": text(server.URL), "ca_file": text(file(t, serverCert)), "tls_server_name": text("consul.example"),
-			"cert_file": text(file(t, clientCert)), "key_file": text(file(t, clientKey)),
+			"address": text(server.URL), "ca_file": text(file(t, servers.PEM)), "tls_server_name": text("consul.example"),
+			"cert_file": text(file(t, client.Chain)), "key_file": text(file(t, client.Key)),
 		}
 	}
 	for name, c := range map[string]struct {
 		change func(attrs)
 		want   string // part of the error; of the warning where it begins with !
 	}{
-		"all":                    {func(attrs) {}, ""},
-		"another name":           {func(a attrs) { delete(a, "tls_server_name") }, "the server's certificate is not trusted"},
-		"another authority":      {func(a attrs) { a["ca_file"] = a["cert_file"] }, "unknown authority"},
-		"no client certificate":  {func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, "certificate required"},
-		"not verified":           {func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, "!was not verified, because ssl_verify is off"},
-		"no certificates":        {func(a attrs) { a["ca_file"] = text(file(t, canary)) }, "the file that ca_file names holds no certificate in PEM format"},
-		"not its key":            {func(a attrs) { a["key_file"] = text(file(t, serverKey)) }, "a certificate and its unencrypted key in PEM format"},
-		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file that key_file names: "/no/such/file" cannot be read: `},
-		"two lines in the token": {func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, "holds more than one line"},
+		"all":                    {change: func(attrs) {}, want: ""},
+		"another name":           {change: func(a attrs) { delete(a, "tls_server_name") }, want: "the server's certificate is not trusted"},
+		"another authority":      {change: func(a attrs) { a["ca_file"] = a["cert_file"] }, want: "unknown authority"},
+		"no client certificate":  {change: func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, want: "certificate required"},
+		"not verified":           {change: func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, want: "!was not verified, because ssl_verify is off"},
+		"no certificates":        {change: func(a attrs) { a["ca_file"] = text(file(t, canary)) }, want: "the file that ca_file names holds no certificate in PEM format"},
+		"not its key":            {change: func(a attrs) { a["key_file"] = text(file(t, clients.Issue(nil).Key)) }, want: "a certificate and its unencrypted key in PEM format"},
+		"no such key":            {change: func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, want: `the file that key_file names: "/no/such/file" cannot be read: `},
+		"two lines in the token": {change: func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, want: "holds more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := good()

@@ -5,13 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -116,12 +116,8 @@ func TestSource(t *testing.T) {
 			"damaged gzip":     bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte("\x1f\x8bnot gzip")) }),
 			"cut gzip":         bad(func(s *consultest.Server, _ attrs) { s.Put("network", pack(t, []byte(stateJSON))[:20]) }),
 			"index of another": bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte(`{"current-hash":"x","chunks":[]}`)) }),
-			"nobody there": bad(func(_ *consultest.Server, a attrs) {
-				l, _ := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-				a["address"] = text(l.Addr().String())
-				l.Close()
-			}),
-			"missing CA file": bad(func(_ *consultest.Server, a attrs) { a["ca_file"] = text("/no/such/file") }),
+			"nobody there":     bad(func(_ *consultest.Server, a attrs) { a["address"] = text(cloudtest.Dead(t)) }),
+			"missing CA file":  bad(func(_ *consultest.Server, a attrs) { a["ca_file"] = text("/no/such/file") }),
 			"missing token file": bad(func(_ *consultest.Server, a attrs) {
 				delete(a, "access_token")
 				a["token_file"] = text("/no/such/file")

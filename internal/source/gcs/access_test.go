@@ -2,14 +2,10 @@ package gcs
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
@@ -27,53 +24,7 @@ import (
 
 // google answers for every https host that the clients of tokens ask. The
 // tests that use it run one after the other.
-var google = &tokens{}
-
-// tokens is Google's token services.
-type tokens struct {
-	mu       sync.Mutex
-	requests []string // "host path authorization body"
-	hang     bool
-}
-
-func (g *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	g.mu.Lock()
-	g.requests = append(g.requests, strings.Join([]string{r.Host, r.URL.Path, r.Header.Get("Authorization"), string(body)}, " "))
-	hang := g.hang
-	g.mu.Unlock()
-	if hang {
-		<-r.Context().Done()
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case r.Host == "oauth2.googleapis.com" && strings.Contains(string(body), "refresh_token=good"):
-		fmt.Fprint(w, `{"access_token":"user-token","expires_in":3600,"token_type":"Bearer"}`)
-	case r.Host == "sts.googleapis.com" && strings.Contains(string(body), "subject_token=workload-token"):
-		fmt.Fprint(w, `{"access_token":"user-token","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","expires_in":3600,"token_type":"Bearer"}`)
-	case r.Host == "iamcredentials.googleapis.com" && strings.Contains(r.URL.Path, "/reader@"):
-		fmt.Fprintf(w, `{"accessToken":%q,"expireTime":%q}`, gcstest.Token, time.Now().Add(time.Hour).Format(time.RFC3339))
-	default:
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"error":"canary","error_description":"canary"}`)
-	}
-}
-
-// take returns the requests so far and forgets them.
-func (g *tokens) take() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	out := g.requests
-	g.requests = nil
-	return out
-}
-
-func (g *tokens) setHang(hang bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.hang = hang
-}
+var google = &googleauthtest.Tokens{Workload: "workload-token", Account: "reader", Token: gcstest.Token}
 
 // TestMain keeps the settings of whoever runs the tests out of them, and leads
 // the connections of the token clients, which are made from the default
@@ -94,20 +45,7 @@ func TestMain(m *testing.M) {
 		for _, name := range []string{"HOME", "USERPROFILE", "APPDATA"} {
 			_ = os.Setenv(name, home)
 		}
-		server := httptest.NewTLSServer(google)
-		defer server.Close()
-		roots := x509.NewCertPool()
-		roots.AddCert(server.Certificate())
-		transport := http.DefaultTransport.(*http.Transport)
-		transport.Proxy = nil // it would be looked up once, in whatever test comes first
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}
-		direct := transport.DialContext
-		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if strings.HasSuffix(address, ":443") {
-				address = server.Listener.Addr().String()
-			}
-			return direct(ctx, network, address)
-		}
+		defer google.Lead()()
 		return m.Run()
 	}())
 }
@@ -182,7 +120,7 @@ func TestWhoReads(t *testing.T) {
 		"impersonation of environment": {environment{"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "reader@p.iam.gserviceaccount.com"}, []attrs{and(at, "access_token", "base")}, "", own, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			google.take()
+			google.Requests()
 			s := settingsOf(c.blocks...)
 			if c.env != nil {
 				s = with(c.env, c.blocks...)
@@ -197,7 +135,7 @@ func TestWhoReads(t *testing.T) {
 			if got := last(); got.Get("Authorization") != c.token || got.Get("X-Goog-User-Project") != c.quota {
 				t.Errorf("sent %q, %q", got.Get("Authorization"), got.Get("X-Goog-User-Project"))
 			}
-			if got := google.take(); len(got) != c.asked {
+			if got := google.Requests(); len(got) != c.asked {
 				t.Errorf("token requests: %q", got)
 			}
 			if want := fmt.Sprintf("with the credentials %q", c.name); c.name != "" && !strings.Contains(src.String(), want) {
@@ -247,7 +185,7 @@ func TestNobodyReads(t *testing.T) {
 			}
 		})
 	}
-	google.take()
+	google.Requests()
 }
 
 // The token is for reading alone, also that of another account; to become that
@@ -256,9 +194,9 @@ func TestScopes(t *testing.T) {
 	endpoint, _ := served(t)
 	a := and(attrs{"storage_custom_endpoint": text(endpoint), "impersonate_service_account_delegates": list("middle@p.iam.gserviceaccount.com")},
 		"access_token", "base", "impersonate_service_account", "reader@p.iam.gserviceaccount.com")
-	google.take()
+	google.Requests()
 	fetch(t, open(t, settingsOf(a), place()))
-	got := google.take()
+	got := google.Requests()
 	if len(got) != 1 || !strings.Contains(got[0], "Bearer base") || !strings.Contains(got[0], `"projects/-/serviceAccounts/middle@p.iam.gserviceaccount.com"`) ||
 		!strings.Contains(got[0], `"`+readScope+`"`) || strings.Contains(got[0], allScope) {
 		t.Errorf("token requests: %q", got)
@@ -281,7 +219,7 @@ func TestScopes(t *testing.T) {
 	if err != nil || !strings.Contains(string(claims), readScope) || strings.Contains(string(claims), allScope) {
 		t.Errorf("claims: %s, %v", claims, err)
 	}
-	if got := google.take(); len(got) != 0 {
+	if got := google.Requests(); len(got) != 0 {
 		t.Errorf("token requests: %q", got)
 	}
 }
@@ -316,7 +254,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the environment is switched off") || strings.Contains(err.Error(), "canary") {
 		t.Errorf("got %v", err)
 	}
-	google.take()
+	google.Requests()
 }
 
 // What gcloud keeps in the user's home is no environment.
@@ -343,7 +281,7 @@ func TestDefaultCredentials(t *testing.T) {
 			t.Errorf("%s: sent %q", name, got)
 		}
 	}
-	google.take()
+	google.Requests()
 }
 
 // The user's proxy is heeded, and gets no credentials of its own.
@@ -370,7 +308,7 @@ func TestProxy(t *testing.T) {
 func TestSharedToken(t *testing.T) {
 	endpoint, _ := served(t)
 	a := and(attrs{"storage_custom_endpoint": text(endpoint)}, "credentials", user)
-	google.take()
+	google.Requests()
 	openIn := quick(settingsOf(a)).open
 	var wg sync.WaitGroup
 	for range 8 {
@@ -385,17 +323,17 @@ func TestSharedToken(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := google.take(); len(got) != 1 {
+	if got := google.Requests(); len(got) != 1 {
 		t.Errorf("token requests: %q", got)
 	}
 
-	google.setHang(true)
-	defer google.setHang(false)
+	google.Hang.Store(true)
+	defer google.Hang.Store(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
 	if _, err := open(t, settingsOf(a), place()).Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 10*time.Second {
 		t.Errorf("after %s: %v", time.Since(begin), err)
 	}
-	google.take()
+	google.Requests()
 }

@@ -68,6 +68,7 @@ func TestFaults(t *testing.T) {
 			"403":                            "grant storage.objects.get on the bucket",
 			"500, once":                      sourcetest.Works,
 			"500":                            "the service answered 500 Internal Server Error (after 2 tries)",
+			"503, once":                      sourcetest.Works,
 			"503 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After":           "Cloud Storage is asked too often (429 Too Many Requests); try again later (after 2 tries)",

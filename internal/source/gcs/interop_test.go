@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
@@ -64,12 +65,7 @@ func (b bench) open(t *testing.T, prefix, workspace string) source.Source {
 	var roots *x509.CertPool
 	if b.internet != nil {
 		env["HTTPS_PROXY"] = b.internet.Proxy
-		authority, err := os.ReadFile(b.internet.CAFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		roots = x509.NewCertPool()
-		roots.AppendCertsFromPEM(authority)
+		roots = nettest.Pool(b.internet.CA())
 	}
 	r := newRun(with(env))
 	r.roots = roots

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -491,7 +492,13 @@ func TestSecretsStayHidden(t *testing.T) {
 		t.Skip("ps is not installed")
 	}
 	repo := stateRepo(t)
-	slow := func(http.ResponseWriter, *http.Request) bool { time.Sleep(150 * time.Millisecond); return false }
+	var looks atomic.Int64
+	slow := func(_ http.ResponseWriter, r *http.Request) bool {
+		for until := looks.Load() + 2; looks.Load() < until && r.Context().Err() == nil; { // one that began after this
+			time.Sleep(time.Millisecond)
+		}
+		return false
+	}
 	for name, before := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"header": slow,
 		"helper": func(w http.ResponseWriter, r *http.Request) bool {
@@ -508,7 +515,7 @@ func TestSecretsStayHidden(t *testing.T) {
 			r := newTestRun(t, vars{"GIT_PASSWORD": canary}, vars{"url": server.Origin, "username": "u"})
 			done := make(chan struct{})
 			var wg sync.WaitGroup
-			wg.Go(func() { watch(t, r.tempDir, server.Origin, done) })
+			wg.Go(func() { watch(t, r.tempDir, server.Origin, &looks, done) })
 			mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 			close(done)
 			wg.Wait()
@@ -516,7 +523,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 }
 
-func watch(t *testing.T, dir, origin string, done <-chan struct{}) {
+func watch(t *testing.T, dir, origin string, looks *atomic.Int64, done <-chan struct{}) {
 	secrets := []string{canary, basicAuth("u", canary)}
 	seen := false
 	for {
@@ -541,5 +548,6 @@ func watch(t *testing.T, dir, origin string, done <-chan struct{}) {
 			}
 			return nil
 		})
+		looks.Add(1)
 	}
 }

@@ -118,8 +118,8 @@ func faultHarness() sourcetest.FaultHarness {
 				Secrets:  []string{canary, basicAuth("alice", canary)},
 			}
 		},
-		Reads: func(r faults.Request) bool {
-			return r.Method == http.MethodPost && strings.HasSuffix(r.Path, "/git-upload-pack")
+		Reads: func(r *http.Request, _ []byte) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack")
 		},
 		Sees: map[string]string{
 			"nobody listens":           unreachable,
@@ -138,6 +138,7 @@ func faultHarness() sourcetest.FaultHarness {
 			"403":                            rejected,
 			"500, once":                      unavailable,
 			"500":                            unavailable,
+			"503, once":                      unavailable,
 			"503 with Retry-After, once":     unavailable,
 			"429 with Retry-After, once":     unavailable,
 			"429 with Retry-After":           unavailable,

@@ -82,12 +82,12 @@ func TestCancelKillsChildren(t *testing.T) {
 	if a := <-done; !errors.Is(a.err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", a.err)
 	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it took %v to stop", took)
 	}
 	checkNothingLeft(t, r)
 	for try := 0; processesWith(server.Origin) != ""; try++ { // killed is not yet gone
-		if try == 100 {
+		if try == 1000 {
 			t.Fatalf("still there:\n%s", processesWith(server.Origin))
 		}
 		time.Sleep(10 * time.Millisecond)

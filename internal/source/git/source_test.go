@@ -1,12 +1,12 @@
 package git
 
 import (
-	"net"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -68,12 +68,7 @@ func TestSource(t *testing.T) {
 				return sourcetest.Place{Attrs: attrs("file://" + t.TempDir() + "/none.git")}
 			},
 			"nobody listens": func(t *testing.T) sourcetest.Place {
-				listener, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
-				listener.Close()
-				return sourcetest.Place{Attrs: attrs("http://" + listener.Addr().String() + "/a.git")}
+				return sourcetest.Place{Attrs: attrs("http://" + cloudtest.Dead(t) + "/a.git")}
 			},
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {

@@ -1,7 +1,6 @@
 package gittest
 
 import (
-	"encoding/pem"
 	"io"
 	"log"
 	"net"
@@ -16,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // HTTPOptions choose how a server behaves.
@@ -86,7 +87,7 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 	if opts.TLS {
 		server.StartTLS()
 		s.CAFile = filepath.Join(tb.TempDir(), "ca.pem")
-		writeFile(tb, s.CAFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+		writeFile(tb, s.CAFile, []byte(nettest.PEM(server.Certificate())))
 	} else {
 		server.Start()
 	}

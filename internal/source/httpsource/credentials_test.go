@@ -39,7 +39,7 @@ func TestAuthorization(t *testing.T) {
 func TestWrongCredentials(t *testing.T) {
 	text := cty.StringVal
 	headers := func(name, value string) attrs { return attrs{"headers": cty.MapVal(attrs{name: text(value)})} }
-	own := identity(t)
+	own := identity()
 	for name, tt := range map[string]struct {
 		block attrs
 		err   string
@@ -57,7 +57,7 @@ func TestWrongCredentials(t *testing.T) {
 		"no key":              {attrs{"client_certificate_pem": own["client_certificate_pem"]}, "are needed together"},
 		"no certificate":      {attrs{"client_private_key_pem": text(canary)}, "are needed together"},
 		"not PEM":             {attrs{"client_certificate_pem": text(canary), "client_private_key_pem": text(canary)}, "in PEM format"},
-		"another key":         {attrs{"client_certificate_pem": own["client_certificate_pem"], "client_private_key_pem": identity(t)["client_private_key_pem"]}, "a certificate and its unencrypted key"},
+		"another key":         {attrs{"client_certificate_pem": own["client_certificate_pem"], "client_private_key_pem": identity()["client_private_key_pem"]}, "a certificate and its unencrypted key"},
 		"CA":                  {attrs{"client_ca_certificate_pem": text(canary)}, "holds no certificate"},
 		"proxy":               {attrs{"proxy": text(canary)}, "proxy: a URL is required"},
 		"proxy scheme":        {attrs{"proxy": text("ftp://" + canary)}, "proxy: a URL is required"},
@@ -159,7 +159,7 @@ func TestEnvironmentOnly(t *testing.T) {
 
 func TestEnvironmentTLS(t *testing.T) {
 	s := serveMutualTLS(t, tls.RequireAnyClientCert, ok)
-	own := identity(t)
+	own := identity()
 	env := map[string]string{
 		addressVar:     s.URL + "/state",
 		certificateVar: own["client_certificate_pem"].AsString(),

@@ -57,6 +57,7 @@ func TestFaults(t *testing.T) {
 			"403":                            "the server refused the credentials (403 Forbidden)",
 			"500, once":                      sourcetest.Works,
 			"500":                            "the server answered 500 Internal Server Error (after 2 tries)",
+			"503, once":                      sourcetest.Works,
 			"503 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After":           "the server answered 429 Too Many Requests (after 2 tries)",

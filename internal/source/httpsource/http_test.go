@@ -2,7 +2,6 @@ package httpsource
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -190,7 +190,7 @@ func dump(req *http.Request) string {
 }
 
 func (r *recorder) ca() cty.Value {
-	return cty.StringVal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})))
+	return cty.StringVal(nettest.PEM(r.Certificate()))
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("state")) }

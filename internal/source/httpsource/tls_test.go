@@ -1,21 +1,15 @@
 package httpsource
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // serveMutualTLS asks each client for a certificate, and takes none for an
@@ -32,29 +26,11 @@ func serveMutualTLS(t *testing.T, auth tls.ClientAuthType, h http.HandlerFunc) *
 }
 
 // identity is a client certificate with its key.
-func identity(t *testing.T) attrs {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		Subject:      pkix.Name{CommonName: canary},
-		NotAfter:     time.Now().Add(time.Hour),
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+func identity() attrs {
+	certificate := nettest.NewAuthority().Issue(nettest.OfClient(canary))
 	return attrs{
-		"client_certificate_pem": cty.StringVal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))),
-		"client_private_key_pem": cty.StringVal(string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))),
+		"client_certificate_pem": cty.StringVal(certificate.Chain),
+		"client_private_key_pem": cty.StringVal(certificate.Key),
 	}
 }
 
@@ -84,7 +60,7 @@ func TestSkipVerification(t *testing.T) {
 
 func TestClientCertificate(t *testing.T) {
 	s := serveMutualTLS(t, tls.RequireAnyClientCert, ok)
-	at(s.URL, block(s.URL, s.trusted(), identity(t))).want(t, "state")
+	at(s.URL, block(s.URL, s.trusted(), identity())).want(t, "state")
 	s.wantRequests(t, 1)
 	at(s.URL, block(s.URL, s.trusted())).wantError(t, "certificate required")
 	s.wantRequests(t, 1)
@@ -103,7 +79,7 @@ func TestClientCertificateStaysInBlock(t *testing.T) {
 		}
 		ok(w, req)
 	})
-	blocks := []attrs{block(s.URL+"/a/", s.trusted(), identity(t)), block(s.URL+"/", s.trusted())}
+	blocks := []attrs{block(s.URL+"/a/", s.trusted(), identity()), block(s.URL+"/", s.trusted())}
 	open := start(at("", blocks...).settings()) // one run, whose connections are kept
 	for _, path := range []string{"/a/state", "/b/state", "/a/away", "/a-x/state", "/b%2Fstate", "/a/state"} {
 		src, err := at(s.URL + path).openIn(open)
@@ -121,7 +97,7 @@ func TestClientCertificateStaysInBlock(t *testing.T) {
 func TestMissingWithCertificate(t *testing.T) {
 	for auth, want := range map[tls.ClientAuthType]bool{tls.NoClientCert: false, tls.RequestClientCert: true} {
 		s := serveMutualTLS(t, auth, http.NotFound)
-		err := at(s.URL, block(s.URL, s.trusted(), identity(t))).wantError(t)
+		err := at(s.URL, block(s.URL, s.trusted(), identity())).wantError(t)
 		if got := missing(t, err).CredentialsSent; got != want {
 			t.Errorf("%v: got %t", auth, got)
 		}

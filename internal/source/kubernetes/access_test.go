@@ -2,17 +2,10 @@ package kubernetes
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,6 +19,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"k8s.io/klog/v2"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 )
@@ -119,8 +113,10 @@ func TestKubeconfig(t *testing.T) {
 
 func TestClientCertificate(t *testing.T) {
 	s := prod(t)
-	certificate, key, pool := clientCertificate(t, "reader")
-	s.TLS.ClientAuth, s.TLS.ClientCAs = tls.VerifyClientCertIfGiven, pool
+	authority := nettest.NewAuthority()
+	issued := authority.Issue(nettest.OfClient("reader"))
+	certificate, key := issued.Chain, issued.Key
+	s.TLS.ClientAuth, s.TLS.ClientCAs = tls.VerifyClientCertIfGiven, nettest.Pool(authority.PEM)
 	s.Accepts = func(r *http.Request) bool {
 		return len(r.TLS.VerifiedChains) > 0 && r.TLS.PeerCertificates[0].Subject.CommonName == "reader"
 	}
@@ -145,27 +141,6 @@ func TestClientCertificate(t *testing.T) {
 	if err := fails(t, open(t, settingsOf(a)), "not in PEM format"); strings.Contains(err.Error(), "not a key") {
 		t.Errorf("the error holds the key: %v", err)
 	}
-}
-
-func clientCertificate(t *testing.T, name string) (certificate, private string, pool *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, _ := x509.ParseCertificate(der)
-	pool = x509.NewCertPool()
-	pool.AddCert(parsed)
-	raw, _ := x509.MarshalECPrivateKey(key)
-	return kubetest.PEM(parsed), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})), pool
 }
 
 func TestBasicAuthentication(t *testing.T) {

@@ -67,6 +67,7 @@ func TestFaults(t *testing.T) {
 			"403":                        `this requires the verb "get" for the resource "secrets"`,
 			"500, once":                  "the server answered 500 Internal Server Error",
 			"500":                        "the server answered 500 Internal Server Error",
+			"503, once":                  "the server answered 503 Service Unavailable",
 			"503 with Retry-After, once": sourcetest.Works,
 			"429 with Retry-After, once": sourcetest.Works,
 			"429 with Retry-After":       "the server answered 429 Too Many Requests",

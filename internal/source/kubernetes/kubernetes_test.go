@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
@@ -163,11 +163,7 @@ func TestSource(t *testing.T) {
 			"no TLS": bad(func(_ *kubetest.Server, a attrs) {
 				a["host"] = text(strings.Replace(a["host"].AsString(), "https", "http", 1))
 			}),
-			"nobody there": bad(func(s *kubetest.Server, a attrs) {
-				l, _ := net.Listen("tcp", "127.0.0.1:0")
-				a["host"] = text("https://" + l.Addr().String())
-				l.Close()
-			}),
+			"nobody there": bad(func(_ *kubetest.Server, a attrs) { a["host"] = text("https://" + cloudtest.Dead(t)) }),
 			"another path": bad(func(_ *kubetest.Server, a attrs) { a["host"] = text(a["host"].AsString() + "/elsewhere") }),
 			"no API":       replies(404, "text/plain", "404 page not found"),
 			"another's 404": replies(404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,`+

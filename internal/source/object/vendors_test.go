@@ -206,6 +206,7 @@ func (v vendor) faults(t *testing.T) {
 			"403":                            strange + "403",
 			"500, once":                      sourcetest.Works,
 			"500":                            strange + "500",
+			"503, once":                      sourcetest.Works,
 			"503 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After, once":     sourcetest.Works,
 			"429 with Retry-After":           strange + "429",

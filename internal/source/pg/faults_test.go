@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 )
 
 // What the user sees of what goes wrong on the way, with TLS and
@@ -32,7 +33,7 @@ func TestFaults(t *testing.T) {
 		untrusted = "the server's certificate is not trusted: x509: "
 		unfit     = "does not hold text"
 	)
-	trusted := pgtest.NewAuthority()
+	trusted := nettest.NewAuthority()
 	answer := func(messages ...pgproto3.BackendMessage) fault {
 		return func(s *session) {
 			if s.asked() {
@@ -79,11 +80,11 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	}
-	withCertificate := func(a *pgtest.Authority, f pgtest.Flaw, max uint16) fault {
+	withCertificate := func(a *nettest.Authority, flaw func(*x509.Certificate), max uint16) fault {
 		return func(s *session) {
 			_, _ = io.ReadFull(s, make([]byte, 8))
 			_, _ = io.WriteString(s, "S")
-			_ = tls.Server(s.Conn, &tls.Config{Certificates: []tls.Certificate{a.Issue(f).Pair()}, MinVersion: tls.VersionTLS10, MaxVersion: max}).Handshake()
+			_ = tls.Server(s.Conn, &tls.Config{Certificates: []tls.Certificate{a.Issue(flaw).Pair()}, MinVersion: tls.VersionTLS10, MaxVersion: max}).Handshake()
 		}
 	}
 	write := func(text string) fault {
@@ -167,13 +168,13 @@ func TestFaults(t *testing.T) {
 		"TLS refused with an error":         {fault: write("E" + echo), sees: "the server does not offer TLS"},
 		"not TLS":                           {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"), sees: "the server does not speak TLS; check the port and the scheme"},
 		"handshake breaks off":              {fault: write("S"), sees: lost + " | the server cannot be reached"},
-		"TLS 1.0":                           {fault: withCertificate(trusted, pgtest.Valid, tls.VersionTLS10), sees: "the TLS handshake failed: remote error: tls: protocol version not supported | tls: protocol version not supported"},
-		"certificate expired":               {fault: withCertificate(trusted, pgtest.Expired, 0), sees: untrusted + "certificate has expired"},
-		"certificate of another host":       {fault: withCertificate(trusted, pgtest.OfAnotherHost, 0), sees: untrusted + "certificate is valid for 127.0.0.9, not 127.0.0.1"},
-		"certificate of unknown authority":  {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), sees: unknown},
-		"verify-ca, certificate expired":    {fault: withCertificate(trusted, pgtest.Expired, 0), query: "sslmode=verify-ca", sees: untrusted + "certificate has expired"},
-		"verify-ca, unknown authority":      {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), query: "sslmode=verify-ca", sees: unknown},
-		"require with roots, unknown":       {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), query: "sslmode=require", sees: unknown},
+		"TLS 1.0":                           {fault: withCertificate(trusted, nil, tls.VersionTLS10), sees: "the TLS handshake failed: remote error: tls: protocol version not supported | tls: protocol version not supported"},
+		"certificate expired":               {fault: withCertificate(trusted, nettest.Expired, 0), sees: untrusted + "certificate has expired"},
+		"certificate of another host":       {fault: withCertificate(trusted, nettest.OfAnotherHost, 0), sees: untrusted + "certificate is valid for 127.0.0.9, not 127.0.0.1"},
+		"certificate of unknown authority":  {fault: withCertificate(nettest.NewAuthority(), nil, 0), sees: unknown},
+		"verify-ca, certificate expired":    {fault: withCertificate(trusted, nettest.Expired, 0), query: "sslmode=verify-ca", sees: untrusted + "certificate has expired"},
+		"verify-ca, unknown authority":      {fault: withCertificate(nettest.NewAuthority(), nil, 0), query: "sslmode=verify-ca", sees: unknown},
+		"require with roots, unknown":       {fault: withCertificate(nettest.NewAuthority(), nil, 0), query: "sslmode=require", sees: unknown},
 		"asks for the password in clear":    {fault: login(&pgproto3.AuthenticationCleartextPassword{}), query: "sslmode=disable", host: "db.example.test", sees: "wants the password in a way that is not allowed, such as in clear"},
 		"asks for Kerberos":                 {fault: login(&pgproto3.AuthenticationGSS{}), sees: notOurs},
 		"asks for an unknown login":         {fault: login(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{echo}}), sees: notOurs},
@@ -183,7 +184,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFake(t, trusted.Issue(pgtest.Valid).Pair(), `{"version": 4}`+strings.Repeat(" ", 300_000))
+			f := newFake(t, trusted.Issue(nil).Pair(), `{"version": 4}`+strings.Repeat(" ", 300_000))
 			host, query := "127.0.0.1", "sslmode=verify-full"
 			if c.query != "" {
 				query = c.query

@@ -2,12 +2,12 @@ package pg
 
 import (
 	"fmt"
-	"net"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -106,12 +106,7 @@ func TestSource(t *testing.T) {
 			},
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { l.Close() })
-			connStr := fmt.Sprintf("postgres://reader:%s@%s/postgres", readerPassword, l.Addr())
+			connStr := fmt.Sprintf("postgres://reader:%s@%s/postgres", readerPassword, cloudtest.Mute(t))
 			return sourcetest.Place{Settings: settingsOf(attrs{"conn_str": text(connStr)}), Secrets: []string{readerPassword}}
 		},
 	})

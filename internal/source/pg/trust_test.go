@@ -12,8 +12,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 )
 
 // settled is what a data source without arguments comes to.
@@ -226,7 +226,7 @@ func TestWarnings(t *testing.T) {
 
 // A warning reaches whoever reads.
 func TestFetchWarns(t *testing.T) {
-	f := newFake(t, pgtest.NewAuthority().Issue(pgtest.Valid).Pair(), "{}")
+	f := newFake(t, nettest.NewAuthority().Issue(nil).Pair(), "{}")
 	r := newRun(settingsOf(attrs{"conn_str": text("host=db.example.test user=me password=" + readerPassword + " port=" + f.port())}))
 	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 	src, err := r.open(request(t, nil, nil))
@@ -242,7 +242,7 @@ func TestFetchWarns(t *testing.T) {
 // Everything that is sent, but for the login: one SELECT in a transaction that
 // cannot write.
 func TestOnlyReads(t *testing.T) {
-	f := newFake(t, pgtest.NewAuthority().Issue(pgtest.Valid).Pair(), "{}")
+	f := newFake(t, nettest.NewAuthority().Issue(nil).Pair(), "{}")
 	r := request(t, attrs{"schema_name": text(`a"b`), "table_name": text("C d")}, nil)
 	r.Workspace = `'; DROP TABLE x; --`
 	src, err := start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me dbname=x port=" + f.port())}))(r)

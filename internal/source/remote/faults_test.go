@@ -47,6 +47,7 @@ func TestFaults(t *testing.T) {
 
 		"500, once":                      sourcetest.Works,
 		"500":                            "500 Internal Server Error",
+		"503, once":                      sourcetest.Works,
 		"503 with Retry-After, once":     sourcetest.Works,
 		"429 with Retry-After, once":     sourcetest.Works,
 		"429 with Retry-After":           "429 Too Many Requests",
@@ -66,14 +67,14 @@ func TestFaults(t *testing.T) {
 		path string // a part of it
 		sees map[string]string
 	}{
-		"discovery": {"/.well-known/", map[string]string{
+		"discovery": {path: "/.well-known/", sees: map[string]string{
 			"Content-Length too small":   nothing,
 			"another service":            nothing,
 			"endless body":               "the answer is longer than any of the API of HCP Terraform",
 			"403":                        "does not say where its services are: it answered 403 Forbidden",
 			"redirect to another origin": "and the token of one is not sent to the other",
 		}},
-		"state": {"/v1/object/", map[string]string{
+		"state": {path: "/v1/object/", sees: map[string]string{
 			"Content-Length too small":   "the service says that the state has 120116 bytes, and sent 60058",
 			"another service":            "the service says that the state has 120116 bytes, and sent ",
 			"endless body":               "the file is larger than 1048576 bytes",

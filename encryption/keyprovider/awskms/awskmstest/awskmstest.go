@@ -5,8 +5,6 @@
 package awskmstest
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
@@ -15,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // State is what a key is fit for.
@@ -50,13 +50,14 @@ type Request struct {
 
 // Server is a fake of AWS KMS.
 type Server struct {
+	nettest.Log[Request]
+
 	URL string
 
-	mu       sync.Mutex
-	keys     []Key
-	allowed  []string
-	faults   []fault
-	requests []Request
+	mu      sync.Mutex
+	keys    []Key
+	allowed []string
+	faults  []fault
 }
 
 type fault struct {
@@ -88,15 +89,6 @@ func (s *Server) Fail(status int, code string) {
 	s.faults = append(s.faults, fault{code, status})
 }
 
-// Requests returns what arrived so far, in order, and forgets it.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := s.requests
-	s.requests = nil
-	return got
-}
-
 // body is a request of any operation, with the names of
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 type body struct {
@@ -115,9 +107,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	accessKey, region, signed := signature(r, "kms")
 
+	s.Note(Request{
+		Operation: operation, KeyID: in.KeyID, Context: in.Context,
+		AccessKey: accessKey, Region: region, Token: r.Header.Get("X-Amz-Security-Token"),
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, Request{operation, in.KeyID, in.Context, accessKey, region, r.Header.Get("X-Amz-Security-Token")})
 	switch {
 	case !signed:
 		answer(w, 400, "MissingAuthenticationTokenException", nil)
@@ -148,13 +143,13 @@ func (s *Server) do(operation string, in body) (code string, out any) {
 		if _, err := rand.Read(plain); err != nil {
 			return "KMSInternalException", nil
 		}
-		return "", map[string]any{"CiphertextBlob": key.seal(plain, in.Context), "Plaintext": plain, "KeyId": key.ID}
+		return "", map[string]any{"CiphertextBlob": key.box().Seal(plain, key.bound(in.Context)), "Plaintext": plain, "KeyId": key.ID}
 	case "Decrypt":
-		if plain, ok := key.open(in.Blob, in.Context); ok {
+		if plain, ok := key.box().Open(in.Blob, key.bound(in.Context)); ok {
 			return "", map[string]any{"Plaintext": plain, "KeyId": key.ID, "EncryptionAlgorithm": "SYMMETRIC_DEFAULT"}
 		}
 		for _, other := range s.keys {
-			if _, ok := other.open(in.Blob, in.Context); ok {
+			if _, ok := other.box().Open(in.Blob, other.bound(in.Context)); ok {
 				return "IncorrectKeyException", nil
 			}
 		}
@@ -186,41 +181,8 @@ func (s *Server) find(name string, context map[string]string) (Key, string) {
 	return Key{}, "NotFoundException"
 }
 
-// magic begins each ciphertext of the fake that files of real OpenTofu were
-// written with. The rest is a nonce and AES-256-GCM with the master key, bound
-// to the ID of the key.
-const magic = "FAKEKMS1"
-
-func (k Key) seal(plain []byte, context map[string]string) []byte {
-	gcm := k.gcm()
-	nonce := make([]byte, gcm.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
-		panic(err)
-	}
-	return gcm.Seal(append([]byte(magic), nonce...), nonce, plain, k.bound(context))
-}
-
-func (k Key) open(blob []byte, context map[string]string) ([]byte, bool) {
-	gcm := k.gcm()
-	rest, ok := strings.CutPrefix(string(blob), magic)
-	if !ok || len(rest) < gcm.NonceSize() {
-		return nil, false
-	}
-	plain, err := gcm.Open(nil, []byte(rest[:gcm.NonceSize()]), []byte(rest[gcm.NonceSize():]), k.bound(context))
-	return plain, err == nil
-}
-
-func (k Key) gcm() cipher.AEAD {
-	block, err := aes.NewCipher(k.Master)
-	if err != nil {
-		panic(err)
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	return gcm
-}
+// box seals as the fake did that files of real OpenTofu were written with.
+func (k Key) box() nettest.Box { return nettest.Box{Mark: "FAKEKMS1", Key: k.Master} }
 
 // bound is what a ciphertext is bound to: the key, and the encryption context
 // if there is one. JSON sorts its pairs.
@@ -245,10 +207,7 @@ func answer(w http.ResponseWriter, status int, code string, out any) {
 		w.Header().Set("X-Amzn-ErrorType", code)
 		out = map[string]string{"__type": "com.amazonaws.kms#" + code, "message": Leak}
 	}
-	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(out); err != nil {
-		panic(err)
-	}
+	nettest.Reply(w, status, out)
 }
 
 // signature reads who signed a request and for which region. That the

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // STS is a fake of AWS STS, which speaks AWS's query protocol: it assumes any
@@ -18,7 +20,7 @@ type STS struct {
 
 	mu    sync.Mutex
 	deny  string
-	calls []Call
+	calls nettest.Log[Call]
 }
 
 // Call is one request that arrived.
@@ -47,13 +49,7 @@ func (s *STS) Deny(code string) {
 }
 
 // Calls returns what arrived so far, in order, and forgets it.
-func (s *STS) Calls() []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := s.calls
-	s.calls = nil
-	return got
-}
+func (s *STS) Calls() []Call { return s.calls.Requests() }
 
 // AssumedKey is the access key of the credentials of an assumed role.
 func AssumedKey(action string) string { return "ASIA" + action }
@@ -66,9 +62,9 @@ func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	action := r.PostForm.Get("Action")
 	accessKey, region, signed := signature(r, "sts")
 
+	s.calls.Note(Call{Action: action, Form: r.PostForm, AccessKey: accessKey, Region: region})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = append(s.calls, Call{action, r.PostForm, accessKey, region})
 	w.Header().Set("Content-Type", "text/xml")
 	code := s.deny
 	switch {

@@ -3,30 +3,28 @@
 package azurevaulttest
 
 import (
-	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth/azureauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // What the services know.
 const (
-	Tenant   = "11111111-2222-3333-4444-555555555555"
-	ClientID = "66666666-7777-8888-9999-000000000000"
+	Tenant   = azureauthtest.Tenant
+	ClientID = azureauthtest.ClientID
 	Secret   = "azurevaulttest-client-secret"
 	Token    = "azurevaulttest-access-token"
 	Version  = "0123456789abcdef0123456789abcdef" // of each key
@@ -39,27 +37,17 @@ type Service struct {
 	AES          map[string][]byte          // :: name of a key → key
 	AllowEncrypt bool
 	Before       func(w http.ResponseWriter, r *http.Request) bool // runs before a call to the vault is served; true when it has answered
-	SignIn       func(form map[string][]string) bool               // which requests for a token are granted; by Secret when nil
+	SignIn       func(form url.Values) bool                        // which requests for a token are granted; by Secret when nil
 
-	mu    sync.Mutex
-	calls []string
-	other []string
+	calls, other nettest.Log[string]
 }
 
 // Calls returns the operations that were asked of a vault, refused ones
 // included: "decrypt keyname/version".
-func (s *Service) Calls() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.calls...)
-}
+func (s *Service) Calls() []string { return s.calls.All() }
 
 // Other returns every other request: "GET https://host/path?query".
-func (s *Service) Other() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.other...)
-}
+func (s *Service) Other() []string { return s.other.All() }
 
 // ServeHTTP serves vaults and sign in, told apart by the host.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -67,45 +55,13 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveVault(w, r)
 		return
 	}
-	s.mu.Lock()
-	s.other = append(s.other, r.Method+" "+r.Host+r.URL.RequestURI())
-	s.mu.Unlock()
-	switch path := r.URL.Path; {
-	case strings.HasSuffix(path, "/discovery/instance"):
-		reply(w, 200, map[string]any{
-			"tenant_discovery_endpoint": "https://" + r.Host + "/" + Tenant + "/v2.0/.well-known/openid-configuration",
-			"metadata":                  []any{map[string]any{"preferred_network": r.Host, "preferred_cache": r.Host, "aliases": []string{r.Host}}},
-		})
-	case strings.HasSuffix(path, "/openid-configuration"):
-		base := "https://" + r.Host + "/" + Tenant
-		reply(w, 200, map[string]any{"token_endpoint": base + "/oauth2/v2.0/token", "authorization_endpoint": base + "/authorize", "issuer": base + "/v2.0"})
-	case strings.HasSuffix(path, "/oauth2/v2.0/token"):
-		s.serveToken(w, r)
-	case strings.HasSuffix(path, "/identity/oauth2/token") && r.Header.Get("Metadata") == "true":
-		reply(w, 200, map[string]any{"access_token": Token, "expires_in": "3600", "expires_on": "4102444800", "resource": "https://vault.azure.net", "token_type": "Bearer"})
-	case path == "/metadata/endpoints":
-		reply(w, 200, map[string]any{"authentication": map[string]any{"loginEndpoint": "https://login.private.test/"}})
-	case path == "/oidc" && r.Header.Get("Authorization") == "Bearer request-token":
-		reply(w, 200, map[string]any{"value": "oidc-token"})
-	default:
-		reply(w, 404, map[string]any{"error": "canary"})
-	}
-}
-
-func (s *Service) serveToken(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		reply(w, 400, nil)
-		return
-	}
-	granted := r.PostForm.Get("client_secret") == Secret
-	if s.SignIn != nil {
-		granted = s.SignIn(r.PostForm)
-	}
-	if !granted {
-		reply(w, 401, map[string]any{"error": "invalid_client", "error_description": "canary: it repeats " + r.PostForm.Encode()})
-		return
-	}
-	reply(w, 200, map[string]any{"access_token": Token, "expires_in": 3600, "token_type": "Bearer"})
+	s.other.Note(r.Method + " " + r.Host + r.URL.RequestURI())
+	azureauthtest.Serve(w, r, func(form url.Values) bool {
+		if s.SignIn != nil {
+			return s.SignIn(form)
+		}
+		return form.Get("client_secret") == Secret
+	}, func(string) string { return Token })
 }
 
 func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +69,7 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if r.Header.Get("Authorization") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer authorization="https://login.microsoftonline.com/`+Tenant+`", resource="https://vault.azure.net"`)
-		fail(w, 401, "Unauthorized", "")
+		Fail(w, 401, "Unauthorized", "")
 		return
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // keys, name, version, operation
@@ -121,22 +77,20 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 		parts = []string{parts[0], parts[1], "", parts[2]} // the current version
 	}
 	operation := parts[len(parts)-1]
-	s.mu.Lock()
-	s.calls = append(s.calls, operation+" "+strings.Join(parts[1:len(parts)-1], "/"))
-	s.mu.Unlock()
+	s.calls.Note(operation + " " + strings.Join(parts[1:len(parts)-1], "/"))
 	switch {
 	case s.Before != nil && s.Before(w, r):
 		return
 	case r.Header.Get("Authorization") != "Bearer "+Token:
-		fail(w, 401, "Unauthorized", "")
+		Fail(w, 401, "Unauthorized", "")
 		return
 	case r.Method != http.MethodPost || len(parts) != 4 || operation != "decrypt" && (operation != "encrypt" || !s.AllowEncrypt):
-		fail(w, 403, "Forbidden", "ForbiddenByPolicy")
+		Fail(w, 403, "Forbidden", "ForbiddenByPolicy")
 		return
 	}
 	var q request
 	if err != nil || json.Unmarshal(body, &q) != nil {
-		fail(w, 400, "BadParameter", "")
+		Fail(w, 400, "BadParameter", "")
 		return
 	}
 	name, version := parts[1], parts[2]
@@ -144,11 +98,11 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 	switch status {
 	case 200:
 		answer.KID = "https://" + r.Host + "/keys/" + name + "/" + Version
-		reply(w, 200, answer)
+		nettest.Reply(w, 200, answer)
 	case 404:
-		fail(w, 404, "KeyNotFound", "")
+		Fail(w, 404, "KeyNotFound", "")
 	default:
-		fail(w, status, "BadParameter", "")
+		Fail(w, status, "BadParameter", "")
 	}
 }
 
@@ -225,44 +179,18 @@ func decode(s string) []byte {
 	return b
 }
 
-// fail answers as a vault does. What it says must never be shown.
-func fail(w http.ResponseWriter, status int, code, inner string) {
+// Fail answers as a vault does. What it says must never be shown.
+func Fail(w http.ResponseWriter, status int, code, inner string) {
 	e := map[string]any{"code": code, "message": "canary: the service says too much"}
 	if inner != "" {
 		e["innererror"] = map[string]any{"code": inner}
 	}
-	reply(w, status, map[string]any{"error": e})
-}
-
-// Fail answers with an error of a vault, for Before.
-func Fail(w http.ResponseWriter, status int, code, inner string) { fail(w, status, code, inner) }
-
-func reply(w http.ResponseWriter, status int, content any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(content) // the client has gone
+	nettest.Reply(w, status, map[string]any{"error": e})
 }
 
 // Start serves until the test ends. The client that it returns reaches the
 // service under every host name.
 func (s *Service) Start(tb testing.TB) *http.Client {
 	tb.Helper()
-	server := httptest.NewTLSServer(s)
-	plain := httptest.NewServer(s) // for the machine's own identity service
-	tb.Cleanup(server.Close)
-	tb.Cleanup(plain.Close)
-	roots := x509.NewCertPool()
-	roots.AddCert(server.Certificate())
-	to := func(address string) func(context.Context, string, string) (net.Conn, error) {
-		return func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, address)
-		}
-	}
-	tlsDialer := func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}}).
-			DialContext(ctx, network, server.Listener.Addr().String())
-	}
-	transport := &http.Transport{DialContext: to(plain.Listener.Addr().String()), DialTLSContext: tlsDialer}
-	tb.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
+	return nettest.Everywhere(tb, s)
 }

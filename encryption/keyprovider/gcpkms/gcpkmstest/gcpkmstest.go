@@ -4,15 +4,9 @@ package gcpkmstest
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"hash/crc32"
 	"net"
-	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"cloud.google.com/go/kms/apiv1/kmspb"
@@ -23,13 +17,12 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Token is the access token that the service accepts.
 const Token = "gcpkmstest-access-token"
-
-// mark begins each ciphertext.
-const mark = "FAKEGCP1"
 
 // Service is the service. Without AllowEncrypt it refuses every call but
 // Decrypt. It is safe for concurrent use; set the fields before.
@@ -45,16 +38,11 @@ type Service struct {
 
 	Unauthenticated func(context.Context) error // answers to another token; may be nil
 
-	mu    sync.Mutex
-	calls []string
+	calls nettest.Log[string]
 }
 
 // Calls returns the names of the calls that were made, refused ones included.
-func (s *Service) Calls() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.calls...)
-}
+func (s *Service) Calls() []string { return s.calls.All() }
 
 // Register makes server serve the service, and count calls of other methods.
 func (s *Service) Register(server *grpc.Server) { kmspb.RegisterKeyManagementServiceServer(server, s) }
@@ -67,9 +55,7 @@ func (s *Service) ServerOptions() []grpc.ServerOption {
 
 func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	call := info.FullMethod[len("/google.cloud.kms.v1.KeyManagementService/"):]
-	s.mu.Lock()
-	s.calls = append(s.calls, call)
-	s.mu.Unlock()
+	s.calls.Note(call)
 	want := s.Token
 	if want == "" {
 		want = Token
@@ -93,22 +79,16 @@ func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnarySe
 
 // Decrypt opens what Encrypt sealed.
 func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.DecryptResponse, error) {
-	aead, err := s.aead(r.GetName())
+	box, err := s.box(r.GetName())
 	if err != nil {
 		return nil, err
 	}
 	if !matches(r.GetCiphertext(), r.GetCiphertextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
 		return nil, status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
 	}
-	wrong := status.Error(codes.InvalidArgument, "Decryption failed: verify that 'name' refers to the correct CryptoKey.")
-	sealed := r.GetCiphertext()
-	if len(sealed) < len(mark)+aead.NonceSize() || string(sealed[:len(mark)]) != mark {
-		return nil, wrong
-	}
-	nonce, box := sealed[len(mark):len(mark)+aead.NonceSize()], sealed[len(mark)+aead.NonceSize():]
-	plain, err := aead.Open(nil, nonce, box, bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
-	if err != nil {
-		return nil, wrong
+	plain, ok := box.Open(r.GetCiphertext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
+	if !ok {
+		return nil, status.Error(codes.InvalidArgument, "Decryption failed: verify that 'name' refers to the correct CryptoKey.")
 	}
 	response := &kmspb.DecryptResponse{Plaintext: plain, PlaintextCrc32C: checksum(plain), UsedPrimary: true}
 	if s.After != nil {
@@ -119,18 +99,14 @@ func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.De
 
 // Encrypt seals: mark, nonce, AES-GCM.
 func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.EncryptResponse, error) {
-	aead, err := s.aead(r.GetName())
+	box, err := s.box(r.GetName())
 	if err != nil {
 		return nil, err
 	}
 	if !matches(r.GetPlaintext(), r.GetPlaintextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
 		return nil, status.Error(codes.InvalidArgument, "The checksum in field plaintext_crc32c did not match the data in field plaintext.")
 	}
-	nonce := make([]byte, aead.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
-		return nil, err
-	}
-	sealed := aead.Seal(append([]byte(mark), nonce...), nonce, r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
+	sealed := box.Seal(r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
 	response := &kmspb.EncryptResponse{
 		Name: r.GetName() + "/cryptoKeyVersions/1", Ciphertext: sealed, CiphertextCrc32C: checksum(sealed),
 		VerifiedPlaintextCrc32C:                   r.GetPlaintextCrc32C() != nil,
@@ -142,16 +118,12 @@ func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.En
 	return response, nil
 }
 
-func (s *Service) aead(name string) (cipher.AEAD, error) {
+func (s *Service) box(name string) (nettest.Box, error) {
 	key, ok := s.Keys[name]
 	if !ok {
-		return nil, status.Errorf(codes.NotFound, "CryptoKey %s not found.", name)
+		return nettest.Box{}, status.Errorf(codes.NotFound, "CryptoKey %s not found.", name)
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
+	return nettest.Box{Mark: "FAKEGCP1", Key: key}, nil
 }
 
 // bind ties a ciphertext to its key and to the caller's data. Without data it
@@ -175,7 +147,8 @@ func matches(data []byte, sum *wrapperspb.Int64Value) bool {
 // returns the options with which a client finds and trusts it.
 func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	tb.Helper()
-	certificate, roots := keyPair(tb)
+	authority := nettest.NewAuthority()
+	certificate := authority.Issue(nil).Pair()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -193,18 +166,7 @@ func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	})
 	return []option.ClientOption{
 		option.WithEndpoint(listener.Addr().String()),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: nettest.Pool(authority.PEM), MinVersion: tls.VersionTLS12}))),
 		option.WithGRPCConnectionPool(1),
 	}
-}
-
-// keyPair borrows the certificate of httptest, which is for 127.0.0.1.
-func keyPair(tb testing.TB) (tls.Certificate, *x509.CertPool) {
-	tb.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	server.StartTLS()
-	defer server.Close()
-	roots := x509.NewCertPool()
-	roots.AddCert(server.Certificate())
-	return server.TLS.Certificates[0], roots
 }

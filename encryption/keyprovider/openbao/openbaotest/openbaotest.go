@@ -6,8 +6,6 @@
 package openbaotest
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -17,8 +15,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Server is a running fake.
@@ -41,23 +40,15 @@ type Server struct {
 	// Fault, if not nil, may answer in place of the server.
 	Fault func(http.ResponseWriter, *http.Request) bool
 
-	aead     cipher.AEAD
-	mu       sync.Mutex
-	requests []string
+	box      nettest.Box
+	requests nettest.Log[string]
 }
 
 // New starts a server that ends with the test. Master is the key of the
 // transit engine.
 func New(t testing.TB, master []byte) *Server {
 	t.Helper()
-	block, err := aes.NewCipher(master)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{}
-	if s.aead, err = cipher.NewGCM(block); err != nil {
-		t.Fatal(err)
-	}
+	s := &Server{box: nettest.Box{Key: master}}
 	running := httptest.NewServer(s)
 	t.Cleanup(running.Close)
 	s.URL = running.URL
@@ -66,17 +57,7 @@ func New(t testing.TB, master []byte) *Server {
 
 // Requests returns what was asked for so far: "decrypt", "login", and the
 // method and path of everything else.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
-}
-
-func (s *Server) note(what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, what)
-}
+func (s *Server) Requests() []string { return s.requests.All() }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +78,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case isLogin:
 		what = "login"
 	}
-	s.note(what)
+	s.requests.Note(what)
 	// Only once the body is read does the server see that a client has left.
 	var body map[string]any
 	damaged := json.NewDecoder(r.Body).Decode(&body)
@@ -143,12 +124,12 @@ func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any
 		return
 	}
 	sealed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || len(sealed) < s.aead.NonceSize() {
+	if err != nil {
 		fail(w, 400, "invalid ciphertext: could not decode base64")
 		return
 	}
-	plain, err := s.aead.Open(nil, sealed[:s.aead.NonceSize()], sealed[s.aead.NonceSize():], aad(name, body))
-	if err != nil {
+	plain, ok := s.box.Open(sealed, aad(name, body))
+	if !ok {
 		fail(w, 400, "cipher: message authentication failed")
 		return
 	}
@@ -157,13 +138,12 @@ func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any
 
 func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any) {
 	bits, _ := body["bits"].(float64)
-	key, nonce := make([]byte, int(bits)/8), make([]byte, s.aead.NonceSize())
+	key := make([]byte, int(bits)/8)
 	_, _ = rand.Read(key)
-	_, _ = rand.Read(nonce)
 	if s.Unbound {
 		delete(body, "associated_data")
 	}
-	sealed := s.aead.Seal(nonce, nonce, key, aad(name, body))
+	sealed := s.box.Seal(key, aad(name, body))
 	reply(w, map[string]any{"data": map[string]any{
 		"plaintext":   base64.StdEncoding.EncodeToString(key),
 		"ciphertext":  "vault:v1:" + base64.StdEncoding.EncodeToString(sealed),
@@ -177,9 +157,8 @@ func aad(name string, body map[string]any) []byte {
 	return []byte(name + data)
 }
 
-func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+func reply(w http.ResponseWriter, v any) { nettest.Reply(w, http.StatusOK, v) }
 
 func fail(w http.ResponseWriter, status int, text string) {
-	w.WriteHeader(status)
-	reply(w, map[string]any{"errors": []string{text}})
+	nettest.Reply(w, status, map[string]any{"errors": []string{text}})
 }

@@ -7,26 +7,23 @@ package azuretest
 
 import (
 	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth/azureauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // What the services know.
@@ -34,8 +31,8 @@ const (
 	Account      = "acmestates"
 	Key          = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	SAS          = "sv=2022-11-02&sr=c&sp=r&se=2099-01-01T00%3A00%3A00Z&sig=azuretest%2Bsignature%3D"
-	Tenant       = "11111111-2222-3333-4444-555555555555"
-	ClientID     = "66666666-7777-8888-9999-000000000000"
+	Tenant       = azureauthtest.Tenant
+	ClientID     = azureauthtest.ClientID
 	Secret       = "azuretest-client-secret"
 	Token        = "azuretest-storage-token" // for Azure Storage
 	ManagerToken = "azuretest-manager-token" // for the resource manager
@@ -50,6 +47,8 @@ const (
 
 // Server is the account, under every name. Set the fields before it serves.
 type Server struct {
+	nettest.Log[string] // what the account was asked for: "GET container/blob?query" without signatures
+
 	Actions     []string                                          // what the identity may do
 	Writes      bool                                              // a backend may write, lock and list
 	CustomerKey string                                            // blobs are encrypted with it
@@ -58,8 +57,7 @@ type Server struct {
 
 	mu         sync.Mutex
 	containers map[string]map[string]*Blob
-	requests   []string
-	other      []string
+	other      nettest.Log[string]
 	counter    int
 }
 
@@ -105,46 +103,14 @@ func (s *Server) Get(container, name string) []byte {
 	return nil
 }
 
-// Requests returns what the account was asked for, "GET container/blob?query"
-// without signatures, and forgets it.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.requests
-	s.requests = nil
-	return out
-}
-
 // Other returns every other request, "POST host/path", and forgets it.
-func (s *Server) Other() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.other
-	s.other = nil
-	return out
-}
+func (s *Server) Other() []string { return s.other.Requests() }
 
 // Client returns a client that reaches the account under every name, with TLS.
 // A request without TLS is an error.
 func (s *Server) Client(tb testing.TB) *http.Client {
 	tb.Helper()
-	server := httptest.NewTLSServer(s)
-	plain := httptest.NewServer(s) // for the machine's own identity service
-	tb.Cleanup(server.Close)
-	tb.Cleanup(plain.Close)
-	roots := x509.NewCertPool()
-	roots.AddCert(server.Certificate())
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, plain.Listener.Addr().String())
-		},
-		DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			d := &tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}}
-			return d.DialContext(ctx, network, server.Listener.Addr().String())
-		},
-	}
-	tb.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return nettest.Everywhere(tb, s)
 }
 
 // ServeHTTP tells the services apart by the host.
@@ -159,9 +125,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveStorage(w, r, path)
 		return
 	}
-	s.mu.Lock()
-	s.other = append(s.other, r.Method+" "+r.Host+r.URL.Path)
-	s.mu.Unlock()
+	s.other.Note(r.Method + " " + r.Host + r.URL.Path)
 	switch {
 	case strings.HasPrefix(host, "management."):
 		s.serveManager(w, r)
@@ -171,39 +135,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serveSignIn(w http.ResponseWriter, r *http.Request) {
-	base := "https://" + r.Host + "/" + Tenant
-	switch path := r.URL.Path; {
-	case strings.HasSuffix(path, "/discovery/instance"):
-		reply(w, 200, map[string]any{
-			"tenant_discovery_endpoint": base + "/v2.0/.well-known/openid-configuration",
-			"metadata":                  []any{map[string]any{"preferred_network": r.Host, "preferred_cache": r.Host, "aliases": []string{r.Host}}},
-		})
-	case strings.HasSuffix(path, "/openid-configuration"):
-		reply(w, 200, map[string]any{"token_endpoint": base + "/oauth2/v2.0/token", "authorization_endpoint": base + "/authorize", "issuer": base + "/v2.0"})
-	case strings.HasSuffix(path, "/oauth2/v2.0/token"):
-		err := r.ParseForm()
-		granted := r.PostForm.Get("client_secret") == Secret
+	azureauthtest.Serve(w, r, func(form url.Values) bool {
 		if s.SignIn != nil {
-			granted = s.SignIn(r.PostForm)
+			return s.SignIn(form)
 		}
-		if err != nil || !granted {
-			reply(w, 401, map[string]any{"error": "invalid_client", "error_description": "canary: it repeats " + r.PostForm.Encode()})
-			return
-		}
-		reply(w, 200, map[string]any{"access_token": tokenFor(r.PostForm.Get("scope")), "expires_in": 3600, "token_type": "Bearer"})
-	case strings.HasSuffix(path, "/identity/oauth2/token") && r.Header.Get("Metadata") == "true":
-		resource := r.URL.Query().Get("resource")
-		reply(w, 200, map[string]any{"access_token": tokenFor(resource), "expires_in": "3600", "expires_on": "4102444800", "resource": resource, "token_type": "Bearer"})
-	case path == "/metadata/endpoints":
-		reply(w, 200, map[string]any{
-			"authentication":  map[string]any{"loginEndpoint": "https://login.private.test/", "audiences": []string{"https://management.private.test/"}},
-			"resourceManager": "https://management.private.test/", "suffixes": map[string]any{"storage": "private.test"},
-		})
-	case path == "/oidc" && r.Method == http.MethodPost && r.URL.Query().Get("serviceConnectionId") == "connection" && r.Header.Get("Authorization") == "Bearer request-token":
-		reply(w, 200, map[string]any{"oidcToken": "oidc-token"})
-	default:
-		reply(w, 404, map[string]any{"error": "canary"})
-	}
+		return form.Get("client_secret") == Secret
+	}, tokenFor)
 }
 
 func tokenFor(scope string) string {
@@ -224,13 +161,13 @@ func (s *Server) serveManager(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/metadata/endpoints":
 		s.serveSignIn(w, r)
 	case r.Header.Get("Authorization") != "Bearer "+ManagerToken:
-		reply(w, 401, map[string]any{"error": map[string]any{"code": "InvalidAuthenticationToken", "message": "canary"}})
+		nettest.Reply(w, 401, map[string]any{"error": map[string]any{"code": "InvalidAuthenticationToken", "message": "canary"}})
 	case r.Method != http.MethodPost || !slices.Contains(s.Actions, KeysAction):
-		reply(w, 403, map[string]any{"error": map[string]any{"code": "AuthorizationFailed", "message": "canary"}})
+		nettest.Reply(w, 403, map[string]any{"error": map[string]any{"code": "AuthorizationFailed", "message": "canary"}})
 	case r.URL.Path != "/subscriptions/"+Subscription+"/resourceGroups/"+Group+"/providers/Microsoft.Storage/storageAccounts/"+Account+"/listKeys" || r.URL.Query().Get("api-version") == "":
-		reply(w, 404, map[string]any{"error": map[string]any{"code": "ResourceNotFound", "message": "canary"}})
+		nettest.Reply(w, 404, map[string]any{"error": map[string]any{"code": "ResourceNotFound", "message": "canary"}})
 	default:
-		reply(w, 200, map[string]any{"keys": []any{
+		nettest.Reply(w, 200, map[string]any{"keys": []any{
 			map[string]any{"keyName": "key1", "value": Key, "permissions": "FULL"},
 			map[string]any{"keyName": "key2", "value": "c2Vjb25k", "permissions": "FULL"},
 		}})
@@ -242,15 +179,13 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	container, escaped, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	name, unescapeErr := url.PathUnescape(escaped)
 	query := r.URL.Query()
-	s.mu.Lock()
 	shown := url.Values{}
 	for _, name := range []string{"comp", "restype", "prefix", "versionid"} {
 		if query.Has(name) {
 			shown[name] = query[name]
 		}
 	}
-	s.requests = append(s.requests, strings.TrimSuffix(r.Method+" "+container+"/"+name+"?"+shown.Encode(), "?"))
-	s.mu.Unlock()
+	s.Note(strings.TrimSuffix(r.Method+" "+container+"/"+name+"?"+shown.Encode(), "?"))
 	w.Header().Set("x-ms-version", r.Header.Get("x-ms-version"))
 	w.Header().Set("x-ms-request-id", "1")
 	if s.Before != nil && s.Before(w, r) {
@@ -489,10 +424,4 @@ func Fail(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>canary: the service says too much</Message></Error>", code)
-}
-
-func reply(w http.ResponseWriter, status int, content any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(content) // the client has gone
 }

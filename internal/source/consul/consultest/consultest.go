@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // MaxValue is how large a value, or a transaction, may be.
@@ -24,7 +26,8 @@ const MaxValue = 512 << 10
 
 // Server has a key-value store, sessions and transactions.
 type Server struct {
-	*httptest.Server // nil where the handler is served by somebody else
+	*httptest.Server    // nil if somebody else serves the handler
+	nettest.Log[string] // what was asked for, such as "GET /v1/kv/…"
 
 	Tokens   map[string]Policy                                 // nil for no access control; "" is the anonymous token
 	Auth     string                                            // user:password, which a proxy before it asks for
@@ -37,7 +40,6 @@ type Server struct {
 	entries  map[string]*Entry
 	sessions map[string]session
 	delays   map[string]time.Time // :: key → when it may be locked again
-	requests []string
 	mux      *http.ServeMux
 }
 
@@ -133,18 +135,9 @@ func (s *Server) Change(how func()) {
 	how()
 }
 
-// Requests returns what was asked for, such as "GET /v1/kv/…", and forgets it.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.requests
-	s.requests = nil
-	return r
-}
-
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Note(r.Method + " " + r.RequestURI)
 	s.mu.Lock()
-	s.requests = append(s.requests, r.Method+" "+r.RequestURI)
 	answer, auth, tokens := s.Answer, s.Auth, s.Tokens
 	s.mu.Unlock()
 	user, password, _ := r.BasicAuth()
@@ -174,15 +167,6 @@ func fail(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text) //nolint:gosec // plain text, as Consul sends it
-}
-
-func answer(w http.ResponseWriter, what any) {
-	text, err := json.Marshal(what)
-	if err != nil {
-		panic(err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text)
 }
 
 // writes serves only who may write, with a PUT.
@@ -274,7 +258,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, key string) {
 		_, _ = w.Write(e.Value)
 		return
 	}
-	answer(w, []*Entry{e})
+	nettest.Reply(w, http.StatusOK, []*Entry{e})
 }
 
 // block waits until the key has changed, or for as long as the client says.
@@ -334,9 +318,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, prefix string) {
 	case len(keys) == 0 && prefix != "":
 		w.WriteHeader(http.StatusNotFound)
 	case query.Has("keys"):
-		answer(w, slices.Compact(keys))
+		nettest.Reply(w, http.StatusOK, slices.Compact(keys))
 	default:
-		answer(w, entries)
+		nettest.Reply(w, http.StatusOK, entries)
 	}
 }
 
@@ -386,7 +370,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
 	default:
 		s.set(e)
 	}
-	answer(w, done)
+	nettest.Reply(w, http.StatusOK, done)
 }
 
 func tooLarge(r *http.Request, setting string) string {
@@ -437,12 +421,12 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, key string) {
 			}
 		}
 	case query.Has("cas") && !s.isAt(key, query.Get("cas")):
-		answer(w, false)
+		nettest.Reply(w, http.StatusOK, false)
 		return
 	default:
 		s.remove(key)
 	}
-	answer(w, true)
+	nettest.Reply(w, http.StatusOK, true)
 }
 
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
@@ -460,7 +444,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	s.sessions[id] = session{
 		ID: id, Name: asked.Name, Node: "consultest", Behavior: "release", TTL: asked.TTL, LockDelay: delay, NodeChecks: []string{"serfHealth"}, CreateIndex: s.index, ModifyIndex: s.index,
 	}
-	answer(w, map[string]string{"ID": id})
+	nettest.Reply(w, http.StatusOK, map[string]string{"ID": id})
 }
 
 func uuid() string {
@@ -476,7 +460,7 @@ func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fmt.Sprintf("Session id '%s' not found", id))
 		return
 	}
-	answer(w, []session{found})
+	nettest.Reply(w, http.StatusOK, []session{found})
 }
 
 func (s *Server) destroySession(w http.ResponseWriter, r *http.Request) {
@@ -490,7 +474,7 @@ func (s *Server) destroySession(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	delete(s.sessions, id)
-	answer(w, true)
+	nettest.Reply(w, http.StatusOK, true)
 }
 
 // txn is a transaction. The backend's are of one operation.
@@ -522,9 +506,7 @@ func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
 	}
 	op := ops[0].KV
 	refuse := func(what string) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusConflict)
-		answer(w, outcome{Errors: []failure{{What: what}}})
+		nettest.Reply(w, http.StatusConflict, outcome{Errors: []failure{{What: what}}})
 	}
 	if s.Tokens != nil && !s.Tokens[token(r)]("write", op.Key) {
 		refuse(denied(r, "write", op.Key))
@@ -545,5 +527,5 @@ func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
 	s.set(e)
 	shown := *e
 	shown.Value = nil // as Consul does, to save space
-	answer(w, outcome{Results: []result{{&shown}}})
+	nettest.Reply(w, http.StatusOK, outcome{Results: []result{{&shown}}})
 }

@@ -23,6 +23,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Token is the access token that a service accepts.
@@ -31,6 +33,8 @@ const Token = "gcstest-access-token"
 // Service is the service. It is safe for concurrent use; set the fields before,
 // or with Change.
 type Service struct {
+	nettest.Log[string] // what was asked for, such as "GET /storage/v1/b/…"
+
 	Accepts     func(token string) bool // tokens; Token alone when nil
 	Permissions []string                // of whoever reads; all when nil
 
@@ -38,7 +42,6 @@ type Service struct {
 	buckets    map[string]map[string][]*Object // :: bucket → name → versions, the live one last
 	uploads    map[string]*upload
 	generation int64
-	requests   []string
 }
 
 // Object is one version of an object.
@@ -128,16 +131,6 @@ func (s *Service) names(bucket string) []string {
 	return names
 }
 
-// Requests returns what was asked for, such as "GET /storage/v1/b/…", and
-// forgets it.
-func (s *Service) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.requests
-	s.requests = nil
-	return out
-}
-
 // ServeHTTP answers one request.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -146,7 +139,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, r.Method+" "+r.RequestURI)
+	s.Note(r.Method + " " + r.RequestURI)
 	x := &exchange{Service: s, w: w, r: r, body: body}
 	if accepts := s.Accepts; accepts == nil && x.token() != Token || accepts != nil && !accepts(x.token()) {
 		x.refuse(401, "authError", "Invalid Credentials")
@@ -215,15 +208,9 @@ func (x *exchange) refuse(code int, reason, message string) {
 		fmt.Fprint(x.w, message)
 		return
 	}
-	x.reply(code, map[string]any{"error": map[string]any{
+	nettest.Reply(x.w, code, map[string]any{"error": map[string]any{
 		"code": code, "message": message, "errors": []any{map[string]string{"domain": "global", "reason": reason, "message": message}},
 	}})
-}
-
-func (x *exchange) reply(code int, document any) {
-	x.w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	x.w.WriteHeader(code)
-	_ = json.NewEncoder(x.w).Encode(document)
 }
 
 func (x *exchange) may(permission string) bool {
@@ -337,7 +324,7 @@ func md5sum(data []byte) string {
 
 func (x *exchange) metadata(bucket, name string) {
 	if o := x.find(bucket, name); o != nil {
-		x.reply(200, describe(bucket, name, o))
+		nettest.Reply(x.w, 200, describe(bucket, name, o))
 	}
 }
 
@@ -360,7 +347,7 @@ func (x *exchange) list(bucket string) {
 			items = append(items, describe(bucket, name, x.live(bucket, name)))
 		}
 	}
-	x.reply(200, map[string]any{"kind": "storage#objects", "items": items})
+	nettest.Reply(x.w, 200, map[string]any{"kind": "storage#objects", "items": items})
 }
 
 // matches looks at ifGenerationMatch, which is 0 for no object.
@@ -492,6 +479,6 @@ func (x *exchange) chunk(id string) {
 
 func (x *exchange) finish(u *upload) {
 	if x.matches(u.match, x.live(u.bucket, u.name)) {
-		x.reply(200, describe(u.bucket, u.name, x.put(u.bucket, u.name, &Object{Data: u.data, Key: u.key})))
+		nettest.Reply(x.w, 200, describe(u.bucket, u.name, x.put(u.bucket, u.name, &Object{Data: u.data, Key: u.key})))
 	}
 }

@@ -3,12 +3,9 @@
 package kubetest
 
 import (
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -16,12 +13,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Server is an API server. It serves GET for single objects and for the kinds
 // of an API, and refuses everything else unless it is Writable.
 type Server struct {
 	*httptest.Server
+	nettest.Log[string] // what was asked for, such as "GET /api/v1/…"
 
 	Token    string                                            // the bearer token that it accepts; "" for anybody
 	Allows   func(method, path string) bool                    // nil allows everything; otherwise 403
@@ -29,12 +29,11 @@ type Server struct {
 	Answer   func(w http.ResponseWriter, r *http.Request) bool // true when it has answered
 	Writable bool                                              // serves POST, PUT, DELETE and lists as well
 
-	mu       sync.Mutex
-	objects  map[string]map[string]any // :: path → object
-	opaque   map[string]opaque         // :: path → object in another form than JSON
-	kinds    map[string][]any          // :: "/apis/GROUP/VERSION" → its resources
-	requests []string
-	version  int
+	mu      sync.Mutex
+	objects map[string]map[string]any // :: path → object
+	opaque  map[string]opaque         // :: path → object in another form than JSON
+	kinds   map[string][]any          // :: "/apis/GROUP/VERSION" → its resources
+	version int
 }
 
 // opaque is an object that is given back as it came: what typed clients write
@@ -48,21 +47,12 @@ type opaque struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Token: "test-token", objects: map[string]map[string]any{}, opaque: map[string]opaque{}, kinds: map[string][]any{}}
-	s.Server = httptest.NewUnstartedServer(s)
-	s.Server.EnableHTTP2 = true
-	s.Server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that do not trust it are part of the tests
-	s.StartTLS()
-	t.Cleanup(s.Close)
+	s.Server = nettest.Start(t, s)
 	return s
 }
 
 // CA is the certificate of the server in PEM format.
-func (s *Server) CA() string { return PEM(s.Certificate()) }
-
-// PEM writes a certificate.
-func PEM(c *x509.Certificate) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
-}
+func (s *Server) CA() string { return nettest.PEM(s.Certificate()) }
 
 // AddKind makes a kind known, as a custom resource definition does.
 func (s *Server) AddKind(group, version, resource, kind string, namespaced bool) {
@@ -106,15 +96,6 @@ func (s *Server) Change(how func()) {
 	how()
 }
 
-// Requests returns what was asked for, such as "GET /api/v1/…", and forgets it.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.requests
-	s.requests = nil
-	return r
-}
-
 // Names returns the paths of all objects below a path.
 func (s *Server) Names(below string) []string {
 	s.mu.Lock()
@@ -151,7 +132,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
 		asked += "?" + r.URL.RawQuery
 	}
-	s.requests = append(s.requests, asked)
+	s.Note(asked)
 	accepted := s.Token == "" || r.Header.Get("Authorization") == "Bearer "+s.Token
 	if s.Accepts != nil {
 		accepted = s.Accepts(r)
@@ -164,7 +145,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name, details := details(r.URL.Path)
 		refuse(w, 403, "Forbidden", fmt.Sprintf("%q is forbidden: User \"test\" cannot do that", name), details)
 	case r.Method == http.MethodGet && s.kinds[r.URL.Path] != nil:
-		answer(w, 200, map[string]any{
+		nettest.Reply(w, 200, map[string]any{
 			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(r.URL.Path, "/apis/"), "resources": s.kinds[r.URL.Path],
 		})
 	case !s.served(r.URL.Path):
@@ -172,7 +153,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(404)
 		fmt.Fprintln(w, "404 page not found")
 	case r.Method == http.MethodGet && s.objects[r.URL.Path] != nil:
-		answer(w, 200, s.objects[r.URL.Path])
+		nettest.Reply(w, 200, s.objects[r.URL.Path])
 	case s.Writable:
 		s.write(w, r)
 	case r.Method == http.MethodGet && !isCollection(r.URL.Path):
@@ -206,12 +187,12 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) {
 	parent := r.URL.Path[:strings.LastIndexByte(r.URL.Path, '/')]
 	switch {
 	case r.Method == http.MethodPost && isCollection(r.URL.Path):
-		answer(w, 201, s.store(r.URL.Path, o))
+		nettest.Reply(w, 201, s.store(r.URL.Path, o))
 	case r.Method == http.MethodPut && s.objects[r.URL.Path] != nil:
-		answer(w, 200, s.store(parent, o))
+		nettest.Reply(w, 200, s.store(parent, o))
 	case r.Method == http.MethodDelete && s.objects[r.URL.Path] != nil:
 		delete(s.objects, r.URL.Path)
-		answer(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+		nettest.Reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	case r.Method == http.MethodGet && isCollection(r.URL.Path):
 		s.list(w, r)
 	default:
@@ -257,7 +238,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 			items = append(items, o)
 		}
 	}
-	answer(w, 200, map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
+	nettest.Reply(w, 200, map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
 }
 
 func selected(o map[string]any, selector string) bool {
@@ -328,11 +309,5 @@ func refuse(w http.ResponseWriter, code int, reason, message string, details map
 	if details != nil {
 		s["details"] = details
 	}
-	answer(w, code, s)
-}
-
-func answer(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body)
+	nettest.Reply(w, code, s)
 }

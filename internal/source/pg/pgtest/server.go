@@ -15,13 +15,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Server is a PostgreSQL at 127.0.0.1, with TLS and without. Its role admin may
 // do everything.
 type Server struct {
 	Port      string
-	Authority *Authority // of its certificate, and of its clients'
+	Authority *nettest.Authority // of its certificate, and of its clients'
 
 	bin, dir string
 }
@@ -60,7 +62,7 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Authority: NewAuthority(), bin: filepath.Dir(initdb), dir: dir}
+	s := &Server{Authority: nettest.NewAuthority(), bin: filepath.Dir(initdb), dir: dir}
 	if err := s.start(); err != nil {
 		s.Stop()
 		return nil, err
@@ -78,7 +80,7 @@ host      all all       127.0.0.1/32 scram-sha-256
 `
 
 func (s *Server) start() error {
-	certificate := s.Authority.Issue(Valid)
+	certificate := s.Authority.Issue(nil)
 	for name, text := range map[string]string{
 		"password": AdminPassword, "hba": hba, "ca.pem": s.Authority.PEM, "server.crt": certificate.Chain, "server.key": certificate.Key,
 	} {

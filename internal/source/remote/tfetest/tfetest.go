@@ -13,17 +13,16 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Access is what a token may do with workspaces.
@@ -40,6 +39,8 @@ const (
 // Server is one installation with one organization. Set what is exported before
 // the first request, or with [Server.Change].
 type Server struct {
+	nettest.Log[string] // what was asked for, such as "GET /api/v2/…"
+
 	Organization string
 	Tokens       map[string]Access
 
@@ -53,7 +54,6 @@ type Server struct {
 	next       int
 	workspaces []*Workspace
 	objects    map[string][]byte // :: key of the signed URL → content
-	requests   []string
 }
 
 // Workspace is one, with its state versions, the current one last.
@@ -102,12 +102,8 @@ const Token = "tok.atlasv1.wwwwwwwwwwwwwwwwwwww" //nolint:gosec // for tests
 // port, and the certificate in PEM.
 func Start(tb testing.TB, h http.Handler) (host, ca string) {
 	tb.Helper()
-	s := httptest.NewUnstartedServer(h)
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // clients that leave are nobody's concern
-	s.StartTLS()
-	tb.Cleanup(s.Close)
-	block := &pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}
-	return s.Listener.Addr().String(), string(pem.EncodeToMemory(block))
+	s := nettest.Start(tb, h)
+	return s.Listener.Addr().String(), nettest.PEM(s.Certificate())
 }
 
 // Change lets f change the server while nobody is served.
@@ -115,15 +111,6 @@ func (s *Server) Change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
-}
-
-// Requests returns what was asked for, in order, and forgets it.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.requests
-	s.requests = nil
-	return out
 }
 
 // Workspace returns the workspace called name, which is made if there is none.
@@ -218,13 +205,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // one that breaks off is no JSON
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
+	s.Note(r.Method + " " + r.URL.RequestURI())
 	x := &exchange{Server: s, w: w, r: r, body: body}
 	path, isAPI := strings.CutPrefix(r.URL.Path, "/api/")
 	switch {
 	case r.URL.Path == "/.well-known/terraform.json":
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s.Discovery)
+		nettest.Reply(w, http.StatusOK, s.Discovery)
 		return
 	case strings.HasPrefix(r.URL.Path, "/v1/object/"):
 		x.object()
@@ -299,8 +285,7 @@ func (x *exchange) refuse(code int, title string) {
 
 func (x *exchange) send(code int, document any) {
 	x.w.Header().Set("Content-Type", "application/vnd.api+json; charset=utf-8")
-	x.w.WriteHeader(code)
-	_ = json.NewEncoder(x.w).Encode(document)
+	nettest.Reply(x.w, code, document)
 }
 
 // resource is a document with one resource.

@@ -1,0 +1,71 @@
+// Package googleauthtest is Google's token services for tests: those of users,
+// of workload identities and of impersonation.
+package googleauthtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+)
+
+// UserToken is what users and workload identities get.
+const UserToken = "user-token"
+
+// Tokens is the services, told apart by the host. Its log has lines of "host
+// path authorization body".
+type Tokens struct {
+	nettest.Log[string]
+
+	Workload string      // the subject token that is exchanged
+	Account  string      // that may be impersonated, before the @
+	Token    string      // of this account
+	Hang     atomic.Bool // nobody gets an answer
+}
+
+func (s *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // what is missing of it is no good
+	s.Note(strings.Join([]string{r.Host, r.URL.Path, r.Header.Get("Authorization"), string(body)}, " "))
+	if s.Hang.Load() {
+		<-r.Context().Done()
+		return
+	}
+	has := func(text string) bool { return strings.Contains(string(body), text) }
+	switch {
+	case r.Host == "oauth2.googleapis.com" && r.URL.Path == "/token" && has("refresh_token=good"):
+		nettest.Reply(w, 200, map[string]any{"access_token": UserToken, "expires_in": 3600, "token_type": "Bearer"})
+	case r.Host == "sts.googleapis.com" && has("subject_token="+s.Workload):
+		nettest.Reply(w, 200, map[string]any{
+			"access_token": UserToken, "issued_token_type": "urn:ietf:params:oauth:token-type:access_token", "expires_in": 3600, "token_type": "Bearer",
+		})
+	case r.Host == "iamcredentials.googleapis.com" && strings.Contains(r.URL.Path, fmt.Sprintf("/%s@", s.Account)):
+		nettest.Reply(w, 200, map[string]any{"accessToken": s.Token, "expireTime": time.Now().Add(time.Hour).Format(time.RFC3339)})
+	default:
+		nettest.Reply(w, http.StatusForbidden, map[string]any{"error": "canary", "error_description": "canary"})
+	}
+}
+
+// Lead leads every https connection of the clients of tokens, which are made
+// from the default transport, to the services. It is for TestMain, which calls
+// stop in the end.
+func (s *Tokens) Lead() (stop func()) {
+	server := httptest.NewTLSServer(s)
+	transport := http.DefaultTransport.(*http.Transport)
+	transport.Proxy = nil // it would be looked up once, in whatever test comes first
+	transport.TLSClientConfig = nettest.Anyhow(server)
+	direct := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasSuffix(address, ":443") {
+			address = server.Listener.Addr().String()
+		}
+		return direct(ctx, network, address)
+	}
+	return server.Close
+}

@@ -1,0 +1,266 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+)
+
+// Suite stands between a client and its server, and runs the table of faults.
+type Suite struct {
+	Options
+
+	// Server makes the faithful server, which gives Want to whoever has the
+	// credentials.
+	Server func(t *testing.T) http.Handler
+	Want   []byte
+
+	// Client makes the client of the server at f.URL. It trusts f.CA.
+	Client func(t *testing.T, f *Front) Client
+
+	// Service adds the rows of a key service; it may be nil.
+	Service *Service
+
+	// Reads reports whether a request is one that a read makes.
+	Reads func(r *http.Request, body []byte) bool
+
+	// Strays allows requests without secrets to another origin, after a redirect.
+	Strays bool
+
+	// Check looks at the error of a fault. With refusal, the service says that
+	// it has no such key for this caller.
+	Check func(t *testing.T, err error, refusal bool)
+
+	// Sees is what the user sees of each fault: a part of the error, or [Works],
+	// [Cut] or [Other]. If the moment of a reset decides what the system reports,
+	// the parts that may be seen stand with " | " between them. Cannot says why a
+	// fault cannot befall this client, or why its end is not waited for. Each row
+	// is in one of the two, unless the caller gives up in it.
+	Sees, Cannot map[string]string
+}
+
+// Client asks the server once.
+type Client struct {
+	Ask     func(ctx context.Context) ([]byte, error)
+	Secrets []string // must appear in no error, and nowhere but at the server
+}
+
+// What is seen in place of an error.
+const (
+	Works = "the answer" // after another try, or because the fault does not matter
+
+	// Cut is as much of the answer as was announced. No client can see that
+	// there was more; what reads the answer does.
+	Cut = "half of the answer"
+
+	// Other is what another service answered, if any bytes may be a file. It is
+	// not JSON, so what reads the answer refuses it.
+	Other = "no answer"
+)
+
+const (
+	patience   = 20 * time.Second // for any row; the race detector slows much down
+	memory     = bombSize / 2     // bytes that may be allocated meanwhile, by other tests too
+	longest    = 3000             // bytes of an error
+	givesUp    = 300 * time.Millisecond
+	givenUp    = 3 * time.Second // until the caller is back who gave up
+	recovering = 5 * time.Second // that clients of HTTP/2 may keep away from a server that failed
+)
+
+// Run runs the table.
+//
+// net/http writes to the standard logger what a server sends without being
+// asked, which may be part of a secret; the provider and this test switch that
+// logger off.
+func (s Suite) Run(t *testing.T) {
+	log.SetOutput(io.Discard)
+	rows := table(s.Service)
+	for _, names := range []map[string]string{s.Sees, s.Cannot} {
+		for name := range names {
+			if !slices.ContainsFunc(rows, func(r fault) bool { return r.name == name }) {
+				t.Errorf("there is no fault %q", name)
+			}
+		}
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if why, ok := s.Cannot[row.name]; ok {
+				t.Skip(why)
+			}
+			s.run(t, row)
+		})
+	}
+	t.Run("given up at the end of an answer", s.runGivenUp)
+}
+
+func (s Suite) run(t *testing.T, row fault) {
+	sees, declared := s.Sees[row.name]
+	if !declared && !row.cancelled {
+		t.Fatal("what the user sees of this fault is not in Sees, nor in Cannot why it cannot happen")
+	}
+	front := New(t, s.Server(t), s.Options)
+	client := s.Client(t, front)
+
+	front.have(row)
+	got, err := s.ask(t, client, row)
+	if row.cancelled {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %d bytes, %v; want context.DeadlineExceeded", len(got), err)
+		}
+	} else {
+		s.checkSeen(t, sees, got, err)
+	}
+	if err != nil {
+		client.checkError(t, err)
+		s.Check(t, err, row.refusal)
+	}
+
+	front.have(fault{})
+	if !row.refused {
+		s.recovers(t, client)
+	}
+	s.checkRequests(t, client, front, row)
+}
+
+// ask asks once, and looks at what that took.
+func (s Suite) ask(t *testing.T, client Client, row fault) ([]byte, error) {
+	t.Helper()
+	ctx, limit := t.Context(), patience
+	if row.cancelled {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, givesUp)
+		defer cancel()
+		limit = givenUp
+	}
+	allocated, begin := allocations(), time.Now()
+	got, err := client.Ask(ctx)
+	if took := time.Since(begin); took > limit {
+		t.Errorf("it took %s", took)
+	}
+	if used := allocations() - allocated; row.large && used > memory {
+		t.Errorf("it allocated %d MiB", used>>20)
+	}
+	return got, err
+}
+
+func allocations() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// checkSeen holds an answer against Sees.
+func (s Suite) checkSeen(t *testing.T, sees string, got []byte, err error) {
+	t.Helper()
+	want := map[string]bool{
+		Works: bytes.Equal(got, s.Want),
+		Cut:   bytes.Equal(got, s.Want[:len(s.Want)/2]),
+		Other: !json.Valid(got),
+	}
+	ok, isAnswer := want[sees]
+	switch {
+	case isAnswer && (err != nil || !ok):
+		t.Errorf("got %d bytes, %v; want %s", len(got), err, sees)
+	case !isAnswer && err == nil:
+		t.Errorf("got %d bytes, want an error", len(got))
+	case !isAnswer && !saysOneOf(err, sees):
+		t.Errorf("got %v, want it to contain %q", err, sees)
+	}
+}
+
+func saysOneOf(err error, parts string) bool {
+	return slices.ContainsFunc(strings.Split(parts, " | "), func(part string) bool {
+		return part != "" && strings.Contains(err.Error(), part)
+	})
+}
+
+func (c Client) checkError(t *testing.T, err error) {
+	t.Helper()
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		c.checkText(t, "the error", e.Error())
+	}
+	c.checkText(t, "the error", fmt.Sprintf("%#v", err))
+	if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+		t.Errorf("the error holds control characters: %q", err)
+	}
+	if n := len(err.Error()); n > longest {
+		t.Errorf("the error has %d bytes", n)
+	}
+}
+
+func (c Client) checkText(t *testing.T, what, text string) {
+	t.Helper()
+	for _, secret := range c.Secrets {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s holds a secret: %s", what, text)
+		}
+	}
+}
+
+// recovers asks again, now that the fault is over. gRPC keeps away from a server
+// that failed for a moment; nobody else does.
+func (s Suite) recovers(t *testing.T, client Client) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		got, err := client.Ask(t.Context())
+		if err == nil && bytes.Equal(got, s.Want) {
+			return
+		}
+		if !s.HTTP2 || time.Since(begin) > recovering {
+			t.Errorf("the fault is over, and the same client gets %d bytes, %v", len(got), err)
+			return
+		}
+	}
+}
+
+// checkRequests looks at what arrived: reads, and nothing secret elsewhere.
+func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row fault) {
+	t.Helper()
+	strayed := front.Strayed()
+	all := append(front.Requests(), strayed...)
+	if len(all) == 0 && !row.refused {
+		t.Error("nothing arrived: this test shows nothing")
+	}
+	for _, r := range all {
+		if !s.Reads(r.Request, r.Body) {
+			t.Errorf("it was asked to %s %s", r.Method, r.URL.Path)
+		}
+	}
+	for _, r := range strayed {
+		if !s.Strays || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+			t.Errorf("another origin was asked to %s %s, with %d headers", r.Method, r.URL.Path, len(r.Header))
+		}
+		client.checkText(t, "what another origin got", r.Text)
+	}
+}
+
+// runGivenUp has the caller give up at the end of each answer: everything is
+// there then, and there is nobody to take it.
+func (s Suite) runGivenUp(t *testing.T) {
+	front := New(t, s.Server(t), s.Options)
+	for nth := 1; ; nth++ {
+		client := s.Client(t, front)
+		ctx, gaveUp := GiveUp(t.Context(), nth)
+		got, err := client.Ask(ctx)
+		switch {
+		case gaveUp() && !errors.Is(err, context.Canceled):
+			t.Errorf("given up after %d answers: got %d bytes, %v; want context.Canceled", nth, len(got), err)
+		case !gaveUp():
+			if err != nil || !bytes.Equal(got, s.Want) {
+				t.Errorf("not given up: got %d bytes, %v", len(got), err)
+			}
+			return
+		}
+	}
+}
