@@ -14,16 +14,7 @@ import (
 
 // answers reads the batch out of the throw-away repository.
 func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []answer {
-	limits := map[string]int64{} // :: id → the largest size that somebody accepts
-	for _, w := range batch {
-		if e, err := list.resolve(w.path, false); err == nil {
-			limits[e.id] = max(limits[e.id], w.maxSize)
-		}
-		if id, _ := list.lockOf(w.path); id != "" {
-			limits[id] = max(limits[id], source.MaxLock)
-		}
-	}
-	blobs, err := d.readBlobs(ctx, limits)
+	blobs, err := d.readBlobs(ctx, list.wanted(batch))
 	answers := make([]answer, len(batch))
 	for i, w := range batch {
 		if err != nil {

@@ -188,22 +188,18 @@ func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 }
 
 // wanted returns the ids of the files that the batch asks for, and of their
-// locks, each once.
-func (t *tree) wanted(batch []*want) []string {
-	var ids []string
-	add := func(id string) {
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
+// locks, each with the largest size in bytes that somebody accepts.
+func (t *tree) wanted(batch []*want) map[string]int64 {
+	limits := map[string]int64{}
 	for _, w := range batch {
 		if e, err := t.resolve(w.path, false); err == nil {
-			add(e.id)
+			limits[e.id] = max(limits[e.id], w.maxSize)
 		}
-		id, _ := t.lockOf(w.path)
-		add(id)
+		if id, _ := t.lockOf(w.path); id != "" {
+			limits[id] = max(limits[id], source.MaxLock)
+		}
 	}
-	return ids
+	return limits
 }
 
 func (v *visit) nobodyQueued() bool {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,17 +20,18 @@ type blob struct {
 	taken bool
 }
 
+// lines returns the ids as git reads them.
+func lines(limits map[string]int64) io.Reader {
+	return strings.NewReader(strings.Join(slices.Sorted(maps.Keys(limits)), "\n") + "\n")
+}
+
 // readBlobs takes ids, each with the largest size to be read.
 func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (map[string]blob, error) {
 	blobs := map[string]blob{}
 	if len(limits) == 0 {
 		return blobs, nil
 	}
-	var ids strings.Builder
-	for id := range limits {
-		ids.WriteString(id + "\n")
-	}
-	_, err := d.git(ctx, strings.NewReader(ids.String()), func(stdout io.Reader) error {
+	_, err := d.git(ctx, lines(limits), func(stdout io.Reader) error {
 		return readObjects(stdout, limits, blobs)
 	}, "cat-file", "--batch")
 	return blobs, err

@@ -177,7 +177,7 @@ func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said
 	if !isID && !d.withoutLocks {
 		args = append(args, "+"+remoteLocks+"*:"+localLocks+"*")
 	}
-	return d.fetch(ctx, "", args...)
+	return d.fetch(ctx, nil, args...)
 }
 
 func (d *repository) list(ctx context.Context, said string) (*tree, error) {
@@ -207,11 +207,11 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 }
 
 // fetchBlobs fetches exactly these objects.
-func (d *repository) fetchBlobs(ctx context.Context, ids []string) error {
-	if len(ids) == 0 || d.complete {
+func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) error {
+	if len(wanted) == 0 || d.complete {
 		return nil
 	}
-	_, err := d.fetch(ctx, strings.Join(ids, "\n")+"\n", "--filter=blob:none", "--stdin", remoteName)
+	_, err := d.fetch(ctx, wanted, "--filter=blob:none", "--stdin", remoteName)
 	return err
 }
 
@@ -219,16 +219,16 @@ func (d *repository) fetchBlobs(ctx context.Context, ids []string) error {
 // extra request but would follow a redirect to anywhere, so git may not follow
 // any. If the server does redirect, git tries again with a credential helper,
 // whose answer is bound to the address that asks.
-func (d *repository) fetch(ctx context.Context, stdin string, args ...string) (string, error) {
+func (d *repository) fetch(ctx context.Context, wanted map[string]int64, args ...string) (string, error) {
 	if err := d.create(); err != nil {
 		return "", err
 	}
 	command := append([]string{"git", "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
 	command = limitMemory(d.run.maxMemory, command)
-	said, err := execute(ctx, d.environ(), strings.NewReader(stdin), nil, command)
+	said, err := execute(ctx, d.environ(), lines(wanted), nil, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
 		d.access.redirected = true
-		said, err = execute(ctx, d.environ(), strings.NewReader(stdin), nil, command)
+		said, err = execute(ctx, d.environ(), lines(wanted), nil, command)
 	}
 	return said, err
 }

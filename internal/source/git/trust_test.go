@@ -153,9 +153,9 @@ func TestManInTheMiddle(t *testing.T) {
 		env   vars
 		block []vars
 	}{
-		"of the same family":       {vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, []vars{{"url": thief.Origin}}},
-		"of the same family, file": {vars{repositoryVar: thief.URL, refVar: "main", "GIT_USERNAME": "u", "GIT_PASSWORD": canary}, nil},
-		"git's own set-up":         {nil, nil},
+		"of the same family":       {env: vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, block: []vars{{"url": thief.Origin}}},
+		"of the same family, file": {env: vars{repositoryVar: thief.URL, refVar: "main", "GIT_USERNAME": "u", "GIT_PASSWORD": canary}},
+		"git's own setup":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for name, environ := range switches(thief.Origin) {

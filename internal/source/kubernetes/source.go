@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -33,9 +34,7 @@ type clientKey struct {
 	generation int64
 }
 
-func start(s source.Settings) source.Open {
-	return newRun(s).open
-}
+func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
 	return &run{credentials: s.For(Kind()), serviceAccount: serviceAccount, patience: patience}
@@ -61,11 +60,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if suffix == "" {
 		return nil, req.Errorf("secret_suffix", "secret_suffix is required if there is no object block")
 	}
-	workspace := req.Workspace
-	if workspace == "" {
-		workspace = "default"
-	}
-	l.namespace, l.name = req.String("namespace"), "tfstate-"+workspace+"-"+suffix
+	l.namespace, l.name = req.String("namespace"), "tfstate-"+cmp.Or(req.Workspace, "default")+"-"+suffix
 	switch {
 	case len(validation.IsDNS1123Subdomain(l.name)) > 0:
 		return nil, req.Errorf("secret_suffix", "together with the workspace it makes %q, which cannot be the name of a secret: "+
