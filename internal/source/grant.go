@@ -147,33 +147,14 @@ func (c Credentials) at(target *url.URL) (Grant, Nearness, error) {
 // whose blocks say themselves which server is asked. Choice is what the data
 // source calls such a block in, for errors.
 func (c Credentials) Named(choice, name string) (Grant, error) {
-	var others []string
-	var chosen *attr.Entry
-	for _, e := range c.Entries {
-		own, err := c.nameOf(e)
-		switch {
-		case err != nil:
-			return Grant{}, err
-		case own != name:
-			others = append(others, strconv.Quote(own))
-		case chosen != nil:
-			return Grant{}, fail(e, "name", fmt.Errorf("%s has the same name; one block is enough", chosen.Address))
-		default:
-			chosen = e
-		}
-	}
-	switch {
-	case chosen != nil:
-	case name != "":
-		return Grant{}, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q", c.Table.Name, name)
-	case len(others) > 0:
-		return Grant{}, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s",
-			c.Table.Name, choice, strings.Join(others, ", "))
+	block, err := c.called(choice, name)
+	if err != nil {
+		return Grant{}, err
 	}
 	if name != "" { // it may be for another server than the variables are meant for
 		c.Env = nil
 	}
-	return c.fill(chosen, chosen != nil, c.Home.nearBlock(c.Env, chosen))
+	return c.fill(block, block != nil, c.Home.nearBlock(c.Env, block))
 }
 
 // Complete returns what an entry of another table says, such as a document that
@@ -408,6 +389,32 @@ func (c Credentials) covering(target *url.URL) (*attr.Entry, error) {
 		}
 	}
 	return best, nil
+}
+
+// called returns the block called name, nil if there are no blocks at all.
+func (c Credentials) called(choice, name string) (*attr.Entry, error) {
+	var others []string
+	var chosen *attr.Entry
+	for _, e := range c.Entries {
+		own, err := c.nameOf(e)
+		switch {
+		case err != nil:
+			return nil, err
+		case own != name:
+			others = append(others, strconv.Quote(own))
+		case chosen != nil:
+			return nil, fail(e, "name", fmt.Errorf("%s has the same name; one block is enough", chosen.Address))
+		default:
+			chosen = e
+		}
+	}
+	switch {
+	case chosen != nil, name == "" && len(others) == 0:
+		return chosen, nil
+	case name != "":
+		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q", c.Table.Name, name)
+	}
+	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))
 }
 
 // nameOf reads the name alone: what else is wrong with a block harms only those

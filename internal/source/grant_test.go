@@ -153,7 +153,8 @@ func sample() (attr.Table, Home) {
 func TestFill(t *testing.T) {
 	text := cty.StringVal
 	all := map[string]string{
-		"X_HOST": "home", "X_REGION": "r", "X_USER": "u", "X_PASSWORD": "p", "X_CERT": "c", "X_KEY": "k", "X_MODE": "m", "X_INSECURE": "1", "X_TIMEOUT": "t",
+		"X_HOST": "home", "X_REGION": "r", "X_USER": "u", "X_PASSWORD": "p", "X_CERT": "c",
+		"X_KEY": "k", "X_MODE": "m", "X_INSECURE": "1", "X_TIMEOUT": "t",
 	}
 	with := func(name, value string) map[string]string {
 		env := maps.Clone(all)
@@ -249,9 +250,10 @@ func TestHomeIsURL(t *testing.T) {
 		"another server, block": {"https://example.org/a/state", "https://example.com/", ""},
 		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
 		"nonsense":              {"https://%", "https://example.com/", ""},
-		"no home":               {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; if it is, add http { url = "https://example.com/" }`},
-		"no home, a block":      {"", "https://example.com/", "u"},
-		"no home, another's":    {"", "https://example.org/", "or set X_ADDRESS"},
+		"no home": {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; ` +
+			`if it is, add http { url = "https://example.com/" }`},
+		"no home, a block":   {"", "https://example.com/", "u"},
+		"no home, another's": {"", "https://example.org/", "or set X_ADDRESS"},
 	} {
 		env := map[string]string{"X_ADDRESS": tt.home, "X_USER": "u", "X_PASSWORD": "p"}
 		c := Credentials{Table: table, Home: Home{Vars: []string{"X_ADDRESS"}}, Env: func(name string) (string, bool) { return env[name], true }}

@@ -92,7 +92,8 @@ type Kind struct {
 func NameAttr(choice string) attr.Attr {
 	return attr.Attr{
 		Name: "name", Type: cty.String,
-		Doc: "What `" + choice + "` in a data source calls this block. One block may go without a name; it is for data sources without `" + choice + "`.",
+		Doc: "What `" + choice + "` in a data source calls this block. " +
+			"One block may go without a name; it is for data sources without `" + choice + "`.",
 	}
 }
 

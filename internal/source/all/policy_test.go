@@ -140,7 +140,8 @@ func policies(t *testing.T) map[string]policy {
 			part: adding(cluster, "username", "me", "password", "OWN"), home: named("KUBE_HOST", "https://", ""), bound: true,
 			env: vars("KUBE_TOKEN", "ENV"),
 			guards: []map[string]string{
-				{"KUBE_INSECURE": "true"}, {"KUBE_CLUSTER_CA_CERT_DATA": stranger.authority()}, {"KUBE_PROXY_URL": stranger.url, "KUBE_INSECURE": "true"},
+				{"KUBE_INSECURE": "true"}, {"KUBE_CLUSTER_CA_CERT_DATA": stranger.authority()},
+				{"KUBE_PROXY_URL": stranger.url, "KUBE_INSECURE": "true"},
 			},
 		},
 		"oci": {
@@ -199,7 +200,8 @@ type arena struct {
 func arenaOf(k source.Kind, p policy) arena {
 	if k.Name == "pg" {
 		return arena{
-			policy: p, kind: k, asked: database.host, direct: database.host, watch: &database.log, thief: plainDatabase.host, stolen: &plainDatabase.log,
+			policy: p, kind: k, asked: database.host, direct: database.host, watch: &database.log,
+			thief: plainDatabase.host, stolen: &plainDatabase.log,
 			others: []string{strings.Replace(database.host, "127.0.0.1", "localhost", 1), strings.Replace(database.host, ":", ".evil.io:", 1)},
 		}
 	}
@@ -232,7 +234,8 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	}
 	s.Credentials.Table = a.kind.Credentials
 	for i, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry(fmt.Sprintf("credentials.%s[%d]", a.kind.Name, i), a.kind.Credentials, b))
+		address := fmt.Sprintf("credentials.%s[%d]", a.kind.Name, i)
+		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry(address, a.kind.Credentials, b))
 	}
 	values, err := attr.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
 	if err != nil {

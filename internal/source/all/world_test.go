@@ -52,8 +52,10 @@ func TestMain(m *testing.M) {
 			}
 		}
 		for name, value := range map[string]string{
-			"HOME": home, "SSL_CERT_FILE": internet.caFile, "SSL_CERT_DIR": home + "/none", "GIT_SSL_CAINFO": internet.caFile, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
-			"HTTPS_PROXY": internet.url, "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+			"HOME": home, "SSL_CERT_FILE": internet.caFile, "SSL_CERT_DIR": home + "/none",
+			"GIT_SSL_CAINFO": internet.caFile, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
+			"HTTPS_PROXY": internet.url, "AWS_EC2_METADATA_DISABLED": "true",
+			"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
 		} {
 			_ = os.Setenv(name, value)
 		}

@@ -82,7 +82,9 @@ func credentials() attr.Table {
 		Name: "azurerm",
 		Doc: "How to sign in to Azure Storage, with the arguments of Terraform's `azurerm` backend. The first of these is used: `access_key`, `sas_token`, and the identity that the other arguments make. " +
 			"Of the ways to make one, the first that is set up is used: client certificate, client secret, Azure Pipelines, OpenID Connect, managed identity, AKS workload identity, Azure CLI. " +
-			"The variables `ARM_*` fill only the block without a name. A key or a signature of the environment is not used where the block itself has one, or says `use_azuread_auth`, or has what an identity proves itself with. " +
+			"The variables `ARM_*` fill only the block without a name. " +
+			"A key or a signature of the environment is not used where the block itself has one, " +
+			"says `use_azuread_auth`, or contains what an identity proves itself with. " +
 			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what it needs to run, " +
 			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
 		Attrs: append([]attr.Attr{

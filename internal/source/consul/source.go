@@ -32,7 +32,9 @@ func start(s source.Settings) source.Open {
 }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), patience: web.Patience{Timeout: time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 10 * time.Second}}
+	return &run{credentials: s.For(Kind()), patience: web.Patience{
+		Timeout: time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 10 * time.Second,
+	}}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

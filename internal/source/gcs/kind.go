@@ -56,7 +56,8 @@ func credentials() attr.Table {
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{
-				Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
+				Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity",
+				Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
 				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",
 			},
 			{
@@ -77,7 +78,8 @@ func credentials() attr.Table {
 				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds them so. A key of Cloud KMS need not be named.",
 			},
 			{
-				Name: "storage_custom_endpoint", Type: cty.String, Place: true, Env: []string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"},
+				Name: "storage_custom_endpoint", Type: cty.String, Place: true,
+				Env: []string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"},
 				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect endpoint. The access token goes there.",
 			},
 			{

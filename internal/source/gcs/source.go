@@ -31,7 +31,9 @@ func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
 	// The waits are those of Google's own clients.
-	return &run{credentials: s.For(Kind()), patience: web.Patience{Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second}}
+	return &run{credentials: s.For(Kind()), patience: web.Patience{
+		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
+	}}
 }
 
 // location is a state in a bucket.

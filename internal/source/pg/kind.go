@@ -47,7 +47,8 @@ func credentials() attr.Table {
 		Doc: "How to reach a PostgreSQL database. " +
 			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and `PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
 			"but only for the block without a name, and not with `use_environment = false`. " +
-			"Where `conn_str` holds a secret itself, `PGSSLMODE` only counts if it is `verify-ca` or `verify-full`, and `PGSSLROOTCERT`, `PGSERVICE` and the like do not.",
+			"If `conn_str` contains a secret, `PGSSLMODE` counts only if it is `verify-ca` or `verify-full`, " +
+			"and `PGSSLROOTCERT`, `PGSERVICE` and the like do not count.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{

@@ -98,12 +98,14 @@ func (t target) fill(own settings) (settings, error) {
 
 // home is for secrets, and for what protects them.
 func home() source.Home {
-	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Near: func(home, asked string) source.Nearness {
-		if strings.EqualFold(home, asked) {
-			return source.SameServer
-		}
-		return source.Elsewhere
-	}}
+	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Near: near}
+}
+
+func near(home, asked string) source.Nearness {
+	if strings.EqualFold(home, asked) {
+		return source.SameServer
+	}
+	return source.Elsewhere
 }
 
 // keywords are those of a connection string that libpq has variables for.
@@ -127,10 +129,11 @@ func keywords() attr.Table {
 		{Name: "sslpassword", Env: []string{"PGSSLPASSWORD"}, Sensitive: true, Group: "certificate"},
 	}}
 	for name, variable := range map[string]string{
-		"port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER", "options": "PGOPTIONS", "application_name": "PGAPPNAME", "timezone": "PGTZ",
-		"sslnegotiation": "PGSSLNEGOTIATION", "sslcertmode": "PGSSLCERTMODE", "sslsni": "PGSSLSNI", "sslcrl": "PGSSLCRL", "sslcrldir": "PGSSLCRLDIR",
-		"requirepeer": "PGREQUIREPEER", "connect_timeout": "PGCONNECT_TIMEOUT", "target_session_attrs": "PGTARGETSESSIONATTRS",
-		"min_protocol_version": "PGMINPROTOCOLVERSION", "max_protocol_version": "PGMAXPROTOCOLVERSION", "krbsrvname": "PGKRBSRVNAME",
+		"port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER", "options": "PGOPTIONS",
+		"application_name": "PGAPPNAME", "timezone": "PGTZ", "requirepeer": "PGREQUIREPEER", "krbsrvname": "PGKRBSRVNAME",
+		"sslnegotiation": "PGSSLNEGOTIATION", "sslcertmode": "PGSSLCERTMODE", "sslsni": "PGSSLSNI",
+		"sslcrl": "PGSSLCRL", "sslcrldir": "PGSSLCRLDIR", "connect_timeout": "PGCONNECT_TIMEOUT", "target_session_attrs": "PGTARGETSESSIONATTRS",
+		"min_protocol_version": "PGMINPROTOCOLVERSION", "max_protocol_version": "PGMAXPROTOCOLVERSION",
 	} {
 		t.Attrs = append(t.Attrs, attr.Attr{Name: name, Env: []string{variable}})
 	}
