@@ -27,7 +27,8 @@ type Setting struct {
 	Err   error
 	Pos   Pos
 
-	FromEnvironment bool // see [Options.FromEnvironment]
+	FromEnvironment bool // written in TF_ENCRYPTION, and not in the code as well
+	UsesVariables   bool // written with var.*, whose values come from the code
 }
 
 // Pos is a place in configuration text. The zero value means that the setting

@@ -33,6 +33,9 @@ type Attr struct {
 	// file that holds it. What is Sensitive is a secret anyway.
 	Secret bool
 
+	// Local says that the secret is used in this process only and never sent.
+	Local bool
+
 	// Place says that the value decides where secrets are sent: an address, an
 	// endpoint, a host.
 	Place bool
@@ -56,7 +59,7 @@ type Attr struct {
 	Method bool
 
 	// Command says that the value is a program, with its arguments, that will
-	// be run. See [Config.AllowExternal].
+	// be run.
 	Command bool
 
 	// Attrs makes this a nested block (at most one): a list block in

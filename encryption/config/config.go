@@ -8,7 +8,6 @@
 package config
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -110,28 +109,6 @@ func mergeEntries(into, from map[string]*attr.Entry) {
 		}
 		into[address] = merged
 	}
-}
-
-// over returns s in the place of earlier. The environment does not name
-// anything by repeating it.
-func over(s, earlier attr.Setting) attr.Setting {
-	if s.Value != cty.NilVal && earlier.Value != cty.NilVal && s.Value.RawEquals(earlier.Value) {
-		s.FromEnvironment = s.FromEnvironment && earlier.FromEnvironment
-	}
-	return s
-}
-
-// Decode decodes one of the entries, with the environment of the settings.
-// Commands that only the environment names are refused.
-func (c *Config) Decode(e *attr.Entry, t attr.Table) (attr.Values, error) {
-	for _, a := range t.Attrs {
-		s := e.Settings[a.Name]
-		if a.Command && s.FromEnvironment && !c.AllowExternal {
-			return attr.Values{}, &attr.Error{Address: e.Address, Attr: a.Name, Pos: s.Pos, Err: errors.New(
-				"only the environment names this command; it runs if it also stands in the configuration, or with allow_external = true")}
-		}
-	}
-	return e.Decode(t, c.LookupEnv)
 }
 
 func mergeTargets(into, from map[string]*Target) {

@@ -116,14 +116,12 @@ func (d *decoder) configFromText(block cty.Value) *config.Config {
 		d.notKnown("encryption")
 		return nil
 	}
-	fromEnv, _ := d.env.Get("TF_ENCRYPTION")
 	options := d.catalog.registry.Options(block.GetAttr("encryption_variables"))
 	code, err := config.Parse(text(block, "encryption"), "encryption", options)
 	if err != nil {
 		d.problems = append(d.problems, textProblems(err)...)
 	}
-	options.FromEnvironment = true
-	layer, err := config.Parse(fromEnv, "TF_ENCRYPTION", options)
+	layer, err := config.ParseEnvironment(d.env, options)
 	if err != nil {
 		d.problems = append(d.problems, textProblems(err)...)
 	}

@@ -18,8 +18,8 @@ const doc = "Has AWS KMS wrap the key of each file. To read a file takes `kms:De
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{
 		Name: "endpoints", Doc: "Endpoints in the place of AWS's own. For KMS there is `AWS_ENDPOINT_URL_KMS`.", Attrs: []attr.Attr{
-			{Name: "sts", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
-			{Name: "iam", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Doc: "Accepted as in OpenTofu. AWS IAM is never called."},
+			{Name: "sts", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
+			{Name: "iam", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Doc: "Accepted as in OpenTofu. AWS IAM is never called."},
 		},
 	}))
 	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs}

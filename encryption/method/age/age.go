@@ -39,7 +39,7 @@ func Block() encryption.Block[encryption.Method] {
 					Doc: "What opens the files, each in the form that `age --identity` reads from a file: lines that start with `AGE-SECRET-KEY-`, an SSH private " +
 						"key (Ed25519 or RSA), or an age file around such lines, sealed with `identity_passphrase`.",
 				},
-				{Name: "identity_files", Type: cty.List(cty.String), Doc: "Paths of files with the same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},
+				{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Doc: "Paths of files with the same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},
 				{Name: "identity_passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase of those identities that are protected by one."},
 				{
 					Name: "passphrase", Type: cty.String, Sensitive: true,
