@@ -1,10 +1,9 @@
 // Package encryption opens and seals files in the format of OpenTofu's state
 // and plan encryption: bytes in, plaintext out.
 //
-// The shortest way to open a state:
+// The shortest way to open a state, with the settings in TF_ENCRYPTION:
 //
-//	cfg, err := config.Parse(text, "encryption.hcl", registry.Options(cty.NilVal))
-//	enc, err := encryption.New(registry, cfg)
+//	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
 //	opened, err := enc.State().Decrypt(ctx, file)
 //
 // A [Registry] says which key providers and methods exist. Package builtin has
@@ -142,9 +141,10 @@ type method struct {
 	then string // the address of the method for what is inside; "" for plaintext
 }
 
-// New puts a configuration to work. A nil configuration has no methods. The
-// only error is a registry that lists a kind twice: mistakes in an entry are
-// reported when something uses it.
+// New puts settings to work that were not read from text, or were merged by the
+// caller; for all others there is [Load]. Nil settings have no methods. The only
+// error is a registry that lists a kind twice: mistakes in an entry are reported
+// when something uses it.
 func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	if cfg == nil {
 		cfg = &config.Config{}
