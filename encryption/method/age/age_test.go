@@ -265,7 +265,7 @@ func TestIdentityFileIsReadLate(t *testing.T) {
 	if err := os.WriteFile(path, append(testdata(t, "x25519.key"), make([]byte, 1<<20)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err == nil || !strings.Contains(err.Error(), "at most 1 MiB") {
+	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("got %v", err)
 	}
 }
