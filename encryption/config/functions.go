@@ -36,7 +36,7 @@ func functions() map[string]function.Function {
 		"csvdecode":    stdlib.CSVDecodeFunc,
 		"distinct":     stdlib.DistinctFunc,
 		"element":      stdlib.ElementFunc,
-		"file":         textFunction(readFile),
+		"file":         textFunction(readText),
 		"flatten":      stdlib.FlattenFunc,
 		"format":       stdlib.FormatFunc,
 		"formatlist":   stdlib.FormatListFunc,
@@ -154,8 +154,8 @@ func decodeBase64(s string) (string, error) {
 	return string(b), nil
 }
 
-// readFile does not repeat the path in errors: it may be a secret by mistake.
-func readFile(path string) (string, error) {
+// readText does not repeat the path in errors: it may be a secret by mistake.
+func readText(path string) (string, error) {
 	b, err := keyfile.Read(path)
 	if err != nil {
 		return "", fmt.Errorf("the file cannot be read: %w", errors.Unwrap(err))

@@ -1,14 +1,12 @@
 package openbao
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -100,24 +98,15 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 }
 
 func readToken(name string) (string, error) {
-	name, err := keyfile.ExpandHome(name)
-	if err != nil {
-		return "", fmt.Errorf("jwt_file: %w", err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("jwt_file: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxJWT+1))
-	b = bytes.TrimSpace(b)
+	b, err := keyfile.Read(name)
+	token := strings.TrimSpace(string(b))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("jwt_file: %w", err)
-	case len(b) == 0 || len(b) > maxJWT:
+	case token == "" || len(token) > maxJWT:
 		return "", fmt.Errorf("jwt_file: %s does not hold a token", name)
 	}
-	return string(b), nil
+	return token, nil
 }
 
 // fileError keeps of an error which file could not be read. What else may be

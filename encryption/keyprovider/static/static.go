@@ -12,8 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -141,23 +139,7 @@ func (p *Provider) load() ([]byte, error) {
 	if p.file == "" {
 		return bytes.Clone(p.key), nil
 	}
-	path, err := keyfile.ExpandHome(p.file)
-	if err != nil {
-		return nil, fmt.Errorf("key_file: %w", err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("key_file: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("key_file: %s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("key_file: %w", err)
-	}
-	defer f.Close()
-	key, err := io.ReadAll(io.LimitReader(f, maxKeyLength+1))
+	key, err := keyfile.Read(p.file)
 	if err != nil {
 		return nil, fmt.Errorf("key_file: %w", err)
 	}

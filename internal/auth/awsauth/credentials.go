@@ -1,9 +1,10 @@
 package awsauth
 
 import (
+	"cmp"
 	"context"
-	"io"
-	"os"
+	"errors"
+	"io/fs"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -95,16 +96,15 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	if w.token != "" {
 		return []byte(w.token), nil
 	}
-	path, err := keyfile.ExpandHome(w.tokenFile)
-	if err != nil {
-		return nil, err
+	token, err := keyfile.Read(w.tokenFile)
+	reason := cmp.Or(errors.Unwrap(err), err)
+	if len(token) > maxToken {
+		reason = errors.New("it is too large for a token")
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	if reason != nil {
+		return nil, &fs.PathError{Op: "read", Path: w.tokenFile, Err: reason} // which explainSTS may show
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxToken))
+	return token, nil
 }
 
 func optional(text string) *string {

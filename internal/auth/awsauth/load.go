@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -176,17 +175,13 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 		InsecureSkipVerify: s.insecure, //nolint:gosec // the user's choice
 	}
 	if s.caBundle != "" {
-		path, err := keyfile.ExpandHome(s.caBundle)
-		if err != nil {
-			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
-		}
-		pem, err := os.ReadFile(path)
+		pem, err := keyfile.Read(s.caBundle)
 		if err != nil {
 			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
 		}
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", path)
+			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", s.caBundle)
 		}
 	}
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}

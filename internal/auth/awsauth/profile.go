@@ -128,7 +128,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 		if p.RoleARN == "" {
 			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn", p.Profile)
 		}
-		return aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(s.sts(cfg), p.RoleARN, stscreds.IdentityTokenFile(p.WebIdentityTokenFile), func(o *stscreds.WebIdentityRoleOptions) {
+		return aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(s.sts(cfg), p.RoleARN, &webIdentity{tokenFile: p.WebIdentityTokenFile}, func(o *stscreds.WebIdentityRoleOptions) {
 			o.RoleSessionName = p.RoleSessionName
 		})), nil
 	case p.SSOSession != nil || p.SSOStartURL != "" || p.LoginSession != "":

@@ -246,7 +246,8 @@ func either(name, direct, path string) (string, error) {
 	if path == "" {
 		return direct, nil
 	}
-	content, err := readFile(path)
+	b, err := keyfile.Read(path)
+	content := string(b)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the file for %s: %w", name, err)
@@ -256,27 +257,6 @@ func either(name, direct, path string) (string, error) {
 		return "", fmt.Errorf("%s and its file differ; set one of them", name)
 	}
 	return content, nil
-}
-
-func readFile(path string) (string, error) {
-	path, err := keyfile.ExpandHome(path)
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxAnswer))
-	return string(content), err
 }
 
 // elsewhere sends the requests for the fixed address of a virtual machine's

@@ -3,11 +3,11 @@
 package googleauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -18,8 +18,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
-
-const maxFile = 1 << 20 // bytes
 
 // Access is how to authenticate.
 type Access struct {
@@ -163,29 +161,14 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 // ReadPathOrContents returns the contents of the file whose path text is, or
 // else text itself.
 func ReadPathOrContents(text string) ([]byte, error) {
-	// No error of these may be shown: what was not found may be the secret.
+	// No error names the file: its name may be the secret.
 	if path, err := keyfile.ExpandHome(text); err == nil {
-		if info, err := os.Stat(path); err == nil {
-			return readFile(path, info)
+		if _, err := os.Stat(path); err == nil {
+			content, err := keyfile.Read(path)
+			return content, cmp.Or(errors.Unwrap(err), err)
 		}
 	}
 	return []byte(text), nil
-}
-
-func readFile(path string, info os.FileInfo) ([]byte, error) {
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("the path does not lead to a regular file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	document, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(document) > maxFile {
-		err = errors.New("the file is larger than 1 MiB")
-	}
-	return document, err
 }
 
 // Silence is a logger that logs nothing. With GOOGLE_SDK_GO_LOGGING_LEVEL in

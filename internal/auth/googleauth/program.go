@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -17,6 +16,7 @@ import (
 	"cloud.google.com/go/auth/credentials/externalaccount"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 const (
@@ -77,10 +77,8 @@ func (p program) SubjectToken(ctx context.Context, request *externalaccount.Requ
 		return "", errors.New("credentials: a program (executable) runs only with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment")
 	}
 	if p.OutputFile != "" {
-		if f, err := os.Open(p.OutputFile); err == nil {
-			answer, err := io.ReadAll(io.LimitReader(f, maxProgramAnswer))
-			f.Close()
-			if token, ok := parseProgram(answer); err == nil && ok {
+		if answer, err := keyfile.Read(p.OutputFile); err == nil {
+			if token, ok := parseProgram(answer); ok {
 				return token, nil
 			}
 		}

@@ -131,7 +131,7 @@ func TestNoCredentials(t *testing.T) {
 		"another account":   {asks(), block(url).with("allowed_account_ids", []string{"1"}).with("endpoints", attrs{}.with("s3", url).with("sts", roles)), "which allowed_account_ids does not list"},
 		"no token file":     {asks(), nobody.with("assume_role_with_web_identity", attrs{}.with("role_arn", "arn:aws:iam::1:role/r").with("web_identity_token_file", "/nonexistent/token")), "/nonexistent/token"},
 		"no STS":            {asks(), block(url).with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::1:role/r")).with("endpoints", attrs{}.with("s3", url).with("sts", "http://127.0.0.1:1")).with("max_retries", 1), "connection refused"},
-		"no authority":      {asks(), block(url).with("custom_ca_bundle", "/nonexistent/ca.pem"), "custom_ca_bundle: open /nonexistent/ca.pem"},
+		"no authority":      {asks(), block(url).with("custom_ca_bundle", "/nonexistent/ca.pem"), "custom_ca_bundle: \"/nonexistent/ca.pem"},
 		"user in endpoint":  {asks(), block("https://canary:canary@example.com"), "without user name, password or query"},
 		"query in endpoint": {asks(), block("https://example.com/?canary"), "without user name, password or query"},
 		"odd endpoint":      {asks(), block("ftp://canary"), "must be a URL such as https://s3.example.com"},
