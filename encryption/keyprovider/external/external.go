@@ -15,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
 )
 
 const (
@@ -46,7 +46,7 @@ func table() attr.Table {
 
 // Provider runs a program for each key.
 type Provider struct {
-	program external.Program
+	command program.Command
 }
 
 var (
@@ -72,8 +72,8 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &Provider{program: external.Program{Command: v.Strings("command"), Magic: magic}}
-	if err := p.program.Check(); err != nil {
+	p := &Provider{command: program.Command{Argv: v.Strings("command"), Magic: magic}}
+	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)
 	}
 	return p, nil
@@ -93,7 +93,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 	}
 	out, err := p.run(ctx, m)
 	switch {
-	case errors.Is(err, external.ErrFailed):
+	case errors.Is(err, program.ErrFailed):
 		return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
 	case err != nil:
 		return nil, err
@@ -157,11 +157,11 @@ func (p *Provider) run(ctx context.Context, m metadata) (output, error) {
 		}
 	}
 	var out *output
-	if err := p.program.Run(ctx, input, maxAnswer, &out); err != nil {
+	if err := p.command.Run(ctx, input, maxAnswer, &out); err != nil {
 		return output{}, err
 	}
 	if out == nil {
-		return output{}, fmt.Errorf("%w: it answered null", external.ErrProtocol)
+		return output{}, fmt.Errorf("%w: it answered null", program.ErrProtocol)
 	}
 	return *out, nil
 }

@@ -83,17 +83,19 @@ func (a ageKeys) hint() string {
 // run has the user's program print identities. The recipient is told as sops
 // tells it.
 func (a ageKeys) run(ctx context.Context, recipient string) ([]filippoage.Identity, error) {
-	stdout, _, err := program{a.env != nil}.run(ctx, nil, maxKeyFile, []string{age.SopsAgeRecipientEnv + "=" + strings.ReplaceAll(recipient, "\x00", "")}, a.command[0], a.command[1:]...)
+	p := program(a.env != nil, maxKeyFile, nil, a.command...)
+	p.Environ = append(p.Environ, age.SopsAgeRecipientEnv+"="+strings.ReplaceAll(recipient, "\x00", ""))
+	printed, _, err := p.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, err
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
-	case err != nil || stdout.Len() > maxKeyFile:
+	case err != nil:
 		// What it said may be a key.
 		return nil, errors.New("age_identity_command: the program failed, or printed too much")
 	}
-	ids, err := parseAge(stdout.Bytes())
+	ids, err := parseAge(printed)
 	if err != nil {
 		return nil, fmt.Errorf("age_identity_command: what the program printed %w", err)
 	}

@@ -1,7 +1,6 @@
 package azureauth
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,21 +127,12 @@ func (c *cli) ask(ctx context.Context, arguments []string) (azcore.AccessToken, 
 
 // az runs the Azure CLI. The arguments must have been checked.
 func az(ctx context.Context, environ []string, arguments ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, cliPatience)
-	defer cancel()
-	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
-	command.Env = environ
-	child.OwnGroup(command)
-	defer child.KillGroup(command)
-	var out bytes.Buffer
-	command.Stdout = &out
-	if err := command.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, &Error{"the Azure CLI gives no access token; run az login"}
+	p := child.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
+	out, _, err := p.Run(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		err = &Error{"the Azure CLI gives no access token; run az login"}
 	}
-	return out.Bytes(), nil
+	return out, err
 }
 
 func parseCLI(out []byte) (azcore.AccessToken, error) {

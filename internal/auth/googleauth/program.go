@@ -1,12 +1,10 @@
 package googleauth
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path"
 	"strings"
 	"time"
@@ -103,34 +101,22 @@ func (p program) run(ctx context.Context, request *externalaccount.RequestOption
 	if p.TimeoutMillis <= 0 || patience > maxProgramTime {
 		patience = defaultProgramTime
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...) //nolint:gosec // the user's own credentials name it
-	command.Env = append(child.Environ(os.Environ()),
+	run := child.Program{Args: arguments, Patience: patience, Limit: maxProgramAnswer, Environ: append(child.Environ(os.Environ()),
 		"GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE="+request.Audience,
 		"GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE="+request.SubjectTokenType,
 		"GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0",
-	)
+	)}
 	if p.impersonated != "" {
-		command.Env = append(command.Env, "GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL="+p.impersonated)
+		run.Environ = append(run.Environ, "GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL="+p.impersonated)
 	}
 	if p.OutputFile != "" {
-		command.Env = append(command.Env, "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE="+p.OutputFile)
+		run.Environ = append(run.Environ, "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE="+p.OutputFile)
 	}
-	child.OwnGroup(command)
-	defer child.KillGroup(command)
-	var out bytes.Buffer
-	command.Stdout = &out
-	if err := command.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, errProgram
+	answer, _, err := run.Run(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		err = errProgram
 	}
-	if out.Len() > maxProgramAnswer {
-		return nil, errProgram
-	}
-	return out.Bytes(), nil
+	return answer, err
 }
 
 // parseProgram returns the token of an answer, if there is a valid one.
