@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -136,16 +137,12 @@ func (p *Provider) Recognizes(stored json.RawMessage) bool {
 
 // Stored returns wrapped, from which the program gives the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	if salt != nil {
-		return nil, errors.New("an external key provider takes no salt; the program decides, by wrapped_key")
-	}
-	if wrapped == nil {
-		return nil, errors.New("wrapped_key is required, so that the same key comes back each time")
-	}
-	if !p.Recognizes(wrapped) {
-		return nil, errors.New(`wrapped_key must be the metadata of an external key provider: {"external_data": …}`)
-	}
-	return wrapped, nil
+	return stored.Wrapped(salt, wrapped, "an external key provider", func(document json.RawMessage) error {
+		if !p.Recognizes(document) {
+			return encryption.ErrNoKey
+		}
+		return nil
+	})
 }
 
 func (p *Provider) run(ctx context.Context, m metadata) (output, error) {

@@ -35,7 +35,7 @@ func call[Request, Response any](
 	method func(*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption) (Response, error), request Request,
 ) (Response, error) {
 	var none Response
-	client, err := p.connect(ctx)
+	client, err := p.clients.Do(ctx, struct{}{}, p.connect)
 	if err != nil {
 		return none, err
 	}
@@ -67,14 +67,8 @@ func (r retryer) Retry(err error) (time.Duration, bool) {
 	return r.Retryer.Retry(err)
 }
 
-// connect returns the client. It is made once, and not again after a failure
-// of one reader: what was cancelled may be tried anew.
+// connect makes the client.
 func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.client != nil {
-		return p.client, nil
-	}
 	creds, err := p.access.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -94,6 +88,5 @@ func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 		// The reason may quote what was configured.
 		return nil, errors.New("the client of Cloud KMS cannot be set up; check the credentials and Google's own environment variables")
 	}
-	p.client = client
 	return client, nil
 }

@@ -14,7 +14,6 @@ import (
 	"hash/crc32"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	kms "cloud.google.com/go/kms/apiv1"
@@ -26,6 +25,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -33,6 +34,8 @@ const (
 	maxAdditionalData = 64 * 1024 // bytes, the service's limit
 	maxCiphertext     = 64 * 1024 // bytes; that of a longest key takes about 1.1 KiB
 )
+
+const kind = "a gcp_kms key provider" // in errors
 
 // Block returns the gcp_kms key provider. Options are handed to the client
 // after its own: a program may bring its own endpoint or connection.
@@ -78,8 +81,7 @@ type Provider struct {
 	options        []option.ClientOption
 	patience       time.Duration // for one call with its retries
 
-	mu     sync.Mutex
-	client *kms.KeyManagementClient // made when first needed
+	clients memo.Memo[struct{}, *kms.KeyManagementClient]
 }
 
 var (
@@ -126,11 +128,8 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 }
 
 // Key has Cloud KMS decrypt the stored key: one call, and nothing else.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -179,36 +178,32 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 		response.GetCiphertextCrc32C() == nil || response.GetCiphertextCrc32C().GetValue() != checksum(m.Ciphertext).GetValue() {
 		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
 	}
-	stored, err := json.Marshal(m)
-	return key, stored, err
+	document, err := json.Marshal(m)
+	return key, document, err
 }
 
-// Recognizes reports whether stored has the shape of this metadata: a
+// Recognizes reports whether document has the shape of this metadata: a
 // ciphertext and nothing else. OpenBao's has that shape as well, but with a
 // text in it.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
+func (p *Provider) Recognizes(document json.RawMessage) bool {
 	var members map[string]json.RawMessage
-	m, err := parse(stored)
-	return err == nil && json.Unmarshal(stored, &members) == nil && len(members) == 1 &&
+	m, err := parse(document)
+	return err == nil && json.Unmarshal(document, &members) == nil && len(members) == 1 &&
 		!strings.HasPrefix(string(m.Ciphertext), "vault:v")
 }
 
-// Stored returns wrapped, the metadata of a key that was sealed before.
+// Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	switch {
-	case salt != nil:
-		return nil, errors.New("a key of Cloud KMS takes no salt; tell keys apart by info")
-	case wrapped == nil:
-		return nil, errors.New(`wrapped_key is required, so that the same key comes back each time: {"ciphertext":"…"}, with a random key of 16 to 1024 bytes that was encrypted with this Cloud KMS key`)
-	}
-	_, err := parse(wrapped)
-	return wrapped, err
+	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
+		_, err := parse(document)
+		return err
+	})
 }
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of a gcp_kms key provider")
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	switch {
 	case len(m.Ciphertext) == 0:

@@ -19,6 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -26,6 +27,8 @@ const (
 	maxAssociatedData = 64 << 10 // bytes of base64
 	maxKeyLength      = 1024     // bytes
 )
+
+const kind = "an openbao key provider" // in errors
 
 // Block returns the openbao key provider.
 func Block() encryption.Block[encryption.KeyProvider] {
@@ -82,11 +85,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 // where one is configured, and nothing else. The associated data is that of
 // the file; where it names none, it is the configured one, because OpenTofu's
 // development version binds keys to it without storing it.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +140,8 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 			return nil, nil, err
 		}
 	}
-	stored, err := json.Marshal(metadata{Ciphertext: []byte(wrapped), AssociatedData: p.associatedData})
-	return key, stored, err
+	document, err := json.Marshal(metadata{Ciphertext: []byte(wrapped), AssociatedData: p.associatedData})
+	return key, document, err
 }
 
 // checkBound has the new key opened once. Vault ignores the associated data of
@@ -160,32 +160,28 @@ func (p *Provider) checkBound(ctx context.Context, key []byte, wrapped string) e
 	return nil
 }
 
-// Recognizes reports whether stored is metadata of this kind. Other kinds call
+// Recognizes reports whether document is metadata of this kind. Other kinds call
 // a member ciphertext as well; only here it is the text of a transit engine.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
-	_, err := parse(stored)
+func (p *Provider) Recognizes(document json.RawMessage) bool {
+	_, err := parse(document)
 	return err == nil
 }
 
-// Stored returns wrapped: the transit engine opens it to the same key each
-// time.
+// Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	if salt != nil {
-		return nil, errors.New("a transit engine takes no salt; wrapped_key decides which key comes back")
-	}
-	if wrapped == nil {
-		return nil, errors.New("wrapped_key is required, so that the same key comes back each time")
-	}
-	if _, err := parse(wrapped); err != nil {
-		return nil, errors.New(`wrapped_key must be the metadata of an openbao key provider: {"ciphertext": …}`)
-	}
-	return wrapped, nil
+	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
+		_, err := parse(document)
+		return err
+	})
 }
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if len(stored) > 4*(maxCiphertext+maxAssociatedData) || json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of an openbao key provider")
+	if len(document) > 4*(maxCiphertext+maxAssociatedData) {
+		return m, errors.New("the metadata in the file is larger than any of a transit engine")
+	}
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	_, err := base64.StdEncoding.DecodeString(m.AssociatedData)
 	switch {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -37,6 +38,8 @@ const (
 	minDerivedSalt = 16 // bytes
 	minDerivedKey  = 16 // bytes
 )
+
+const kind = "a pbkdf2 key provider" // in errors
 
 // Block returns the pbkdf2 key provider.
 func Block() encryption.Block[encryption.KeyProvider] {
@@ -112,11 +115,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 }
 
 // Key derives the key that stored describes.
-func (p *Provider) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+func (p *Provider) Key(ctx context.Context, keys encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +137,13 @@ func (p *Provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, js
 	if err != nil {
 		return nil, nil, err
 	}
-	stored, err := json.Marshal(m)
-	return key, stored, err
+	document, err := json.Marshal(m)
+	return key, document, err
 }
 
-// Recognizes reports whether stored is metadata of this kind.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
-	_, err := parse(stored)
+// Recognizes reports whether document is metadata of this kind.
+func (p *Provider) Recognizes(document json.RawMessage) bool {
+	_, err := parse(document)
 	return err == nil
 }
 
@@ -175,10 +175,10 @@ func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	return json.Marshal(m)
 }
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of a pbkdf2 key provider")
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
 		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length", encryption.ErrNoKey)
