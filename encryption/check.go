@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // check looks at what must be right before any file is read: every method
@@ -59,7 +60,7 @@ func (t Target) fail(format string, args ...any) error {
 }
 
 func (e *Encryption) notConfigured(method string) string {
-	return cut(method) + " is not configured" + attr.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
+	return outside.Line(method, maxName) + " is not configured" + attr.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

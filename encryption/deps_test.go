@@ -27,7 +27,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/openbao", "github.com/hashicorp/vault", "github.com/hashicorp/go-retryablehttp",
 		"github.com/hashicorp/terraform-plugin-framework", "github.com/hashicorp/terraform-plugin-go", "github.com/hashicorp/go-plugin",
 		module + "internal/provider", module + "internal/source", module + "encryption/builtin",
-		"net/http", "testing",
+		"net", "crypto/tls", "testing",
 	} {
 		if within(program, heavy) {
 			t.Errorf("the program pulls in %s", heavy)

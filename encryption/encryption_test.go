@@ -487,3 +487,13 @@ state { method = method.aes_gcm.m }`
 		}
 	}
 }
+
+// What is shown of a file is cut between characters.
+func TestLongTextOfAFile(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 99) + "é"
+	_, err := encryption.Inspect([]byte(`{"encryption_version":"` + long + `"}`))
+	if err == nil || strings.Contains(err.Error(), `\x`) || !strings.Contains(err.Error(), strings.Repeat("x", 99)+"…") {
+		t.Errorf("got %v", err)
+	}
+}

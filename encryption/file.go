@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // FileKind is what a file is, as far as can be told without a key.
@@ -135,7 +136,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion:
 		return Encrypted, &header.envelope, nil
 	case header.Version != "":
-		return Encrypted, nil, fmt.Errorf("encryption_version %q is not known here; %q is", cut(header.Version), envelopeVersion)
+		return Encrypted, nil, fmt.Errorf("encryption_version %s is not known here; %q is", quoted(header.Version), envelopeVersion)
 	case isNumber(header.StateVersion):
 		return State, nil, nil
 	}
@@ -199,16 +200,11 @@ func describeJSON(err error) error {
 		return syntax
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%q is not a %s", cut(kind.Field), kind.Type)
+		return fmt.Errorf("%s is not a %s", quoted(kind.Field), kind.Type)
 	}
 	return errors.New("a value is not base64")
 }
 
-// cut shortens text from a file for a message.
-func cut(s string) string {
-	const limit = 100
-	if len(s) <= limit {
-		return s
-	}
-	return s[:limit] + "…"
-}
+const maxName = 100 // bytes of a name that are shown
+
+func quoted(name string) string { return outside.Quoted(name, maxName) }

@@ -60,7 +60,7 @@ func (env *envelope) describeKeys() string {
 		names = append(names[:5], "…")
 	}
 	for i, n := range names {
-		names[i] = fmt.Sprintf("%q", cut(n))
+		names[i] = quoted(n)
 	}
 	return " (its metadata names " + strings.Join(names, ", ") + ")"
 }

@@ -123,7 +123,7 @@ func (m managed) block(fields map[string]any, at, attribute string) (map[string]
 			out[name], err = m.value(value, at+field+".", join(attribute, name))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", cut(at+field), err)
+			return nil, fmt.Errorf("%s: %w", shown(at+field), err)
 		}
 	}
 	return out, nil
@@ -318,7 +318,7 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	case own == "" && namespace == "":
 		return SecretRef{}, errors.New("the secret's namespace is missing; an object without a namespace has to name it")
 	case own != "" && namespace != "" && namespace != own:
-		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own", cut(namespace), cut(own))
+		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own", shown(namespace), shown(own))
 	case own != "":
 		namespace = own
 	}
@@ -381,7 +381,7 @@ func connectionAttributes(ref SecretRef, data map[string]string, attributes map[
 			return err
 		}
 		if err := splitKey(path).put(attributes, fromSecret{text}); err != nil {
-			return fmt.Errorf("the secret %s, %s: %w", ref, cut(key), err)
+			return fmt.Errorf("the secret %s, %s: %w", ref, shown(key), err)
 		}
 	}
 	return nil

@@ -139,7 +139,7 @@ func kubeformSecrets(obj object, attributes map[string]any, look secrets) error 
 			return err
 		}
 		if err := place(strings.Split(path, ".")).put(attributes, fromSecret{mapOrText(text)}); err != nil {
-			return fmt.Errorf("the secret %s, %s: %w", ref, cut(key), err)
+			return fmt.Errorf("the secret %s, %s: %w", ref, shown(key), err)
 		}
 	}
 	return nil

@@ -14,6 +14,8 @@ import (
 	goyaml "go.yaml.in/yaml/v3"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // object is one Kubernetes object, as JSON is decoded: numbers are
@@ -188,7 +190,7 @@ func (o *Object) pick(objects []object) (object, error) {
 	case found != nil:
 		return found, nil
 	case other != nil:
-		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %q", o, cut(other.text("apiVersion")))
+		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %s", o, outside.Quoted(other.text("apiVersion"), maxName))
 	}
 	return nil, fmt.Errorf("the manifest holds %d objects, and %s is not among them", len(objects), o)
 }
@@ -250,12 +252,12 @@ func secretData(secret object) (map[string]string, error) {
 		for key, v := range entries {
 			text, ok := v.(string)
 			if !ok && v != nil {
-				return nil, fmt.Errorf("%s.%s is not a string", part, cut(key))
+				return nil, fmt.Errorf("%s.%s is not a string", part, shown(key))
 			}
 			if part == "data" {
 				raw, err := base64.StdEncoding.DecodeString(text)
 				if err != nil {
-					return nil, fmt.Errorf("data.%s is not base64", cut(key))
+					return nil, fmt.Errorf("data.%s is not base64", shown(key))
 				}
 				text = string(raw)
 			}
@@ -268,17 +270,11 @@ func secretData(secret object) (map[string]string, error) {
 // String names the secret for people.
 func (r SecretRef) String() string {
 	if r.Namespace == "" {
-		return cut(r.Name)
+		return shown(r.Name)
 	}
-	return cut(r.Namespace) + "/" + cut(r.Name)
+	return shown(r.Namespace) + "/" + shown(r.Name)
 }
 
-// cut makes a name from outside fit for an error.
-func cut(s string) string {
-	const limit = 100
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	quoted := fmt.Sprintf("%q", s)
-	return quoted[1 : len(quoted)-1]
-}
+const maxName = 100 // bytes of a name that are shown
+
+func shown(name string) string { return outside.Line(name, maxName) }

@@ -84,7 +84,7 @@ func (s state) encode() ([]byte, error) {
 // textOf returns a value of a secret, which must be text to be an attribute.
 func textOf(ref SecretRef, key, value string) (string, error) {
 	if !utf8.ValidString(value) {
-		return "", fmt.Errorf("the secret %s: the value of %s is not text", ref, cut(key))
+		return "", fmt.Errorf("the secret %s: the value of %s is not text", ref, shown(key))
 	}
 	return value, nil
 }

@@ -1,6 +1,12 @@
-// Package outside shows what comes from outside: the text of strangers, and why
-// a connection failed. Both may have been written to deceive whoever reads
-// them, or hold what must not be seen.
+// Package outside shows text that strangers wrote, perhaps to deceive whoever
+// reads it.
+//
+// What moves the cursor, hides text or fakes a line is escaped: bytes that are
+// not UTF-8 as \xff, other characters as \u001b. So is what CI systems take for
+// commands in the output of a program: "##" (Azure DevOps, TeamCity), and "::"
+// (GitHub) at the beginning of a word, because a CLI that wraps lines may begin
+// one there. IPv6 addresses have "::" elsewhere. What is escaped once stays as
+// it is when it is escaped again.
 package outside
 
 import (
@@ -10,57 +16,67 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line that is safe to show: what could move the cursor,
-// hide text or fake a line is escaped, bytes that are not UTF-8 as \xff, other
-// characters as \u001b. So is what CI systems take for commands: "::" (GitHub)
-// and "##" (Azure DevOps, TeamCity). A string of more than max bytes is cut at
-// a rune and ends with "…".
+// Line returns s as one line. A string of more than max bytes is cut at a rune
+// and ends with "…".
 func Line(s string, max int) string {
-	cut := ""
-	if len(s) > max {
-		for max > 0 && !utf8.RuneStart(s[max]) {
-			max--
-		}
-		s, cut = s[:max], "…"
-	}
-	return strings.ReplaceAll(escape(s, false), "::", `:\u003a`) + cut
+	kept, mark := cut(s, max)
+	return escape(kept, false) + mark
 }
 
-// Text returns the whole of a message, whose lines are kept. "::" is escaped
-// only at the beginning of a line, where it means something: IPv6 addresses
-// have it elsewhere.
-func Text(s string) string {
-	lines := strings.Split(escape(s, true), "\n")
-	for i, line := range lines {
-		start := len(line) - len(strings.TrimLeft(line, " "))
-		if strings.HasPrefix(line[start:], "::") {
-			lines[i] = line[:start] + `:\u003a` + line[start+2:]
-		}
-	}
-	return strings.Join(lines, "\n")
+// Value is [Line] for the value of an attribute, which others may put anywhere: it
+// has no "::" at all.
+func Value(s string, max int) string {
+	return strings.ReplaceAll(Line(s, max), "::", `:\u003a`)
 }
 
-func escape(s string, lines bool) string {
-	if isUnchanged(s, lines) {
-		return s
+// Quoted is [Line] in double quotes, as Go writes strings.
+func Quoted(s string, max int) string {
+	kept, mark := cut(s, max)
+	return `"` + escape(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(kept), false) + mark + `"`
+}
+
+// End is [Line] for what a program says, without white space around it. It keeps
+// the end, where programs say why they stopped, and begins with "…" if s is cut.
+func End(s string, max int) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= max {
+		return escape(s, false)
 	}
+	s = s[len(s)-max:]
+	for n := 0; n < utf8.UTFMax-1 && s != "" && !utf8.RuneStart(s[0]); n++ {
+		s = s[1:]
+	}
+	return "…" + escape(s, false)
+}
+
+// Text returns the whole of a message, whose lines are kept.
+func Text(s string) string { return escape(s, true) }
+
+// cut returns at most max bytes of s, and the mark of what was cut off.
+func cut(s string, max int) (kept, mark string) {
+	if len(s) <= max {
+		return s, ""
+	}
+	end := max
+	for end > 0 && end > max-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end], "…"
+}
+
+func escape(s string, keepLines bool) string {
 	var b strings.Builder
+	b.Grow(len(s))
 	for i, r := range s {
 		switch {
-		case r == '\n' && lines:
-			b.WriteByte('\n')
-		case r == '\n':
+		case r == '\n' && !keepLines:
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '#' && i > 0 && s[i-1] == '#':
-			b.WriteString(`\u0023`)
-		case r > 0xFFFF && !unicode.IsPrint(r):
-			fmt.Fprintf(&b, `\U%08x`, r)
-		case !unicode.IsPrint(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
+		case isCommand(s[:i+1]), r != '\n' && !unicode.IsPrint(r):
+			writeEscape(&b, r)
 		default:
 			b.WriteRune(r)
 		}
@@ -68,11 +84,16 @@ func escape(s string, lines bool) string {
 	return b.String()
 }
 
-func isUnchanged(s string, lines bool) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && (c != '\n' || !lines) || c > '~' || c == '#' {
-			return false
-		}
+func writeEscape(b *strings.Builder, r rune) {
+	if r > 0xFFFF {
+		fmt.Fprintf(b, `\U%08x`, r)
+		return
 	}
-	return true
+	fmt.Fprintf(b, `\u%04x`, r)
+}
+
+// isCommand reports whether s ends with what CI systems look for.
+func isCommand(s string) bool {
+	before, colons := strings.CutSuffix(s, "::")
+	return strings.HasSuffix(s, "##") || colons && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n"))
 }

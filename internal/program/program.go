@@ -119,7 +119,7 @@ func (c Command) notFound(err error) error {
 
 // name shows which program it is. Its arguments may hold secrets.
 func (c Command) name() string {
-	return `"` + outside.Line(filepath.Base(c.Argv[0]), 100) + `"`
+	return outside.Quoted(filepath.Base(c.Argv[0]), maxName)
 }
 
 // answer is the program's standard output. The header is looked at as soon as

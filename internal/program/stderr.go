@@ -3,8 +3,6 @@ package program
 import (
 	"bytes"
 	"encoding/base64"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
@@ -12,6 +10,7 @@ import (
 const (
 	maxKept  = 64 << 10 // bytes of stderr that are kept
 	maxShown = 1000     // bytes of it that an error shows
+	maxName  = 100      // bytes of a program's name that an error shows
 )
 
 // tail keeps the end of what is written: there a program says why it stopped.
@@ -35,16 +34,8 @@ func (t *tail) excerpt(secrets [][]byte) string {
 			text = bytes.ReplaceAll(text, []byte(base64.StdEncoding.EncodeToString(s)), []byte("(secret)"))
 		}
 	}
-	said := strings.TrimSpace(string(text))
-	if said == "" {
-		return ""
+	if said := outside.End(string(text), maxShown); said != "" {
+		return "; it said: " + said
 	}
-	cut := ""
-	if start := len(said) - maxShown; start > 0 {
-		for start < len(said) && !utf8.RuneStart(said[start]) {
-			start++
-		}
-		said, cut = said[start:], "…"
-	}
-	return "; it said: " + cut + outside.Line(said, maxShown)
+	return ""
 }

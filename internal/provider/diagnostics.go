@@ -4,17 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// This file is the one place that turns errors into diagnostics.
+// This file is the one place that turns errors into diagnostics, and so the only
+// exit for what strangers wrote: it goes through [outside.Text] here.
+
+func errorDiagnostic(summary, detail string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(outside.Text(summary), outside.Text(detail))
+}
+
+const maxName = 100 // bytes of a name from outside that are shown
 
 // step is where a read failed.
 type step string
@@ -51,7 +58,7 @@ func (s step) summary() string {
 	return "Cannot read a state with this configuration"
 }
 
-// stepError says at which step the read of which source failed.
+// stepError says at which step the read of a source failed.
 type stepError struct {
 	step   step
 	source source.Source // nil before there is one
@@ -91,16 +98,18 @@ func readDiagnostics(err error) diag.Diagnostics {
 	if advice := advise(failed); advice != "" {
 		fmt.Fprintf(&b, "\n\n%s", advice)
 	}
-	return diag.Diagnostics{diag.NewErrorDiagnostic(failed.step.summary(), printable(b.String()))}
+	return diag.Diagnostics{errorDiagnostic(failed.step.summary(), b.String())}
 }
 
-// advise says what to do next where the error itself does not.
+// advise says what to do next if the error itself does not.
 func advise(e *stepError) string {
 	if c, ok := errors.AsType[*attr.Error](e.err); ok && c.Unknown {
-		return "The value comes from something that does not exist before apply. Add depends_on to this data source, naming what the value comes from, so that it is read during apply."
+		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
+			"naming what the value comes from, so that it is read during apply."
 	}
 	if errors.Is(e.err, encryption.ErrNoKey) {
-		return "Check the passphrase or key, the aad, and whether this is the right file. If the key was changed after the file was written, add the old one as a fallback."
+		return "Check the passphrase or key, the aad, and whether this is the right file. " +
+			"If the key was changed after the file was written, add the old one as a fallback."
 	}
 	return ""
 }
@@ -108,28 +117,30 @@ func advise(e *stepError) string {
 func warningDiagnostics(warnings []warning) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, w := range warnings {
-		out.AddWarning(w.summary, printable(w.detail))
+		out.AddWarning(outside.Text(w.summary), outside.Text(w.detail))
 	}
 	return out
 }
+
+const invalidConfiguration = "Invalid configuration"
 
 // diagnostics reports mistakes in blocks at their places.
 func diagnostics(problems []problem) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, p := range problems {
 		if p.path.Equal(path.Empty()) {
-			out.AddError("Invalid configuration", printable(sentence(p.err)))
+			out.Append(errorDiagnostic(invalidConfiguration, sentence(p.err)))
 			continue
 		}
 		// Some versions print a deep path as that of the whole block.
 		detail := sentence(fmt.Errorf("%s: %w", p.path, p.err))
-		out.AddAttributeError(p.path, "Invalid configuration", printable(detail))
+		out.Append(diag.WithPath(p.path, errorDiagnostic(invalidConfiguration, detail)))
 	}
 	return out
 }
 
-// sentence is the error as a reader expects it: Go's errors begin in lower
-// case and have no full stop. An address or a name at the start stays as it is.
+// sentence is the error as a reader expects it: Go's errors begin in
+// lowercase and have no full stop. An address or a name at the start stays as it is.
 func sentence(err error) string {
 	s := err.Error()
 	first, _, _ := strings.Cut(s, " ")
@@ -142,34 +153,12 @@ func sentence(err error) string {
 	return s + "."
 }
 
-// printable shows control characters as what they are. Text from outside may
-// hold terminal sequences or commands for a CI system.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) || r == unicode.ReplacementChar {
-			fmt.Fprintf(&b, "\\u%04x", r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// clip shortens a name from outside for a message.
-func clip(s string) string {
-	const limit = 100
-	if len(s) <= limit {
-		return s
-	}
-	return s[:limit] + "…"
-}
-
 // deriveDiagnostics explains a derivation that failed.
 func deriveDiagnostics(err error) diag.Diagnostics {
 	detail := sentence(err)
 	if c, ok := errors.AsType[*attr.Error](err); ok && c.Unknown {
-		detail += "\n\nThe value comes from something that does not exist before apply. Keys can be derived only from what is known when planning."
+		detail += "\n\nThe value comes from something that does not exist before apply. " +
+			"Keys can be derived only from what is known when planning."
 	}
-	return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot derive the key", printable(detail))}
+	return diag.Diagnostics{errorDiagnostic("Cannot derive the key", detail)}
 }

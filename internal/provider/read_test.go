@@ -161,7 +161,7 @@ func TestRead(t *testing.T) {
 		"stored": {map[string]cty.Value{"store_sensitive": cty.True}, map[string]cty.Value{
 			"sensitive_outputs": cty.ObjectVal(map[string]cty.Value{"hidden": text1("s3cret")}),
 		}, ""},
-		"deprecated": {nil, nil, `"old": "use \x1b[31mopen"`},
+		"deprecated": {nil, nil, `"old": "use \u001b[31mopen"`},
 		"only": {map[string]cty.Value{"only": names("open", "open")}, map[string]cty.Value{
 			"outputs":                cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
 			"sensitive_output_names": cty.ListValEmpty(cty.String),

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // remoteStateRequest is statecrypt_remote_state as the user wrote it.
@@ -60,7 +61,7 @@ func (d *requestDecoder) selection(r *remoteStateRequest) {
 	r.sensitiveDefaults = d.object("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
-			d.fail(path.Root("defaults"), "%q stands in sensitive_defaults as well", clip(name))
+			d.fail(path.Root("defaults"), "%s stands in sensitive_defaults as well", outside.Quoted(name, maxName))
 		}
 	}
 	switch v := d.block.GetAttr("on_missing"); {

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
@@ -45,7 +46,7 @@ func (r remoteStateRequest) outputs(s *openedState) (*result, error) {
 			continue
 		}
 		if output.Deprecated != "" {
-			deprecated = append(deprecated, fmt.Sprintf("\n  - %q: %q", clip(name), clip(output.Deprecated)))
+			deprecated = append(deprecated, fmt.Sprintf("\n  - %s: %s", outside.Quoted(name, maxName), outside.Quoted(output.Deprecated, maxName)))
 		}
 		into := plain
 		if output.Sensitive {
@@ -94,7 +95,8 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	}
 	for _, name := range r.only {
 		if !all[name] {
-			return nil, fmt.Errorf("the argument only names the output %q, which neither the state nor the defaults have%s", clip(name), attr.Suggest(name, names))
+			return nil, fmt.Errorf("the argument only names the output %s, which neither the state nor the defaults have%s",
+				outside.Quoted(name, maxName), attr.Suggest(name, names))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil

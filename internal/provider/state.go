@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
@@ -139,7 +140,8 @@ func (r stateRequest) acceptPins(s *openedState) error {
 		return &stepError{step: stepFetch, source: s.source, err: fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing)}
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		return &stepError{step: stepCheck, source: s.source, err: fmt.Errorf("the state has the lineage %q, and expected_lineage says %q: this is another state", clip(s.Lineage), clip(r.expectedLineage))}
+		return &stepError{step: stepCheck, source: s.source, err: fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: this is another state",
+			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName))}
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
 		return &stepError{step: stepCheck, source: s.source, err: fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy", s.Serial, *r.minimumSerial)}
 	}
@@ -182,6 +184,10 @@ func lockValue(l *source.Lock) cty.Value {
 	})
 }
 
+// maxRevision is in bytes. Version IDs of S3 have up to 1024, before they are
+// escaped.
+const maxRevision = 4096
+
 // header returns the read-only attributes that describe the state itself.
 func (s *openedState) header() map[string]cty.Value {
 	out := map[string]cty.Value{
@@ -191,7 +197,7 @@ func (s *openedState) header() map[string]cty.Value {
 		"encrypted":         cty.NullVal(cty.Bool),
 		"decrypted_with":    cty.NullVal(cty.String),
 		"used_fallback":     cty.NullVal(cty.Bool),
-		"revision":          orNull(s.revision),
+		"revision":          orNull(outside.Value(s.revision, maxRevision)),
 		"lock":              lockValue(s.lock),
 	}
 	if s.missing != nil {

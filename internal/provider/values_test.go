@@ -123,17 +123,3 @@ func TestBlockValues(t *testing.T) {
 		t.Errorf("got %s", v.Identity())
 	}
 }
-
-func TestPrintable(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain\nlines, äöü 日本": "plain\nlines, äöü 日本",
-		"\x1b[31mred":          `\u001b[31mred`,
-		"a\rb\tc\x00":          `a\u000db\u0009c\u0000`,
-		"right\u202eleft":      `right\u202eleft`,
-	} {
-		if got := printable(in); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // valueError is what is wrong somewhere within a value.
@@ -58,23 +60,12 @@ func (d *decoder) unsupported(name string) error {
 	return fmt.Errorf("unsupported attribute %s", quote(name))
 }
 
-// quote shows text from the file in one short line.
-func quote(text string) string { return quoteUpTo(text, 60) }
+const (
+	maxShown        = 60  // bytes of a name or a key that are shown
+	maxShownAddress = 300 // bytes of an address that are shown: those of nested modules are long
+)
 
-// maxShown is how much of an address is shown. Those of nested modules are long.
-const maxShown = 300 // runes
+func quote(text string) string { return outside.Quoted(text, maxShown) }
 
-// show is quote for an address or a part of one.
-func show(address string) string {
-	if len(address) <= maxShown && strings.IndexFunc(address, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
-		return address
-	}
-	return quoteUpTo(address, maxShown)
-}
-
-func quoteUpTo(text string, most int) string {
-	if runes := []rune(text[:min(len(text), 4*most+4)]); len(runes) > most {
-		return strconv.Quote(string(runes[:most])) + "…"
-	}
-	return strconv.Quote(text)
-}
+// show is for an address or a part of one.
+func show(address string) string { return outside.Line(address, maxShownAddress) }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // maxWorkFactor bounds what a file that is sealed with a passphrase may demand.
@@ -144,14 +145,19 @@ func open(file []byte, identities []age.Identity) ([]byte, error) {
 		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the header of the file is damaged, or asks for what is refused: %s", cut(err.Error()))
+		return nil, fmt.Errorf("the header of the file is damaged, or asks for what is refused: %s", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {
-		return nil, fmt.Errorf("the file is damaged or cut off: %s", cut(err.Error()))
+		return nil, fmt.Errorf("the file is damaged or cut off: %s", shown(err))
 	}
 	return plain.Bytes(), nil
 }
+
+const maxShown = 200 // bytes of what a file holds that are shown
+
+// shown is what age says of a file, with pieces of it.
+func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 
 // describe says whom a file is for, as far as it tells.
 func describe(types []string) string {
@@ -160,18 +166,9 @@ func describe(types []string) string {
 		types = append(types[:5], "…")
 	}
 	for i, t := range types {
-		types[i] = fmt.Sprintf("%q", cut(t))
+		types[i] = outside.Quoted(t, maxShown)
 	}
 	return "it is encrypted for " + strings.Join(types, ", ")
-}
-
-// cut shortens what age says of a file. Pieces of the file in it are quoted.
-func cut(s string) string {
-	const limit = 200
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
 // Encrypt seals plain for the recipients, else with the passphrase.

@@ -14,6 +14,8 @@ import (
 	"github.com/getsops/sops/v3"
 	"github.com/getsops/sops/v3/aes"
 	"github.com/getsops/sops/v3/stores"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // Limits for what a file may hold, checked before any key is asked for.
@@ -300,11 +302,6 @@ func (c *valueCipher) Decrypt(sealed string, key []byte, path string) (any, erro
 // at names a place in the file for a message.
 func at(path []string) string { return quote(strings.Join(path, ".")) }
 
-// quote escapes and cuts text of the file for a message.
-func quote(text string) string {
-	const most = 200
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return strconv.Quote(text)
-}
+const maxText = 200 // bytes of a text of the file that are shown
+
+func quote(text string) string { return outside.Quoted(text, maxText) }

@@ -216,7 +216,7 @@ func TestGPGEnvironment(t *testing.T) {
 	t.Setenv("TF_VAR_x", "canary")
 	t.Setenv("GNUPGHOME", dir)
 	file := of(t, newDataKey(), pgpKey("AAAA", "-----BEGIN PGP MESSAGE-----"))
-	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script)}, environment("HOME", dir)), file, true, `it said: "said \x1b[31m"`)
+	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script)}, environment("HOME", dir)), file, true, `it said: "said \u001b[31m"`)
 	got, err := os.ReadFile(filepath.Join(dir, "env"))
 	if err != nil {
 		t.Fatal(err)

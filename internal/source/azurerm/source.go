@@ -19,6 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -229,12 +230,14 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
+const maxRevision = 200 // bytes
+
 func revision(version *string, etag *azcore.ETag) string {
 	switch {
 	case version != nil && *version != "":
-		return source.Escaped(*version)
+		return outside.Value(*version, maxRevision)
 	case etag != nil:
-		return source.Escaped(string(*etag))
+		return outside.Value(string(*etag), maxRevision)
 	}
 	return ""
 }

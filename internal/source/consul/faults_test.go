@@ -15,7 +15,7 @@ import (
 func TestFaults(t *testing.T) {
 	const (
 		brokeOff  = "the connection broke off before the answer was complete"
-		notHTTP   = "the connection failed, or the answer is not valid HTTP"
+		notHTTP   = "the connection failed, or the answer is not valid"
 		notConsul = "the answer is not a key of Consul's key-value store; check the address"
 		late      = "there was no complete answer within 1s"
 		redirects = "the server redirects to another place, which Consul does not do for keys; nothing was sent there"
@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 			"redirect to another origin": redirects,
 			"redirect to plain http":     redirects,
 
-			"certificate expired":                 "the certificate of the server is not trusted: x509: certificate has expired",
+			"certificate expired":                 "the server's certificate is not trusted: x509: certificate has expired",
 			"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
 			"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set ca_file",
 			"TLS 1.0":                             "protocol version not supported",

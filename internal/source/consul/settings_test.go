@@ -369,7 +369,7 @@ func TestTLS(t *testing.T) {
 		want   string // part of the error; of the warning where it begins with !
 	}{
 		"all":                    {func(attrs) {}, ""},
-		"another name":           {func(a attrs) { delete(a, "tls_server_name") }, "the certificate of the server is not trusted"},
+		"another name":           {func(a attrs) { delete(a, "tls_server_name") }, "the server's certificate is not trusted"},
 		"another authority":      {func(a attrs) { a["ca_file"] = a["cert_file"] }, "unknown authority"},
 		"no client certificate":  {func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, "certificate required"},
 		"not verified":           {func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, "!was not verified, because ssl_verify is off"},

@@ -20,11 +20,11 @@ func TestFaults(t *testing.T) {
 		brokenOff  = "the connection broke off before the answer was complete"
 		damaged    = "the answer was damaged on its way: its checksum does not match (after 2 tries)"
 		tooLarge   = "the file is larger than 1048576 bytes"
-		notHTTP    = "the connection failed, or the answer is not valid HTTP"
+		notHTTP    = "the connection failed, or the answer is not valid"
 		notGoogle  = "the answer is not that of Cloud Storage"
 		late       = "there was no complete answer within 1s (after 2 tries)"
 		redirects  = "the service redirects to another place (307 Temporary Redirect), which Cloud Storage does not do; nothing was sent there"
-		notTrusted = "the certificate of the server is not trusted: x509: certificate "
+		notTrusted = "the server's certificate is not trusted: x509: certificate "
 	)
 	roots := x509.NewCertPool()
 	kind := Kind()
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 			"certificate expired":                 notTrusted + "has expired",
 			"certificate of another host":         notTrusted + "is valid for 127.0.0.9, not 127.0.0.1",
 			"certificate of an unknown authority": notTrusted + "signed by unknown authority",
-			"TLS 1.0":                             "the server cannot be reached: remote error: tls: protocol version not supported",
+			"TLS 1.0":                             "the TLS handshake failed: remote error: tls: protocol version not supported",
 			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                brokenOff + " | " + reset,
 		},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -55,13 +56,13 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 		return nil, errors.New("git did not deliver the file")
 	}
 	if e.mode == modeSymlink {
-		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself", source.Printable(w.path), excerpt(string(b.data), 200))
+		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself", shown(w.path), outside.End(string(b.data), 200))
 	}
 	if b.size > w.maxSize {
 		return nil, source.TooLarge(w.maxSize)
 	}
 	if isLFSPointer(b.data) {
-		return nil, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", source.Printable(w.path))
+		return nil, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", shown(w.path))
 	}
 	data := b.data
 	if b.taken {

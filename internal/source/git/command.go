@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 const (
@@ -163,7 +164,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 func checkVersionText(text []byte) error {
 	m := versionLine.FindSubmatch(text)
 	if m == nil {
-		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, excerpt(string(text), 100))
+		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, outside.End(string(text), 100))
 	}
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -122,18 +122,12 @@ func (d *repository) explain(err error, at ref) error {
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)
 	}
-	return fmt.Errorf("%s. git said: %s", what, excerpt(said, 1024))
+	return fmt.Errorf("%s. git said: %s", what, outside.End(said, maxSaid))
 }
 
-// excerpt escapes text from outside and keeps its end, where git says what
-// made it stop.
-func excerpt(text string, limit int) string {
-	cut := ""
-	if len(text) > limit {
-		text, cut = text[len(text)-limit:], "… "
-		for len(text) > 0 && !utf8.RuneStart(text[0]) {
-			text = text[1:]
-		}
-	}
-	return cut + source.Printable(text)
-}
+const (
+	maxSaid = 1024 // bytes of what git says that are shown
+	maxName = 1024 // bytes of a path or a ref that are shown
+)
+
+func shown(name string) string { return outside.Line(name, maxName) }

@@ -124,7 +124,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("path", "%w", err)
 	}
 	if strings.TrimPrefix(at.name, "refs/heads/") == "locks/"+path {
-		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s; its copy of the state may be an old one: set ref to the branch with the state", source.Printable(path))
+		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s; its copy of the state may be an old one: set ref to the branch with the state", shown(path))
 	}
 	onLocked := onLocked(cmp.Or(req.String("on_locked"), string(lockIgnored)))
 	if !slices.Contains([]string{string(lockIgnored), string(lockWarns), string(lockFails)}, string(onLocked)) {
@@ -153,7 +153,7 @@ type file struct {
 }
 
 func (f *file) String() string {
-	return fmt.Sprintf("%s in the git repository %s at %s", source.Printable(f.path), f.pin.remote, f.pin.ref)
+	return fmt.Sprintf("%s in the git repository %s at %s", shown(f.path), f.pin.remote, f.pin.ref)
 }
 
 // Fetch waits for a visit to the repository that this file shares with others.

@@ -203,7 +203,7 @@ func TestHostileLocks(t *testing.T) {
 	}{
 		"strings": {
 			file: gittest.File{Data: "{\"ID\":\"\\u001b[2Jx\\r\\n::error::y\",\"Who\":\"##vso[task] \u202Eevil :::: ###\",\"Operation\":\"quo\\\"te\",\"Created\":\"\xff\"}"},
-			want: source.Lock{ID: `\u001b[2Jx\u000d\n:\u003aerror:\u003ay`, Who: `#\u0023vso[task] \u202eevil :\u003a:\u003a #\u0023#`, Operation: `quo"te`, Created: "\uFFFD"},
+			want: source.Lock{ID: `\u001b[2Jx\u000d\n:\u003aerror:\u003ay`, Who: `#\u0023vso[task] \u202eevil :\u003a:\u003a #\u0023\u0023`, Operation: `quo"te`, Created: "\uFFFD"},
 			note: `operation: "quo\"te"`,
 		},
 		"long":            {file: gittest.File{Data: `{"Who":"` + strings.Repeat("é", 5000) + `"}`}, want: source.Lock{Who: strings.Repeat("é", 100) + "…"}, note: "id: unknown"},

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -505,7 +506,7 @@ func TestAdvice(t *testing.T) {
 		"fatal: something new": "git failed. git said: fatal: something new",
 	} {
 		d := &repository{remote: where, access: &access{}}
-		mustFail(t, d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{name: "x"}), want, excerpt(said, 40)[4:])
+		mustFail(t, d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{name: "x"}), want, outside.End(said, 40)[3:])
 	}
 }
 

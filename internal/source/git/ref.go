@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // ref is what the user asked for, checked.
@@ -18,7 +16,7 @@ type ref struct {
 	isID       bool
 }
 
-func (r ref) String() string { return source.Printable(r.name) }
+func (r ref) String() string { return shown(r.name) }
 
 var objectID = regexp.MustCompile(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
 

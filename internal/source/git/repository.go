@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const (
@@ -113,7 +111,7 @@ func (d *repository) remove() string {
 	left := d.dir
 	d.dir, d.complete = "", false
 	if err != nil {
-		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state as it is in the repository.", source.Printable(left))
+		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state as it is in the repository.", shown(left))
 	}
 	return ""
 }

@@ -110,15 +110,15 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	case modeFile, modeExecutable, modeGroup, modeSymlink:
 		return e, nil
 	case modeDirectory:
-		return entry{}, fmt.Errorf("%s is a directory; path must name a file", source.Printable(name))
+		return entry{}, fmt.Errorf("%s is a directory; path must name a file", shown(name))
 	case modeSubmodule:
-		return entry{}, fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", source.Printable(name))
+		return entry{}, fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", shown(name))
 	}
-	return entry{}, fmt.Errorf("%s is neither a file nor a directory (mode %s)", source.Printable(name), e.mode)
+	return entry{}, fmt.Errorf("%s is neither a file nor a directory (mode %s)", shown(name), e.mode)
 }
 
 func (t *tree) missing(name string, credentialsSent bool) error {
-	detail := fmt.Sprintf("commit %s holds no file %s", t.commit, source.Printable(name))
+	detail := fmt.Sprintf("commit %s holds no file %s", t.commit, shown(name))
 	for parent := path.Dir(name); parent != "." && parent != "/"; parent = path.Dir(parent) {
 		e, ok := t.find(parent)
 		if !ok {
@@ -126,18 +126,18 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		switch e.mode {
 		case modeSymlink:
-			return fmt.Errorf("%s is a symbolic link, which is not followed; write the path with the folder that it stands for", source.Printable(parent))
+			return fmt.Errorf("%s is a symbolic link, which is not followed; write the path with the folder that it stands for", shown(parent))
 		case modeSubmodule:
-			return fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", source.Printable(parent))
+			return fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", shown(parent))
 		case modeDirectory:
 		default:
-			detail += fmt.Sprintf("; %s is a file, not a directory", source.Printable(parent))
+			detail += fmt.Sprintf("; %s is a file, not a directory", shown(parent))
 		}
 		break
 	}
 	t.each(func(_, n []byte) bool {
 		if strings.EqualFold(string(n), name) && string(n) != name {
-			detail += fmt.Sprintf("; there is %s, and git tells upper and lower case apart", source.Printable(string(n)))
+			detail += fmt.Sprintf("; there is %s, and git tells upper and lower case apart", shown(string(n)))
 			return false
 		}
 		return true

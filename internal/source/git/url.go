@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // remote is a repository's place, checked.
@@ -22,7 +20,7 @@ type remote struct {
 
 // String names the place for people. It holds no secret, because
 // parseRepository refuses addresses with one.
-func (r remote) String() string { return source.Printable(r.address) }
+func (r remote) String() string { return shown(r.address) }
 
 // The errors of this file never repeat the address: it may hold a password,
 // which is why it is refused.

@@ -181,5 +181,5 @@ func TestSecretsInEmbeddedURLs(t *testing.T) {
 	defer s.Close()
 	at(s.URL+"/?type=git;token="+canary).wantError(t, "name=value pairs")
 	at(s.URL+"/?type=git&x=%zz"+canary).wantError(t, "name=value pairs")
-	at(s.URL+"/?a="+url.QueryEscape(gitRepository)+"&"+url.QueryEscape("b\x1b")+"=https://"+canary+"@x").wantError(t, "the URL in b\uFFFD holds")
+	at(s.URL+"/?a="+url.QueryEscape(gitRepository)+"&"+url.QueryEscape("b\x1b")+"=https://"+canary+"@x").wantError(t, "the URL in b\\u001b holds")
 }

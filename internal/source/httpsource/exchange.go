@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -106,13 +106,11 @@ func (x *exchange) redirected() string {
 	return ""
 }
 
+const maxRevision = 1024 // bytes
+
 // revision is the ETag without its decoration: an opaque word to compare.
 func revision(etag string) string {
-	etag = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
-	if !utf8.ValidString(etag) {
-		return strings.ToValidUTF8(etag, "\uFFFD")
-	}
-	return etag
+	return outside.Value(strings.Trim(strings.TrimPrefix(etag, "W/"), `"`), maxRevision)
 }
 
 // public returns u without what may be secret in it.

@@ -14,7 +14,7 @@ func TestFaults(t *testing.T) {
 	const (
 		brokeOff = "the connection broke off before the answer was complete (after 2 tries)"
 		tooSlow  = "there was no complete answer within 1.5s; timeout can be raised (after 2 tries)"
-		notHTTP  = "the connection failed, or the answer is not valid HTTP (after 2 tries)"
+		notHTTP  = "the connection failed, or the answer is not valid; check the address, and proxies if there are any (after 2 tries)"
 		tooLarge = "the file is larger than 1048576 bytes"
 	)
 	sourcetest.Faults(t, sourcetest.FaultHarness{

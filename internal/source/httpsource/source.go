@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -67,11 +68,14 @@ func parseAddress(req source.Request) (*url.URL, error) {
 		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block of credentials, in the provider block", name)
 	}
 	if name := urlWithSecret(q); name != "" {
-		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, because it is stored in the state; give them to the server in its own settings", web.Printable(name))
+		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, "+
+			"because it is stored in the state; give them to the server in its own settings", outside.Line(name, maxName))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
 }
+
+const maxName = 100 // bytes of the name of a parameter that are shown
 
 // secretNames are what tokens and signatures are called in the queries of
 // common servers and of signed URLs.

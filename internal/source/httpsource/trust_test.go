@@ -224,7 +224,7 @@ func TestRefusedRedirects(t *testing.T) {
 		"https://u:" + canary + "@" + s.Listener.Addr().String(): "user name or password",
 		"ftp://example.com/" + canary:                            "neither http nor https",
 		"/again":                                                 "more than 10 times",
-		"https://" + canary + "\x7f/":                            "not valid HTTP",
+		"https://" + canary + "\x7f/":                            "the answer is not valid",
 	} {
 		to = target
 		at(s.URL+"/state", own).wantError(t, want)

@@ -340,7 +340,7 @@ func TestPluginFails(t *testing.T) {
 		more   string
 		want   string
 	}{
-		"exit":        {nil, "printf 'log in first\\033[2J' >&2; exit 3", `failed: exit status 3; it said: "log in first\x1b[2J"`},
+		"exit":        {nil, "printf 'log in first\\033[2J' >&2; exit 3", `failed: exit status 3; it said: "log in first\u001b[2J"`},
 		"no JSON":     {nil, "echo " + secret + "; exit 0", "did not print an ExecCredential"},
 		"nothing":     {map[string]any{}, "", "neither a token nor a client certificate"},
 		"half a pair": {map[string]any{"clientCertificateData": secret}, "", "together"},
@@ -392,7 +392,7 @@ func TestInsecureAndPlain(t *testing.T) {
 		t.Errorf("got %q", snap.Warnings)
 	}
 	a["insecure"] = cty.False
-	fails(t, open(t, settingsOf(a)), "not trusted")
+	fails(t, open(t, settingsOf(a)), "unknown authority")
 	a["cluster_ca_certificate"] = text(s.CA())
 	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 0 {
 		t.Errorf("got %q", snap.Warnings)
@@ -507,5 +507,13 @@ func TestReadOnly(t *testing.T) {
 	}
 	if got := s.Requests(); len(got) > 0 {
 		t.Errorf("the server got %q", got)
+	}
+}
+
+// The name of a program is cut between characters.
+func TestLongNameOfAProgram(t *testing.T) {
+	t.Parallel()
+	if got, want := programName("/bin/"+strings.Repeat("x", 99)+"é"), `"`+strings.Repeat("x", 99)+`…"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -2,17 +2,15 @@ package kubernetes
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 var (
@@ -32,28 +30,13 @@ func (c *client) explain(ctx context.Context, what thing, err error) error {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return c.refusal(what, status.ErrStatus)
 	}
-	var (
-		untrusted, isTLS = errors.AsType[*tls.CertificateVerificationError](err)
-		network, isOp    = errors.AsType[*net.OpError](err)
-		lookup, isDNS    = errors.AsType[*net.DNSError](err)
-		slow, canBeSlow  = errors.AsType[net.Error](err)
-		_, isPlain       = errors.AsType[tls.RecordHeaderError](err)
-	)
 	switch {
 	case errors.Is(err, errRedirect):
 		return errRedirect
-	case isTLS:
-		return fmt.Errorf("the certificate of the server is not trusted: %s; set cluster_ca_certificate in the kubernetes block of credentials", shown(untrusted.Err))
-	case isPlain, errors.Is(err, http.ErrSchemeMismatch):
-		return errors.New("the server does not speak TLS; is the port right?")
-	case isDNS:
-		return fmt.Errorf("the host of the server cannot be found: %s", lookup.Err)
-	case canBeSlow && slow.Timeout():
+	case netfail.IsTimeout(err):
 		return errPatience
-	case isOp:
-		return fmt.Errorf("the server cannot be reached: %w", network.Err)
 	}
-	return errors.New("the connection to the server was lost")
+	return errors.New(netfail.Reason(err, "set cluster_ca_certificate in the kubernetes block of credentials"))
 }
 
 // refusal is an answer that is not the object.
@@ -88,16 +71,4 @@ func isAbout(status metav1.Status, what thing) bool {
 	return status.Reason == metav1.StatusReasonNotFound && d != nil && what.name != "" && d.Name == what.name && d.Group == what.group &&
 		(d.Kind == what.resource || d.Kind == "") &&
 		!slices.ContainsFunc(d.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
-}
-
-// shown makes the text of an error, which may have names of the server in it,
-// fit to be shown.
-func shown(err error) string {
-	const limit = 200
-	text := err.Error()
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	quoted := strconv.Quote(text)
-	return quoted[1 : len(quoted)-1]
 }

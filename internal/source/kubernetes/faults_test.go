@@ -14,7 +14,8 @@ import (
 func TestFaults(t *testing.T) {
 	const (
 		token      = "token-ssssssssssssssssssss"
-		lost       = "the connection to the server was lost"
+		lost       = "the connection broke off before the answer was complete"
+		notHTTP    = "the connection failed, or the answer is not valid"
 		notASecret = "the server's answer for the secret default/tfstate-default-prod is not a secret"
 		tooLarge   = "is larger than 8388608 bytes, which no object is"
 		redirects  = "the server redirects to another place, which an API server does not do; nothing was sent there"
@@ -42,19 +43,19 @@ func TestFaults(t *testing.T) {
 			}
 		},
 		Sees: map[string]string{
-			"nobody listens":           "the server cannot be reached: connect: connection refused",
+			"nobody listens":           "connect: connection refused",
 			"reset at once":            "the server cannot be reached: ",
-			"reset in the body":        "the server cannot be reached: read: connection reset by peer",
-			"reset in the body, once":  "the server cannot be reached: read: connection reset by peer",
+			"reset in the body":        "read: connection reset by peer",
+			"reset in the body, once":  "read: connection reset by peer",
 			"closed without an answer": lost,
 			"short body":               lost,
 			"Content-Length too large": lost,
 			"Content-Length too small": notASecret,
 			"endless body":             tooLarge,
 			"gzip bomb":                tooLarge,
-			"not HTTP":                 lost,
-			"malformed status line":    lost,
-			"malformed header":         lost,
+			"not HTTP":                 notHTTP,
+			"malformed status line":    notHTTP,
+			"malformed header":         notHTTP,
 			"another service":          notASecret,
 
 			"stall":             late,
@@ -74,11 +75,11 @@ func TestFaults(t *testing.T) {
 			"redirect to another origin": redirects,
 			"redirect to plain http":     redirects,
 
-			"certificate expired":                 "the certificate of the server is not trusted: x509: certificate has expired",
-			"certificate of another host":         "the certificate of the server is not trusted: x509: certificate is valid for 127.0.0.9, not 127.0.0.1",
-			"certificate of an unknown authority": "the certificate of the server is not trusted: x509: certificate signed by unknown authority",
+			"certificate expired":                 "the server's certificate is not trusted: x509: certificate has expired",
+			"certificate of another host":         "the server's certificate is not trusted: x509: certificate is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set cluster_ca_certificate",
 			"TLS 1.0":                             "tls: protocol version not supported",
-			"no TLS":                              "the server does not speak TLS; is the port right?",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                lost,
 		},
 	})

@@ -23,6 +23,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // plugin is a credential plugin. client-go can run one as well, but gives it
@@ -211,8 +212,7 @@ func (p *plugin) decode(stdout *limitedBuffer) (answer, error) {
 
 // programName shows which program it is. Its arguments may hold secrets.
 func programName(command string) string {
-	name := filepath.Base(command)
-	return fmt.Sprintf("%q", name[:min(len(name), 100)])
+	return outside.Quoted(filepath.Base(command), 100)
 }
 
 // limitedBuffer keeps the beginning of what is written.
@@ -236,9 +236,8 @@ func (b *limitedBuffer) ReadFrom(r io.Reader) (int64, error) {
 
 // said is the end of an error: what the program wrote to its standard error.
 func (b *limitedBuffer) said() string {
-	text := strings.TrimSpace(strings.ToValidUTF8(b.String(), "?"))
-	if text == "" {
-		return ""
+	if text := strings.TrimSpace(b.String()); text != "" {
+		return "; it said: " + outside.Quoted(text, maxSaid)
 	}
-	return fmt.Sprintf("; it said: %q", text)
+	return ""
 }

@@ -2,18 +2,15 @@ package pg
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 var (
@@ -38,61 +35,25 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return c.refusal(l, refusal.Code)
 	}
-	if reason := tlsReason(err); reason != "" {
-		return fmt.Errorf("the certificate of the server is not trusted: %s; check sslrootcert and sslmode in the connection settings", reason)
-	}
-	var (
-		_, isTooLong    = errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
-		_, isPlain      = errors.AsType[tls.RecordHeaderError](err)
-		lookup, isDNS   = errors.AsType[*net.DNSError](err)
-		slow, canBeSlow = errors.AsType[net.Error](err)
-		network, isOp   = errors.AsType[*net.OpError](err)
-		text            = err.Error()
-	)
-	switch {
+	_, isTooLong := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
+	switch text := err.Error(); {
 	case isTooLong, errors.Is(err, errTooMuch):
 		return errTooMuch
 	case strings.Contains(text, "server refused TLS connection"):
-		return errors.New("the server does not offer TLS, which sslmode asks for; nothing was sent to it. Only where nobody else can listen, set sslmode=disable")
+		return errors.New("the server does not offer TLS, which sslmode requires; nothing was sent to it. " +
+			"Set sslmode=disable only if nobody else can listen")
 	case strings.Contains(text, "require_auth check failed"):
-		return errors.New("the server asks for the password in a way that is not allowed, such as in clear over a connection that is not encrypted; nothing was sent. Set sslmode=verify-full, or require_auth")
-	case isPlain:
-		return errors.New("the server does not speak TLS; is the port right?")
-	case isDNS:
-		return fmt.Errorf("the host of the server cannot be found: %s", lookup.Err)
-	case canBeSlow && slow.Timeout(), pgconn.Timeout(err):
+		return errors.New("the server wants the password in a way that is not allowed, such as in clear over a connection " +
+			"that is not encrypted; nothing was sent. Set sslmode=verify-full, or require_auth")
+	case netfail.IsTimeout(err), pgconn.Timeout(err):
 		return errPatience
-	case isOp && network.Op == "remote error":
-		return fmt.Errorf("the server broke off the TLS handshake: %w", network.Err)
-	case isOp:
-		return fmt.Errorf("the server cannot be reached: %w", network.Err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the connection to the server was lost")
+	}
+	// What is no matter of the network is about the protocol. The text of such
+	// errors may hold what the server wrote.
+	if reason := netfail.KnownReason(err, "set sslrootcert in the connection settings"); reason != "" {
+		return errors.New(reason)
 	}
 	return errNotPostgres
-}
-
-// tlsReason says why a certificate is not trusted, "" where it is not about
-// one. verify-ca checks it in a function of the driver, without the error that
-// crypto/tls wraps around it.
-func tlsReason(err error) string {
-	var (
-		wrapped, isWrapped = errors.AsType[*tls.CertificateVerificationError](err)
-		unknown, isUnknown = errors.AsType[x509.UnknownAuthorityError](err)
-		invalid, isInvalid = errors.AsType[x509.CertificateInvalidError](err)
-		roots, isRoots     = errors.AsType[x509.SystemRootsError](err)
-	)
-	switch {
-	case isWrapped:
-		return shown(wrapped.Err)
-	case isUnknown:
-		return shown(unknown)
-	case isInvalid:
-		return shown(invalid)
-	case isRoots:
-		return shown(roots)
-	}
-	return ""
 }
 
 var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
@@ -143,16 +104,4 @@ func (c *connection) meaning(l *location, code string) string {
 		return "the server, or a pooler in front of it, does not take a parameter of the connection settings"
 	}
 	return "the server answered with an error"
-}
-
-// shown makes the text of an error, which may have names of the server in it,
-// fit to be shown.
-func shown(err error) string {
-	const limit = 200
-	text := err.Error()
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	quoted := strconv.Quote(text)
-	return quoted[1 : len(quoted)-1]
 }

@@ -24,11 +24,12 @@ import (
 // sslmode=verify-full unless said otherwise.
 func TestFaults(t *testing.T) {
 	const (
-		lost      = "the connection to the server was lost"
+		lost      = "the connection broke off before the answer was complete"
 		late      = "the server did not answer in time"
 		notOurs   = "the server does not answer as PostgreSQL does"
 		tooMuch   = "the server sends more than was asked for"
-		untrusted = "the certificate of the server is not trusted: x509: "
+		unknown   = "signed by an unknown authority; if that is expected, set sslrootcert in the connection settings"
+		untrusted = "the server's certificate is not trusted: x509: "
 		unfit     = "does not hold text"
 	)
 	trusted := pgtest.NewAuthority()
@@ -161,19 +162,19 @@ func TestFaults(t *testing.T) {
 		"starting up":                       {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "57P03", Message: echo}), sees: "is starting up, shutting down or recovering; try again (SQLSTATE 57P03)"},
 		"a parameter that a pooler refuses": {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: echo}), sees: "does not take a parameter of the connection settings (SQLSTATE 08P01)"},
 		"cancelled by the server":           {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: "57014", Message: echo}, ready), sees: "statement_timeout"},
-		"TLS refused":                       {fault: write("N"), sees: "the server does not offer TLS, which sslmode asks for; nothing was sent to it"},
+		"TLS refused":                       {fault: write("N"), sees: "the server does not offer TLS, which sslmode requires; nothing was sent to it"},
 		"TLS refused, by default":           {fault: write("N"), query: "application_name=x", sees: "the server does not offer TLS"},
 		"TLS refused with an error":         {fault: write("E" + echo), sees: "the server does not offer TLS"},
-		"not TLS":                           {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"), sees: "the server does not speak TLS; is the port right?"},
+		"not TLS":                           {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"), sees: "the server does not speak TLS; check the port and the scheme"},
 		"handshake breaks off":              {fault: write("S"), sees: lost + " | the server cannot be reached"},
-		"TLS 1.0":                           {fault: withCertificate(trusted, pgtest.Valid, tls.VersionTLS10), sees: "the server broke off the TLS handshake: tls: protocol version not supported | tls: protocol version not supported"},
+		"TLS 1.0":                           {fault: withCertificate(trusted, pgtest.Valid, tls.VersionTLS10), sees: "the TLS handshake failed: remote error: tls: protocol version not supported | tls: protocol version not supported"},
 		"certificate expired":               {fault: withCertificate(trusted, pgtest.Expired, 0), sees: untrusted + "certificate has expired"},
 		"certificate of another host":       {fault: withCertificate(trusted, pgtest.OfAnotherHost, 0), sees: untrusted + "certificate is valid for 127.0.0.9, not 127.0.0.1"},
-		"certificate of unknown authority":  {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), sees: untrusted + "certificate signed by unknown authority"},
+		"certificate of unknown authority":  {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), sees: unknown},
 		"verify-ca, certificate expired":    {fault: withCertificate(trusted, pgtest.Expired, 0), query: "sslmode=verify-ca", sees: untrusted + "certificate has expired"},
-		"verify-ca, unknown authority":      {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), query: "sslmode=verify-ca", sees: untrusted + "certificate signed by unknown authority"},
-		"require with roots, unknown":       {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), query: "sslmode=require", sees: untrusted + "certificate signed by unknown authority"},
-		"asks for the password in clear":    {fault: login(&pgproto3.AuthenticationCleartextPassword{}), query: "sslmode=disable", host: "db.example.test", sees: "asks for the password in a way that is not allowed, such as in clear"},
+		"verify-ca, unknown authority":      {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), query: "sslmode=verify-ca", sees: unknown},
+		"require with roots, unknown":       {fault: withCertificate(pgtest.NewAuthority(), pgtest.Valid, 0), query: "sslmode=require", sees: unknown},
+		"asks for the password in clear":    {fault: login(&pgproto3.AuthenticationCleartextPassword{}), query: "sslmode=disable", host: "db.example.test", sees: "wants the password in a way that is not allowed, such as in clear"},
 		"asks for Kerberos":                 {fault: login(&pgproto3.AuthenticationGSS{}), sees: notOurs},
 		"asks for an unknown login":         {fault: login(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{echo}}), sees: notOurs},
 		"SCRAM with two billion iterations": {fault: scram("i=2000000000"), sees: notOurs},

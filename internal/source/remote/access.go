@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -64,7 +65,8 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 	}
 	token := l.tokens.forHost(u.Host)
 	if !web.IsFieldValue(token) {
-		return "", errors.New("the token for " + web.Printable(u.Host) + " in the environment or in a file of the CLI holds a line break or another control character")
+		return "", errors.New("the token for " + outside.Line(u.Host, maxHost) +
+			" in the environment or in a file of the CLI contains a line break or another control character")
 	}
 	return token, nil
 }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
+
+const maxHost = 300 // bytes of an address from outside that are shown
 
 // refusal is a status other than 200.
 type refusal int
@@ -33,4 +36,4 @@ func (x *exchange) fail(err error, denied func(code int) error) error {
 }
 
 // origin is where the last request went.
-func (x *exchange) origin() string { return web.Printable(source.Origin(x.asked)) }
+func (x *exchange) origin() string { return outside.Line(source.Origin(x.asked), maxHost) }

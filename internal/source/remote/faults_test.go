@@ -19,7 +19,7 @@ func TestFaults(t *testing.T) {
 	const (
 		lost    = "the connection broke off before the answer was complete"
 		late    = "there was no complete answer within"
-		invalid = "the connection failed, or the answer is not valid HTTP"
+		invalid = "the connection failed, or the answer is not valid"
 		nothing = "the answer is not what the API of HCP Terraform has there"
 	)
 	kind := Kind()

@@ -401,7 +401,7 @@ func TestWhereTokensComeFrom(t *testing.T) {
 		"a large file": {files: func(string) map[string]string {
 			return map[string]string{".terraformrc": strings.Repeat("#", maxConfig+1)}
 		}, want: "/.terraformrc (it is too large, or reading it failed)"},
-		"a line break": {env: func(h string) map[string]string { return map[string]string{variable(h): "a\nb"} }, want: "holds a line break"},
+		"a line break": {env: func(h string) map[string]string { return map[string]string{variable(h): "a\nb"} }, want: "contains a line break"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server([]byte(`{"version":4}`))

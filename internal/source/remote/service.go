@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -94,7 +95,7 @@ func (l *location) checkToken(service *url.URL) error {
 	if err != nil || token != "" {
 		return err
 	}
-	origin := web.Printable(source.Origin(service))
+	origin := outside.Line(source.Origin(service), maxHost)
 	if service.Host == l.host {
 		return fmt.Errorf("there is no token for %s; set token in a remote block of credentials, in the provider block, with url = %q, "+
 			"or the variable %s, or run terraform login or tofu login%s", l.host, origin+"/", variable(l.host), l.tokens.trouble())

@@ -18,7 +18,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // cliTokens are the tokens that the user has given to the Terraform and OpenTofu
@@ -83,7 +82,7 @@ func (t *cliTokens) readFiles() {
 	for _, path := range t.paths() {
 		tokens, err := readTokens(path)
 		if err != nil {
-			t.bad = append(t.bad, fmt.Sprintf("%s (%v)", web.Printable(path), err))
+			t.bad = append(t.bad, fmt.Sprintf("%s (%v)", path, err))
 			continue
 		}
 		for host, token := range tokens {

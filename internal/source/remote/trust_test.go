@@ -212,7 +212,7 @@ func TestConnections(t *testing.T) {
 	delete(unverified, "skip_cert_verification")
 	a.settings.Credentials = blocks(unverified)
 	_, err = a.fetch(t)
-	fails(t, err, "https://"+host+": the certificate of the server is signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block of credentials with this URL")
+	fails(t, err, "https://"+host+": the server's certificate is signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block of credentials with this URL")
 
 	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user name and password", 502: "the proxy refused the connection (502 Bad Gateway) (after 3 tries)"} {
 		proxy := httptest.NewServer(saying(code, "canary"))

@@ -1,0 +1,157 @@
+// Package netfail says why a connection failed, in our own words. Errors of
+// clients are not shown as they are: some quote what a server or a proxy sent,
+// others the URL with its query.
+package netfail
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+const maxReason = 300 // bytes of an error that are shown
+
+// Reason says why there was no answer. Trust says how to trust an authority that
+// the system does not know, such as "set ca_file in a consul block of
+// credentials"; it is "" if there is no way.
+func Reason(err error, trust string) string {
+	if known := KnownReason(err, trust); known != "" {
+		return known
+	}
+	return "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
+}
+
+// KnownReason is [Reason] for errors that may be about something else than the
+// network: it is "" for those that it does not know.
+func KnownReason(err error, trust string) string {
+	var (
+		network, isOp  = errors.AsType[*net.OpError](err)
+		lookup, isDNS  = errors.AsType[*net.DNSError](err)
+		errno, isErrno = errors.AsType[syscall.Errno](err)
+	)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "the request was cancelled"
+	case IsTLS(err):
+		return reasonOfTLS(err, trust)
+	case isDNS:
+		return fmt.Sprintf("the host %s cannot be found: %s", shown(lookup.Name), shown(lookup.Err))
+	case IsTimeout(err):
+		return "there was no complete answer in time"
+	case isOp:
+		return notReached + shown(network.Error())
+	case isErrno:
+		return "the connection failed: " + errno.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection broke off before the answer was complete"
+	}
+	return reasonInText(err.Error(), trust)
+}
+
+// IsTimeout reports whether the answer did not come in time. That nobody took
+// the connection in time is not meant: then, the server cannot be reached.
+func IsTimeout(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return false
+	}
+	slow, ok := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || ok && slow.Timeout()
+}
+
+// IsTLS reports whether err is about TLS, so that another try ends the same way.
+func IsTLS(err error) bool {
+	return certificateError(err) != nil || isPlain(err) || isAlert(err)
+}
+
+func reasonOfTLS(err error, trust string) string {
+	_, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
+	certificate := certificateError(err)
+	switch {
+	case isUnknown && trust != "":
+		return unknownAuthority + trust
+	case certificate != nil:
+		return notTrusted + shown(certificate.Error())
+	case isPlain(err):
+		return notTLS
+	}
+	op, _ := errors.AsType[*net.OpError](err)
+	return "the TLS handshake failed: " + shown(op.Error())
+}
+
+const (
+	notReached       = "the server cannot be reached: "
+	notTLS           = "the server does not speak TLS; check the port and the scheme"
+	notTrusted       = "the server's certificate is not trusted: "
+	unknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, "
+)
+
+// reasonInText picks out of the text of an error what is known to be harmless,
+// for clients that keep nothing but the text.
+func reasonInText(text, trust string) string {
+	if trust != "" && strings.Contains(text, "certificate signed by unknown authority") {
+		return unknownAuthority + trust
+	}
+	for _, known := range []struct{ text, means string }{
+		{"certificate signed by unknown authority", notTrusted + "certificate signed by unknown authority"},
+		{"certificate has expired", notTrusted + "certificate has expired"},
+		{"certificate is valid for", notTrusted + "certificate is valid for another host"},
+		{"first record does not look like a TLS handshake", notTLS},
+		{"no such host", "the host cannot be found"},
+		{"connection refused", notReached + "connection refused"},
+		{"connection reset", notReached + "connection reset"},
+		{"network is unreachable", notReached + "network is unreachable"},
+		{"i/o timeout", notReached + "i/o timeout"},
+		{"failed to do connect handshake", "the proxy refuses the connection"},
+	} {
+		if strings.Contains(text, known.text) {
+			return known.means
+		}
+	}
+	return ""
+}
+
+func shown(s string) string { return outside.Line(s, maxReason) }
+
+// certificateError returns why a certificate is not trusted, nil if err is not
+// about one. Some clients verify by themselves, without the error that
+// crypto/tls wraps around the others.
+func certificateError(err error) error {
+	if wrapped, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return wrapped.Err
+	}
+	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return unknown
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		return invalid
+	}
+	if host, ok := errors.AsType[x509.HostnameError](err); ok {
+		return host
+	}
+	if roots, ok := errors.AsType[x509.SystemRootsError](err); ok {
+		return roots
+	}
+	return nil
+}
+
+// isPlain reports whether the server spoke something else than TLS.
+func isPlain(err error) bool {
+	_, ok := errors.AsType[tls.RecordHeaderError](err)
+	return ok || errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// isAlert reports whether one side ended the connection with an alert of TLS,
+// such as "bad certificate".
+func isAlert(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op == "remote error" || op.Op == "local error")
+}

@@ -1,0 +1,198 @@
+package netfail
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const canary = "c4n4ry"
+
+// asking returns what net/http reports about a GET of address.
+func asking(t *testing.T, client *http.Client, address string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"?token="+canary, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err == nil {
+		resp.Body.Close()
+		t.Fatal("there is an answer")
+	}
+	return err
+}
+
+// peer is a server that says one thing on each connection and hangs up.
+func peer(t *testing.T, says string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, says)
+			_ = conn.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// What net/http reports when something goes wrong.
+func TestReasonOfHTTP(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(slow.Close)
+	modern := httptest.NewUnstartedServer(http.NotFoundHandler())
+	modern.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
+	modern.StartTLS()
+	t.Cleanup(modern.Close)
+
+	trusting := func(c *tls.Config) *http.Client {
+		c.RootCAs = x509.NewCertPool()
+		c.RootCAs.AddCert(server.Certificate())
+		return &http.Client{Transport: &http.Transport{TLSClientConfig: c}}
+	}
+	proxied := func(says string) *http.Client {
+		proxy := &url.URL{Scheme: "http", Host: peer(t, says)}
+		return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+	}
+	for name, c := range map[string]struct {
+		client  *http.Client
+		address string
+		want    string
+		isTLS   bool
+	}{
+		"nobody listens": {
+			client: http.DefaultClient, address: "http://[::1]:1",
+			want: "the server cannot be reached: dial tcp [::1]:1: connect: ",
+		},
+		"no such host": {client: http.DefaultClient, address: "http://nowhere.invalid", want: "the host nowhere.invalid cannot be found: "},
+		"too slow": {
+			client: &http.Client{Timeout: 50 * time.Millisecond}, address: slow.URL,
+			want: "there was no complete answer in time",
+		},
+		"no answer": {
+			client: http.DefaultClient, address: "http://" + peer(t, ""),
+			want: "the connection broke off before the answer was complete",
+		},
+		"not HTTP": {
+			client: http.DefaultClient, address: "http://" + peer(t, canary+"\r\n\r\n"),
+			want: "the connection failed, or the answer is not valid",
+		},
+		"bad header": {
+			client: http.DefaultClient, address: "http://" + peer(t, "HTTP/1.1 200 OK\r\n"+canary+"\r\n\r\n"),
+			want: "the connection failed, or",
+		},
+		"proxy refuses": {
+			client: proxied("HTTP/1.1 403 " + canary + "\r\n\r\n"), address: "https://a.example",
+			want: "the connection failed, or",
+		},
+
+		"unknown authority": {
+			client: http.DefaultClient, address: server.URL,
+			want: "signed by an unknown authority; if that is expected, TRUST", isTLS: true,
+		},
+		"another host": {
+			client: trusting(&tls.Config{ServerName: "b.example"}), address: server.URL, isTLS: true,
+			want: "the server's certificate is not trusted: x509: certificate is valid for example.com, ",
+		},
+		"no TLS": {
+			client: http.DefaultClient, address: strings.Replace(slow.URL, "http:", "https:", 1), isTLS: true,
+			want: "the server does not speak TLS; check the port and the scheme",
+		},
+		"alert": {
+			client: trusting(&tls.Config{MaxVersion: tls.VersionTLS12}), address: modern.URL, isTLS: true,
+			want: "the TLS handshake failed: remote error: tls: protocol version not supported",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := asking(t, c.client, c.address)
+			if got := Reason(err, "TRUST"); !strings.Contains(got, c.want) || strings.Contains(got, canary) {
+				t.Errorf("got %q of %v, want %q", got, err, c.want)
+			}
+			if IsTLS(err) != c.isTLS {
+				t.Errorf("about TLS: %t, want %t: %v", !c.isTLS, c.isTLS, err)
+			}
+		})
+	}
+}
+
+// What clients report that keep only a part of the error.
+func TestReason(t *testing.T) {
+	t.Parallel()
+	const unknown = "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
+	text := func(s string) error { return errors.New(canary + ": " + s + " (" + canary + ")") }
+	expired := x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}
+	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	for _, c := range []struct {
+		err         error
+		trust, want string
+	}{
+		{err: fmt.Errorf("%s: %w", canary, context.Canceled), want: "the request was cancelled"},
+		{err: fmt.Errorf("%s: %w", canary, context.DeadlineExceeded), want: "there was no complete answer in time"},
+		{err: &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "the server cannot be reached: dial tcp: i/o timeout"},
+		{err: &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "there was no complete answer in time"},
+		{err: &net.DNSError{Err: "no such host", Name: "a\x1b[2J.example"}, want: `the host a\u001b[2J.example cannot be found: no such host`},
+		{err: reset, want: "the server cannot be reached: read tcp: read: connection reset by peer"},
+		{err: syscall.ECONNRESET, want: "the connection failed: connection reset by peer"},
+		{err: io.ErrUnexpectedEOF, want: "the connection broke off before the answer was complete"},
+
+		{err: expired, want: "the server's certificate is not trusted: x509: certificate has expired or is not yet valid: "},
+		{
+			err: x509.UnknownAuthorityError{}, trust: "TRUST",
+			want: "the server's certificate is signed by an unknown authority; if that is expected, TRUST",
+		},
+		{err: x509.UnknownAuthorityError{}, want: "the server's certificate is not trusted: x509: certificate signed by unknown authority"},
+		{
+			err:  x509.SystemRootsError{Err: errors.New("none")},
+			want: "the server's certificate is not trusted: x509: failed to load system roots",
+		},
+		{err: http.ErrSchemeMismatch, want: "the server does not speak TLS; check the port and the scheme"},
+
+		{err: text("x509: certificate signed by unknown authority"), trust: "TRUST", want: "if that is expected, TRUST"},
+		{err: text("x509: certificate signed by unknown authority"), want: "is not trusted: certificate signed by unknown authority"},
+		{
+			err:  text("x509: certificate has expired or is not yet valid"),
+			want: "the server's certificate is not trusted: certificate has expired",
+		},
+		{
+			err:  text("x509: certificate is valid for a, not b"),
+			want: "the server's certificate is not trusted: certificate is valid for another host",
+		},
+		{err: text("dial tcp: lookup a: no such host"), want: "the host cannot be found"},
+		{err: text("connect: connection refused"), want: "the server cannot be reached: connection refused"},
+		{err: text("failed to do connect handshake, response: x"), want: "the proxy refuses the connection"},
+		{err: text("HTTP/1.1 200 OK"), want: unknown},
+	} {
+		got := Reason(c.err, c.trust)
+		if !strings.Contains(got, c.want) || strings.Contains(got, canary) {
+			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
+		}
+		if known := KnownReason(c.err, c.trust); (known == "") != (got == unknown) {
+			t.Errorf("%v: what is known is %q", c.err, known)
+		}
+	}
+}
