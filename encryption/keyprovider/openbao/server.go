@@ -117,18 +117,18 @@ func (s *server) connect() (*api.Client, error) {
 	if err != nil {
 		return nil, errors.New("the address of the server cannot be used")
 	}
-	cfg.HttpClient.Transport = bounded{cfg.HttpClient.Transport}
+	cfg.HttpClient.Transport = limitedTransport{cfg.HttpClient.Transport}
 	if s.namespace != "" {
 		client.SetNamespace(s.namespace)
 	}
 	return client, nil
 }
 
-// bounded cuts answers: the client reads them to their end.
-type bounded struct{ inner http.RoundTripper }
+// limitedTransport cuts answers: the client reads them to their end.
+type limitedTransport struct{ inner http.RoundTripper }
 
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.inner.RoundTrip(r)
+func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.inner.RoundTrip(r)
 	if err == nil {
 		response.Body = struct {
 			io.Reader

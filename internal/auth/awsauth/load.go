@@ -73,7 +73,7 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	}
 	// The SDK has made a client of its own that also trusts AWS_CA_BUNDLE. That
 	// has come here as custom_ca_bundle, where there is no other.
-	cfg.HTTPClient = bounded{client}
+	cfg.HTTPClient = limitedClient{client}
 	// The resolver was for the STS clients within the chain. With one in
 	// place, further clients would not heed AWS_ENDPOINT_URL_* of their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
@@ -195,16 +195,16 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 // maxAnswer is in bytes. Answers of KMS and STS have a few kilobytes.
 const maxAnswer = 1 << 20
 
-// bounded reads answers to their end, and no further than an answer may go. The
+// limitedClient reads answers to their end, and no further than an answer may go. The
 // SDK would take what is in front of a long one. And it closes the body of a
 // request as soon as the answer begins: net/http may give up a connection for
 // that, with the rest of the answer.
-type bounded struct{ aws.HTTPClient }
+type limitedClient struct{ aws.HTTPClient }
 
 var errLong = errors.New("the answer is longer than any of AWS")
 
-func (b bounded) Do(r *http.Request) (*http.Response, error) {
-	response, err := b.HTTPClient.Do(r)
+func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
+	response, err := c.HTTPClient.Do(r)
 	if err != nil || response.Body == nil {
 		return response, err
 	}
@@ -218,7 +218,7 @@ func (b bounded) Do(r *http.Request) (*http.Response, error) {
 	}
 	answer := io.Reader(bytes.NewReader(text))
 	if err != nil {
-		answer = failing{err}
+		answer = failedBody{err}
 	}
 	response.Body = struct {
 		io.Reader
@@ -227,10 +227,10 @@ func (b bounded) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// failing is an answer that did not come.
-type failing struct{ err error }
+// failedBody is an answer that did not come.
+type failedBody struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
 
 // checkAccount asks whose credentials these are, but only where that matters.
 func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {

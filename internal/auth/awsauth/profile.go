@@ -49,7 +49,7 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error
 	}
 	cfg := aws.Config{
 		Region:           s.Region,
-		HTTPClient:       bounded{client},
+		HTTPClient:       limitedClient{client},
 		RetryMaxAttempts: s.attempts,
 		RetryMode:        s.retryMode,
 		Logger:           logging.Nop{},

@@ -55,7 +55,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	}
 	for _, way := range a.ways() {
 		if way.set {
-			if err := a.steered(libraryVariables()...); err != nil {
+			if err := a.refuseVariables(libraryVariables()...); err != nil {
 				return nil, err
 			}
 			return way.make()
@@ -88,10 +88,10 @@ func (a Access) UsesCLI() bool {
 	return a.useCLI && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
-// steered is an error where the environment is switched off and one of the
+// refuseVariables is an error where the environment is switched off and one of the
 // variables is set, which the SDK reads by itself and offers no way to do
 // without. It is better not to sign in than to sign in where they say.
-func (a Access) steered(variables ...string) error {
+func (a Access) refuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.environment {
 			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate", name)
@@ -202,7 +202,7 @@ func (a Access) withPipeline() (azcore.TokenCredential, error) {
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
-	if err := a.steered(identityVariables()...); err != nil {
+	if err := a.refuseVariables(identityVariables()...); err != nil {
 		return nil, err
 	}
 	transport := a.Transport
@@ -210,7 +210,7 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 		if transport == nil {
 			transport = a.httpClient()
 		}
-		transport = elsewhere{transport, a.msiEndpoint}
+		transport = identityTransport{transport, a.msiEndpoint}
 	}
 	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.clientOptions(transport)}
 	if a.clientID != "" {
@@ -259,20 +259,20 @@ func either(name, direct, path string) (string, error) {
 	return content, nil
 }
 
-// elsewhere sends the requests for the fixed address of a virtual machine's
+// identityTransport sends the requests for the fixed address of a virtual machine's
 // managed identity to another one.
-type elsewhere struct {
+type identityTransport struct {
 	policy.Transporter
 	endpoint string
 }
 
 const identityHost = "169.254.169.254"
 
-func (e elsewhere) Do(request *http.Request) (*http.Response, error) {
+func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 	if request.URL.Host != identityHost {
-		return e.Transporter.Do(request)
+		return t.Transporter.Do(request)
 	}
-	moved, err := http.NewRequestWithContext(request.Context(), request.Method, e.endpoint, request.Body)
+	moved, err := http.NewRequestWithContext(request.Context(), request.Method, t.endpoint, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func (e elsewhere) Do(request *http.Request) (*http.Response, error) {
 	}
 	moved.URL.RawQuery = query.Encode()
 	moved.Header = request.Header.Clone()
-	return e.Transporter.Do(moved)
+	return t.Transporter.Do(moved)
 }
 
 // requestOIDC gets a token from the CI service, for Azure.

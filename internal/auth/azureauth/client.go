@@ -21,7 +21,7 @@ func (a Access) clientOptions(transport policy.Transporter) policy.ClientOptions
 	}
 	return policy.ClientOptions{
 		Cloud:     a.cloud.Configuration,
-		Transport: careful{transport},
+		Transport: limitedTransport{transport},
 		Retry:     policy.RetryOptions{RetryDelay: a.RetryDelay},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
@@ -51,12 +51,12 @@ func (a Access) httpClient() *http.Client {
 // redirects, and what is sent is for one address only.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// careful keeps from the SDK what it does not expect of an answer: more than a
+// limitedTransport keeps from the SDK what it does not expect of an answer: more than a
 // megabyte, and a challenge on which azkeys would panic.
-type careful struct{ policy.Transporter }
+type limitedTransport struct{ policy.Transporter }
 
-func (c careful) Do(request *http.Request) (*http.Response, error) {
-	response, err := c.Transporter.Do(request)
+func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
+	response, err := t.Transporter.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		text = wellKnownFile()
 	}
 	if text == "" {
-		if err := a.Steered("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
+		if err := a.RefuseVariables("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
 			return nil, err
 		}
 		return detect(ctx, options)

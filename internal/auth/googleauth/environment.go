@@ -63,10 +63,10 @@ func DirectTransport() http.RoundTripper {
 	return direct
 }
 
-// Steered is an error where the environment is switched off and one of the
+// RefuseVariables is an error where the environment is switched off and one of the
 // variables is set, which the SDK reads by itself and offers no way to do
 // without. It is better to have no credentials than those that they say.
-func (a Access) Steered(variables ...string) error {
+func (a Access) RefuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.Environment {
 			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; unset it, or set credentials or access_token", name)
@@ -133,7 +133,7 @@ func (a Access) check(document []byte) (*program, error) {
 		if what != "" {
 			return nil, fmt.Errorf("credentials: %s need the environment, which is switched off", what)
 		}
-		if err := a.Steered("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"); err != nil {
+		if err := a.RefuseVariables("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"); err != nil {
 			return nil, err
 		}
 	}
