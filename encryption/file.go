@@ -179,7 +179,8 @@ func (env *envelope) check(plain []byte) error {
 		return fmt.Errorf("the decrypted data is not a state: %w", describeJSON(err))
 	}
 	if env.Serial != nil && inner.Serial != nil && *env.Serial != *inner.Serial {
-		return fmt.Errorf("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed the file", *env.Serial, *inner.Serial)
+		return fmt.Errorf("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+			"the file", *env.Serial, *inner.Serial)
 	}
 	if env.Lineage != "" && env.Lineage != inner.Lineage {
 		return errors.New("the lineage beside the encrypted data is not the one inside: somebody changed the file")

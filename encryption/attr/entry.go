@@ -102,7 +102,8 @@ func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 		s := Setting{Value: v}
 		switch a, _ := table.Attr(name); {
 		case a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()):
-			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is required, such as key_provider.pbkdf2.main")}
+			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
+				"required, such as key_provider.pbkdf2.main")}
 		case a.Method && v.IsKnown() && !IsMethodAddress(v.AsString()):
 			s.Err = &Error{Address: address, Attr: name, Err: ErrMethodRequired}
 		}
@@ -210,7 +211,8 @@ func decodeNested(address string, a Attr, s Setting, env LookupEnv) (Values, err
 	settings := map[string]Setting{}
 	for name, val := range s.Value.AsValueMap() {
 		if _, ok := Find(a.Attrs, name); !ok {
-			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))}
+			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
+				"expected here%s", name, didYouMean(name, a.Attrs))}
 		}
 		settings[name] = Setting{Value: val, Pos: s.Pos}
 	}

@@ -105,7 +105,8 @@ func traversal(expr hcl.Expression, root string) (string, bool) {
 	if diags.HasErrors() {
 		// In JSON a template is a plain string until it is evaluated.
 		literal, diags := expr.Value(nil)
-		if diags.HasErrors() || literal.IsNull() || !literal.IsKnown() || literal.Type() != cty.String || !strings.HasPrefix(literal.AsString(), "${") {
+		if diags.HasErrors() || literal.IsNull() || !literal.IsKnown() || literal.Type() != cty.String ||
+			!strings.HasPrefix(literal.AsString(), "${") {
 			return "", false
 		}
 		template, diags := hclsyntax.ParseTemplate([]byte(literal.AsString()), "", hcl.InitialPos)

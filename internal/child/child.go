@@ -13,7 +13,8 @@ var (
 	withheldNames = []string{
 		"GIT_PASSWORD", "GITHUB_TOKEN",
 		// What only Terraform's backends and our sources of the same names read.
-		"ARM_ACCESS_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_ENCRYPTION_KEY", "KUBE_PASSWORD", "KUBE_TOKEN", "OCI_S3_SECRET_KEY", "PG_CONN_STR",
+		"ARM_ACCESS_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_ENCRYPTION_KEY", "KUBE_PASSWORD",
+		"KUBE_TOKEN", "OCI_S3_SECRET_KEY", "PG_CONN_STR",
 	}
 	withheldPrefixes = []string{"TF_", "TOFU_"}
 	withheldSuffixes = []string{"_PASSPHRASE"}

@@ -178,7 +178,8 @@ func (a *answer) decode(output any) error {
 	d := json.NewDecoder(bytes.NewReader(a.body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(output); err != nil {
-		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, or has fields that do not belong there", ErrProtocol)
+		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, or has fields "+
+			"that do not belong there", ErrProtocol)
 	}
 	return nil
 }

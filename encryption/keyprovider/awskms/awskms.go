@@ -130,7 +130,8 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	}
 	want := map[types.DataKeySpec]int{types.DataKeySpecAes256: 32, types.DataKeySpecAes128: 16}[p.keySpec]
 	if len(answer.Plaintext) != want || len(answer.CiphertextBlob) == 0 {
-		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key were asked for", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
+		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key "+
+			"were asked for", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
 	}
 	document, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
 	return answer.Plaintext, document, err

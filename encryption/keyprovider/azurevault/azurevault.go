@@ -180,7 +180,8 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, errors.New("the metadata in the file names an impossible version of the key")
 	}
 	switch m.Algorithm {
-	case "", azkeys.EncryptionAlgorithmRSAOAEP256, azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
+	case "", azkeys.EncryptionAlgorithmRSAOAEP256,
+		azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
 		return m, nil
 	}
 	// The others are weaker: RSA1_5, and CBC without authentication, would make

@@ -35,11 +35,13 @@ func Block() encryption.Block[encryption.KeyProvider] {
 func table() attr.Table {
 	return attr.Table{
 		Name: "external",
-		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider. The program is started without a shell, " +
+		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider. The " +
+			"program is started without a shell, " +
 			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
 			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). It has a minute.",
 		Attrs: []attr.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments. The program is looked up in `PATH`. " +
+			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its " +
+				"arguments. The program is looked up in `PATH`. " +
 				"Arguments are visible to everybody on the machine: they must not hold secrets."},
 		},
 	}
@@ -99,7 +101,9 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that; if the file was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key "+
+			"without that; if the file was sealed under another name, set "+
+			"encrypted_metadata_alias", encryption.ErrNoKey)
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", encryption.ErrNoKey)
 	}

@@ -49,13 +49,23 @@ func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvid
 func table() attr.Table {
 	return attr.Table{
 		Name: "gcp_kms",
-		Doc:  "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, `cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
+		Doc: "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, " +
+			"`cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). " +
+			"Without `access_token` and `credentials`, the application default credentials are used: those of " +
+			"`gcloud auth application-default login`, else those of the machine in Google's cloud. With " +
+			"`use_environment = false`, proxies and Google's own variables are not used, and there is an error for " +
+			"credentials that only the environment completes: those of AWS, of a program or of a certificate, and " +
+			"those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
 		Attrs: []attr.Attr{
-			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
-			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: " +
+				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
+			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to " +
+				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{
 				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"},
-				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",
+				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program " +
+					"(`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the " +
+					"program gets it without the secrets of this provider and of Terraform.",
 			},
 			{
 				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
@@ -66,8 +76,12 @@ func table() attr.Table {
 				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
 				Doc: "The e-mail address of a service account to act as.",
 			},
-			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String), Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next."},
-			{Name: "additional_authenticated_data", Type: cty.String, Doc: "Data that the key is bound to, in standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as sealing."},
+			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String), Doc: "The chain of service " +
+				"accounts that leads to `impersonate_service_account`, each of which may create tokens for " +
+				"the next."},
+			{Name: "additional_authenticated_data", Type: cty.String, Doc: "Data that the key is bound to, in " +
+				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
+				"sealing."},
 		},
 	}
 }
@@ -100,7 +114,8 @@ var keyName = regexp.MustCompile(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[
 func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
 	p := &Provider{name: v.String("kms_encryption_key"), options: options, patience: defaultPatience}
 	if !keyName.MatchString(p.name) {
-		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
+		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+
+			"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
 	}
 	length, err := v.Int("key_length", 1, maxKeyLength)
 	if err != nil {

@@ -51,13 +51,22 @@ func table() attr.Table {
 		Name: "pbkdf2",
 		Doc:  "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
 		Attrs: []attr.Attr{
-			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. Exactly one of `passphrase` and `chain` is required."},
-			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key takes the place of the passphrase, such as `key_provider.static.root`."},
-			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
-			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
-			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new salts in bytes. A file that is read holds its own salt. Defaults to `32`."},
-			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Doc: "`sha512` or `sha256`, for new keys. A file that is read names its own. Defaults to `sha512`."},
-			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations), Doc: "The most work that a file may ask for: its iterations times the hash blocks of its key. A file that asks for more is refused before any work is done. Defaults to `10000000`, which takes a few seconds."},
+			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. " +
+				"Exactly one of `passphrase` and `chain` is required."},
+			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key " +
+				"takes the place of the passphrase, such as `key_provider.static.root`."},
+			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new " +
+				"keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
+			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new keys in " +
+				"bytes. A file that is read names its own. Defaults to `32`."},
+			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new salts in " +
+				"bytes. A file that is read holds its own salt. Defaults to `32`."},
+			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Doc: "`sha512` or " +
+				"`sha256`, for new keys. A file that is read names its own. Defaults to `sha512`."},
+			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations),
+				Doc: "The most work that a file may ask for: its iterations times the hash blocks of its key. A " +
+					"file that asks for more is refused before any work is done. Defaults to `10000000`, which takes a " +
+					"few seconds."},
 		},
 	}
 }
@@ -207,7 +216,8 @@ func (p *Provider) limit(m metadata) error {
 	case len(m.Salt) > maxSaltLength:
 		return fmt.Errorf("the file holds a salt of %d bytes; at most %d are allowed", len(m.Salt), maxSaltLength)
 	case m.Iterations > p.maxIterations/((m.KeyLength+size-1)/size):
-		return fmt.Errorf("the file asks for %d iterations for a key of %d bytes; max_iterations allows %d in all", m.Iterations, m.KeyLength, p.maxIterations)
+		return fmt.Errorf("the file asks for %d iterations for a key of %d bytes; max_iterations allows %d "+
+			"in all", m.Iterations, m.KeyLength, p.maxIterations)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func table() attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "key", Type: cty.String, Sensitive: true, Doc: "The key, in hexadecimal."},
 			{Name: "key_base64", Type: cty.String, Sensitive: true, Doc: "The key, in standard base64."},
-			{Name: "key_file", Type: cty.String, Secret: true, Doc: "The path of a file that holds the bytes of the key and nothing else. It is read when the key is needed."},
+			{Name: "key_file", Type: cty.String, Secret: true, Doc: "The path of a file that holds the bytes of " +
+				"the key and nothing else. It is read when the key is needed."},
 		},
 	}
 }

@@ -39,9 +39,12 @@ func table() attr.Table {
 			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
 			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). Each has a minute.",
 		Attrs: []attr.Attr{
-			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},
-			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that encrypts, and its arguments. It is not run when a file is read."},
-			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that decrypts, and its arguments."},
+			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the " +
+				"programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},
+			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program " +
+				"that encrypts, and its arguments. It is not run when a file is read."},
+			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program " +
+				"that decrypts, and its arguments."},
 		},
 	}
 }

@@ -31,7 +31,10 @@ type ageKeys struct {
 }
 
 func newAgeKeys(v attr.Values) (ageKeys, error) {
-	a := ageKeys{texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"), command: v.Strings("age_identity_command"), env: v.Environment()}
+	a := ageKeys{
+		texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"),
+		command: v.Strings("age_identity_command"), env: v.Environment(),
+	}
 	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
 		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
 	}

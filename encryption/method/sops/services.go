@@ -97,7 +97,8 @@ func (s services) vault(k *hcvault.MasterKey) (opener, error) {
 	case !ok:
 		return nil, errors.New("the file does not name the address of a Vault server")
 	case !slices.Contains(s.vaultAddresses, address):
-		return nil, errors.New("the file names a server that is not allowed; if it is yours, add its address to allowed_vault_addresses (or set VAULT_ADDR)")
+		return nil, errors.New("the file names a server that is not allowed; if it is yours, add its address to " +
+			"allowed_vault_addresses (or set VAULT_ADDR)")
 	case !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName):
 		return nil, errors.New("the file names a transit engine or a key in a way that is not possible")
 	}
@@ -155,9 +156,11 @@ func (s services) aws(k *kms.MasterKey) (opener, error) {
 	case !s.anyAWS && !slices.Contains(s.awsKeys, k.Arn):
 		return nil, errors.New("the file names a key that is not allowed; if it is yours, add its ARN to allowed_aws_keys")
 	case k.Role != "" && !slices.Contains(s.roles, k.Role):
-		return nil, fmt.Errorf("the file names a role to assume that is not allowed, %s; if it is yours, add its ARN to allowed_aws_roles", quote(k.Role))
+		return nil, fmt.Errorf("the file names a role to assume that is not allowed, %s; if it is yours, add its "+
+			"ARN to allowed_aws_roles", quote(k.Role))
 	case k.AwsProfile != "" && !slices.Contains(s.profiles, k.AwsProfile):
-		return nil, fmt.Errorf("the file names a profile that is not allowed, %s; if it is yours, add it to allowed_aws_profiles", quote(k.AwsProfile))
+		return nil, fmt.Errorf("the file names a profile that is not allowed, %s; if it is yours, add it to "+
+			"allowed_aws_profiles", quote(k.AwsProfile))
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
 	if err != nil {
@@ -198,7 +201,7 @@ func (s services) gcp(k *gcpkms.MasterKey) (opener, error) {
 
 // Microsoft's own domains for vaults and managed HSMs:
 // https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
-var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault\.azure\.net|vault\.azure\.cn|vault\.usgovcloudapi\.net|managedhsm\.azure\.net|managedhsm\.azure\.cn|managedhsm\.usgovcloudapi\.net):443$`)
+var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
 
 func (s services) azure(k *azkv.MasterKey) (opener, error) {
 	address, ok := origin(k.VaultURL)
@@ -241,7 +244,8 @@ func (s services) azure(k *azkv.MasterKey) (opener, error) {
 // cloud asks as whoever the environment says.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
-		return nil, fmt.Errorf("%w: this key service is asked with the identity that the environment gives, and the environment must not be used", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: this key service is asked with the identity that the environment gives, and "+
+			"the environment must not be used", encryption.ErrNoKey)
 	}
 	return s.ask(kind, attrs, stored)
 }

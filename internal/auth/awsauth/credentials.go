@@ -37,7 +37,7 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 // cache asks once and again before its credentials expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.accessKey == "" {
-		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg))
+		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))
 	}
 	if s.role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.roleProvider(cfg))
@@ -45,12 +45,12 @@ func (s Settings) assume(cfg aws.Config) aws.Config {
 	return cfg
 }
 
-func (s Settings) webProvider(cfg aws.Config) aws.CredentialsProvider {
-	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), s.web.arn, s.web, func(o *stscreds.WebIdentityRoleOptions) {
-		o.RoleSessionName = s.web.sessionName
-		o.Duration = s.web.duration
-		o.Policy = optional(s.web.policy)
-		o.PolicyARNs = s.web.policies()
+func (s Settings) webProvider(cfg aws.Config, w *webIdentity) aws.CredentialsProvider {
+	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), w.arn, w, func(o *stscreds.WebIdentityRoleOptions) {
+		o.RoleSessionName = w.sessionName
+		o.Duration = w.duration
+		o.Policy = optional(w.policy)
+		o.PolicyARNs = w.policies()
 	})
 }
 

@@ -118,7 +118,8 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 		options = append(options, awsconfig.WithCredentialsProvider(p))
 	}
 	if s.STSEndpoint != "" || s.OwnEndpoints {
-		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // nothing else reaches the STS clients that profiles with roles use
+		// Nothing else reaches the STS clients that profiles with roles use.
+		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // see above
 	}
 	return options, nil
 }
@@ -148,7 +149,8 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 		}
 		url := s.STSEndpoint
 		if url == "" {
-			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack})
+			parameters := sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack}
+			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), parameters)
 			if err != nil {
 				return aws.Endpoint{}, err //nolint:staticcheck // see options
 			}

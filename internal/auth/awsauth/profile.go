@@ -128,11 +128,11 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 		if p.RoleARN == "" {
 			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn", p.Profile)
 		}
-		return aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(s.sts(cfg), p.RoleARN, &webIdentity{tokenFile: p.WebIdentityTokenFile}, func(o *stscreds.WebIdentityRoleOptions) {
-			o.RoleSessionName = p.RoleSessionName
-		})), nil
+		web := &webIdentity{role: role{arn: p.RoleARN, sessionName: p.RoleSessionName}, tokenFile: p.WebIdentityTokenFile}
+		return aws.NewCredentialsCache(s.webProvider(cfg, web)), nil
 	case p.SSOSession != nil || p.SSOStartURL != "" || p.LoginSession != "":
-		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the environment is switched off; use access keys, a role or a credential_process", p.Profile)
+		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the "+
+			"environment is switched off; use access keys, a role or a credential_process", p.Profile)
 	case p.CredentialProcess != "":
 		cfg.Credentials = processcreds.NewProviderCommand(s.program(p.CredentialProcess))
 	default:

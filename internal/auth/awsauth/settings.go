@@ -137,7 +137,8 @@ func (s *Settings) parseCredentials(v attr.Values) error {
 		}
 		s.web = &webIdentity{r, block.String("web_identity_token"), block.String("web_identity_token_file")}
 		if s.web.token == "" && s.web.tokenFile == "" {
-			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
+			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment "+
+				"variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"time"
@@ -61,7 +62,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 			return way.make()
 		}
 	}
-	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or " +
+		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
 }
 
 type way struct {
@@ -94,7 +96,8 @@ func (a Access) UsesCLI() bool {
 func (a Access) refuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.environment {
-			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate", name)
+			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
+				"unset it, or choose another way to authenticate", name)
 		}
 	}
 	return nil
@@ -109,7 +112,8 @@ func libraryVariables() []string {
 // virtual machine none of them is set.
 // https://learn.microsoft.com/azure/app-service/overview-managed-identity
 func identityVariables() []string {
-	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT", "MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
+	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT",
+		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
 }
 
 // principal reports whether it is said who signs in.
@@ -132,7 +136,8 @@ func (a Access) withCertificate() (azcore.TokenCredential, error) {
 	}
 	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.certificatePassword))
 	if err != nil {
-		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its private key, or client_certificate_password is not its password")
+		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its " +
+			"private key, or client_certificate_password is not its password")
 	}
 	return credential(azidentity.NewClientCertificateCredential(a.tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
@@ -185,18 +190,21 @@ func (a Access) WithPipeline(serviceConnection string) Access {
 
 func (a Access) withPipeline() (azcore.TokenCredential, error) {
 	if !a.environment {
-		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, and the environment is switched off")
+		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
+			"and the environment is switched off")
 	}
 	if !a.principal() || a.requestToken == "" || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
-		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token (SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
+		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token " +
+			"(SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
 	}
 	id, err := either("client_id", a.clientID, a.clientIDFile)
 	if err != nil {
 		return nil, err
 	}
-	return credential(azidentity.NewAzurePipelinesCredential(a.tenant, id, a.pipeline, a.requestToken, &azidentity.AzurePipelinesCredentialOptions{
+	options := &azidentity.AzurePipelinesCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
-	}))
+	}
+	return credential(azidentity.NewAzurePipelinesCredential(a.tenant, id, a.pipeline, a.requestToken, options))
 }
 
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
@@ -221,13 +229,15 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 
 func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	if !a.environment {
-		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
+		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment " +
+			"is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
 	})
 	if err != nil {
-		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
+		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, " +
+			"AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
 	}
 	return c, nil
 }
@@ -289,11 +299,11 @@ func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 // https://docs.github.com/actions/reference/security/oidc
 func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	address := a.requestURL
-	if request, err := http.NewRequest(http.MethodGet, address, nil); err == nil && !request.URL.Query().Has("audience") { //nolint:noctx // only to read the address
-		query := request.URL.Query()
+	if u, err := url.Parse(address); err == nil && !u.Query().Has("audience") {
+		query := u.Query()
 		query.Set("audience", audience(a.cloud.Configuration))
-		request.URL.RawQuery = query.Encode()
-		address = request.URL.String()
+		u.RawQuery = query.Encode()
+		address = u.String()
 	}
 	var answer struct {
 		Value string `json:"value"`

@@ -46,7 +46,9 @@ var cliArgument = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
 	if _, err := exec.LookPath("az"); err != nil {
-		return nil, unset("no way to authenticate is set up (tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there")
+		return nil, unset("no way to authenticate is set up (tenant_id and client_id with client_secret or " +
+			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, " +
+			"az, is not there")
 	}
 	for _, s := range []string{a.tenant, a.subscription} {
 		if s != "" && !cliArgument.MatchString(s) {

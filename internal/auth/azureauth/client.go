@@ -64,7 +64,8 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 		io.Reader
 		io.Closer
 	}{io.LimitReader(response.Body, maxAnswer), response.Body}
-	if challenge := response.Header.Get("WWW-Authenticate"); challenge != "" && strings.HasPrefix(challenge, "Bearer") && !wellFormed(challenge) {
+	if challenge := response.Header.Get("WWW-Authenticate"); challenge != "" && strings.HasPrefix(challenge,
+		"Bearer") && !wellFormed(challenge) {
 		response.Header.Del("WWW-Authenticate")
 	}
 	return response, nil

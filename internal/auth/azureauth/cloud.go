@@ -62,8 +62,10 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 		return Cloud{}, errors.New("metadata_host: the answer names no https address to sign in at")
 	}
 	c := Cloud{Configuration: cloud.Configuration{ActiveDirectoryAuthorityHost: answer.Authentication.LoginEndpoint}}
-	if u, err := url.Parse(answer.ResourceManager); err == nil && u.Scheme == "https" && hostName.MatchString(u.Host) && len(answer.Authentication.Audiences) > 0 {
-		c.ResourceManager, c.ResourceManagerAudience = "https://"+u.Host, strings.TrimSuffix(answer.Authentication.Audiences[0], "/")
+	u, err := url.Parse(answer.ResourceManager)
+	audiences := answer.Authentication.Audiences
+	if err == nil && u.Scheme == "https" && hostName.MatchString(u.Host) && len(audiences) > 0 {
+		c.ResourceManager, c.ResourceManagerAudience = "https://"+u.Host, strings.TrimSuffix(audiences[0], "/")
 	}
 	if suffix := answer.Suffixes["storage"]; hostName.MatchString(suffix) {
 		c.StorageSuffix = suffix

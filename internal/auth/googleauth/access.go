@@ -131,7 +131,8 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 		return nil, fmt.Errorf("looking for Google credentials: %w", ctx.Err())
 	case creds := <-found:
 		if creds == nil {
-			return nil, errors.New("no usable Google credentials were found; set credentials or access_token, GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login")
+			return nil, errors.New("no usable Google credentials were found; set credentials or access_token, " +
+				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login")
 		}
 		return creds, nil
 	}

@@ -69,7 +69,8 @@ func DirectTransport() http.RoundTripper {
 func (a Access) RefuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.Environment {
-			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; unset it, or set credentials or access_token", name)
+			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
+				"unset it, or set credentials or access_token", name)
 		}
 	}
 	return nil
@@ -114,7 +115,8 @@ func (a Access) check(document []byte) (*program, error) {
 	if f.Inner != nil {
 		inner, err := a.check(f.Inner)
 		if err == nil && inner != nil {
-			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use its credentials with impersonate_service_account")
+			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use " +
+				"its credentials with impersonate_service_account")
 		}
 		return nil, err
 	}
