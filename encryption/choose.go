@@ -27,7 +27,7 @@ func (e *Encryption) candidate(address string, file []byte) candidate {
 }
 
 // choose returns the methods for this kind of file, in order. The envelope is
-// nil when the file is none, or a damaged one.
+// nil if the file is not an envelope or is damaged.
 func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	var chosen []candidate
 	recognized := false
@@ -40,8 +40,8 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 		}
 	}
 	if recognized && kind == State {
-		// Its format keeps the form of a state, as that of sops may do. Without
-		// the key, what stands there is no plaintext.
+		// The format keeps the shape of a state, as that of sops may. Without
+		// the key, its values are not plaintext.
 		chosen = slices.DeleteFunc(chosen, func(c candidate) bool { return c.plaintext })
 	}
 	return chosen
@@ -60,8 +60,8 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 	return env != nil
 }
 
-// recognizing returns the first configured method that takes a file for one of
-// its own, or "".
+// recognizing returns the first configured method whose format the file has, or
+// "".
 func (e *Encryption) recognizing(file []byte) string {
 	for _, address := range slices.Sorted(maps.Keys(e.methods)) {
 		if e.candidate(address, file).recognizes {

@@ -50,7 +50,7 @@ type thenError struct {
 	err     error
 }
 
-// newThenError keeps of the error of try what is not said by the method around.
+// newThenError drops from the error of try what the outer method says anyway.
 func newThenError(then string, err error) error {
 	failed, _ := errors.AsType[*Error](err)
 	if len(failed.Attempts) == 1 {

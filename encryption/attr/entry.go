@@ -10,9 +10,9 @@ import (
 )
 
 // Entry is one block as the user wrote it, not yet decoded: a key provider, a
-// method, a source or credentials. What is wrong with a single attribute stays
-// with that attribute, so that an entry that nobody uses harms nobody, and a
-// later layer can mend it.
+// method, a source or credentials. A mistake in one attribute stays with that
+// attribute, so that an unused entry does no harm and a later layer can correct
+// it.
 type Entry struct {
 	Address  string // "key_provider.pbkdf2.main"; where there is no name, the path of the block
 	Kind     string // "pbkdf2"
@@ -195,7 +195,7 @@ func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, 
 	return v, nil
 }
 
-// fromEnvironment is the value of a variable: a list has it as its only
+// fromEnvironment is the value of a variable: a list holds it as its only
 // element.
 func fromEnvironment(text string, t cty.Type) cty.Value {
 	if t.IsListType() {

@@ -3,9 +3,9 @@ package attr
 import "github.com/zclconf/go-cty/cty"
 
 // Table declares one kind of key provider, method, source or credentials: its
-// name and the attributes that it takes. It is the only declaration there is.
-// Terraform block schemas, the decoding of OpenTofu's text, documentation and
-// environment variable names all come from it.
+// name and its attributes. It is the only declaration: Terraform block schemas,
+// the decoding of OpenTofu's text, documentation and environment variable names
+// all come from it.
 type Table struct {
 	Name  string // the kind, such as "pbkdf2"
 	Doc   string // Markdown, one paragraph
@@ -67,9 +67,9 @@ type Attr struct {
 	Attrs []Attr
 }
 
-// ThenAttr is the attribute of a method for whole files that says what opens
-// the file inside the file, where one is encrypted twice. Every such method has
-// it in its table; what it means is the business of package encryption.
+// ThenAttr is the attribute of a method for whole files that names the method
+// for the file inside the file, if it is encrypted twice. The table of every
+// such method has it; package encryption acts on it.
 func ThenAttr() Attr {
 	return Attr{
 		Name: "then", Type: cty.String, Method: true,

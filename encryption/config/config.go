@@ -26,12 +26,12 @@ type Config struct {
 	RemoteDefault *Target            // remote_state_data_sources.default
 	Remote        map[string]*Target // :: name of a remote_state_data_source → target
 
-	// Literals are keys written out in the text in place of a reference.
+	// Literals are keys that the text contains instead of a reference.
 	Literals map[string]Literal // :: address of the attribute "method.aes_gcm.main.keys" → key
 
 	// LookupEnv fills absent attributes from the environment. Nil reads none,
-	// and keeps the client libraries of key services from it as well; with any
-	// other, they look into that of the process by themselves.
+	// and keeps the client libraries of key services from reading it as well.
+	// With any other, they also read the environment of the process themselves.
 	LookupEnv attr.LookupEnv
 
 	// AllowExternal lets commands run that only the environment names. Those
@@ -135,8 +135,8 @@ func mergeTarget(earlier, later *Target) *Target {
 	return &merged
 }
 
-// KeyProviderAttrs are the attributes that every key provider takes beside
-// those of its own table.
+// KeyProviderAttrs are the attributes that every key provider has in addition
+// to those of its table.
 func KeyProviderAttrs() []attr.Attr {
 	return []attr.Attr{
 		{

@@ -120,14 +120,14 @@ func coalesceFunction() function.Function {
 	})
 }
 
-// replaceFunction is OpenTofu's replace, which takes /…/ as a regular
+// replaceFunction is OpenTofu's replace, which treats /…/ as a regular
 // expression.
 func replaceFunction() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{
 			{Name: "text", Type: cty.String}, {Name: "search", Type: cty.String}, {Name: "replacement", Type: cty.String},
 		},
-		Type:   function.StaticReturnType(cty.String),
+		Type: function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			search := args[1].AsString()
 			if len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {

@@ -1,6 +1,5 @@
-// Package child is about the processes that this one starts: what of its
-// environment they get, and how they are stopped together with their own
-// children.
+// Package child starts processes: with a part of our environment, and so that
+// they can be stopped together with their own children.
 package child
 
 import "strings"
@@ -20,7 +19,7 @@ var (
 	withheldSuffixes = []string{"_PASSPHRASE"}
 )
 
-// Environ returns environ without what no child must get.
+// Environ returns environ without the variables that no child may get.
 func Environ(environ []string) []string {
 	var kept []string
 	for _, pair := range environ {

@@ -50,7 +50,7 @@ var (
 	errTooLong = errors.New("the program answered more than it may")
 )
 
-// Check reports what is wrong with the command as it is written.
+// Check reports a command that cannot be run.
 func (c Command) Check() error {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return errors.New("a program is required as the first element")

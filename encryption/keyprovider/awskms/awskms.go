@@ -22,7 +22,7 @@ import (
 
 // Limits for what a file may hold and what the service may answer.
 const (
-	// KMS takes no longer ciphertext:
+	// The longest ciphertext that KMS accepts:
 	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 	maxCiphertext = 6144 // bytes
 

@@ -16,8 +16,8 @@ type connection struct {
 	clients  memo.Memo[struct{}, *kms.Client]
 }
 
-// client returns the client, with credentials that are at hand. That way their
-// errors are told apart from those of KMS.
+// client returns the client once it has credentials, so that their errors are
+// distinct from those of KMS.
 func (c *connection) client(ctx context.Context) (*kms.Client, error) {
 	client, err := c.clients.Do(ctx, struct{}{}, c.connect)
 	if err != nil {

@@ -82,8 +82,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	return p, nil
 }
 
-// Key asks the program for the key of a file. A program that is not there or
-// fails has no key for the file; one that takes too long may have.
+// Key runs the program for the key of a file. A program that is missing or
+// fails has no key for the file; one that takes too long might have one.
 func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
 	var m metadata
 	if stored != nil {
@@ -110,7 +110,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 	return checked(out.Keys.DecryptionKey)
 }
 
-// NewKey asks the program for a key for a new file.
+// NewKey runs the program for the key of a new file.
 func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	out, err := p.run(ctx, metadata{})
 	if err != nil {
@@ -127,8 +127,8 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	return key, stored, err
 }
 
-// Recognizes reports whether stored has the shape of this kind's metadata.
-// What is inside is the program's own.
+// Recognizes reports whether stored has the shape of this kind's metadata. Its
+// content is up to the program.
 func (p *Provider) Recognizes(stored json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(stored, &members) != nil {

@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	// defaultPatience is how long the client would retry by its own settings
-	// when nobody else sets a deadline.
+	// defaultPatience is how long the client retries by its own settings if
+	// there is no deadline.
 	defaultPatience = 60 * time.Second
 
 	// maxAnswer is in bytes. Cloud KMS encrypts at most 64 KiB:
 	// https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/encrypt
 	maxAnswer = 1 << 20
 
-	// impersonateScope is the one that OpenTofu asks for; Cloud KMS has no
-	// smaller one: https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
+	// impersonateScope is the one that OpenTofu requests; Cloud KMS has no
+	// narrower one:
+	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
 	impersonateScope = "https://www.googleapis.com/auth/cloudkms"
 )
 
-// call makes one call, and retries as the client would by itself: while the
-// service is unavailable, for at most a minute.
+// call makes one call and retries like the client itself: while the service is
+// unavailable, for at most a minute.
 func call[Request, Response any](
 	ctx context.Context, p *Provider, verb string,
 	method func(*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption) (Response, error), request Request,

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
 
-// endpoint is where Cloud KMS is.
+// endpoint is the address of Cloud KMS.
 // https://cloud.google.com/kms/docs/reference/rpc
 const endpoint = "cloudkms.googleapis.com:443"
 

@@ -122,8 +122,7 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 		return nil, err
 	}
 	p.keyLength = int(length)
-	// The decoder's own errors repeat where the text is wrong, not what it is,
-	// but nothing is lost without them.
+	// The decoder's own error says where the text is wrong, which helps nobody.
 	if p.additionalData, err = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")); err != nil {
 		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64")
 	}
@@ -229,8 +228,8 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// checksum is CRC32C as Cloud KMS wants it. It is sent for empty data too,
-// where it says that the data is meant to be empty.
+// checksum is CRC32C as Cloud KMS wants it. It is sent for empty data too, to
+// say that the data is meant to be empty.
 func checksum(data []byte) *wrapperspb.Int64Value {
 	return wrapperspb.Int64(int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))))
 }

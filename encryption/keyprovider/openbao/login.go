@@ -22,7 +22,7 @@ type login struct {
 	file string            // read for the jwt in the body, if it is not there
 }
 
-// session is what a login gave.
+// session is the result of a login.
 type session struct {
 	token   string
 	expires time.Time // zero: never
@@ -110,8 +110,8 @@ func readToken(name string) (string, error) {
 	return token, nil
 }
 
-// fileError keeps of an error which file could not be read. What else may be
-// in it could come out of the file.
+// fileError says which file could not be read. The rest of err may quote the
+// file.
 func fileError(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Error()

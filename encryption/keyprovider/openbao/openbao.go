@@ -35,7 +35,7 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// Provider asks a transit engine for keys.
+// Provider gets keys from a transit engine.
 type Provider struct {
 	server         *server
 	transit        string
@@ -81,10 +81,10 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	return p, nil
 }
 
-// Key asks for the key that stored wraps: one decrypt call, after a login
-// where one is configured, and nothing else. The associated data is that of
-// the file; where it names none, it is the configured one, because OpenTofu's
-// development version binds keys to it without storing it.
+// Key unwraps the stored key: one decrypt call, after a login if one is
+// configured, and nothing else. The associated data is that of the file or, if
+// it has none, the configured one, because OpenTofu's development version binds
+// keys to it without storing it.
 func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Provider) decrypt(ctx context.Context, ciphertext []byte, associatedDat
 	return plaintext(answer)
 }
 
-// NewKey asks for a data key, as OpenTofu does.
+// NewKey requests a data key, as OpenTofu does.
 func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	body := map[string]any{"bits": p.keyLength * 8}
 	if p.associatedData != "" {
@@ -145,7 +145,7 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 }
 
 // checkBound has the new key opened once. Vault ignores the associated data of
-// data keys, and nobody could open the file with it afterwards.
+// data keys, and the file could not be opened with it afterwards.
 func (p *Provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {

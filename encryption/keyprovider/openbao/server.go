@@ -17,9 +17,9 @@ import (
 
 const maxAnswer = 1 << 20 // bytes
 
-// server is how to reach a server. It is contacted when the first key is asked
-// for. The API client would read the environment by itself; here all of it
-// comes from the table, so that a caller can do without the environment.
+// server is a server and how to reach it. It is contacted when the first key is
+// needed. The API client would read the environment itself; here everything
+// comes from the table, so that the environment can be switched off.
 type server struct {
 	address   string // also for errors
 	namespace string
@@ -138,7 +138,7 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// ready returns the client and the token to use, after a login where one is
+// ready returns the client and the token to use, after a login if one is
 // needed.
 func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
 	select {

@@ -124,7 +124,7 @@ func (p *Provider) Recognizes(stored json.RawMessage) bool {
 	return json.Unmarshal(stored, &m) == nil && m.Magic == magic
 }
 
-// Stored returns nothing: the key is the same each time by itself.
+// Stored returns nothing: the key is always the same.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
 		return nil, errors.New("a static key needs neither salt nor wrapped_key; tell keys apart by info")

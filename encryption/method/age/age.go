@@ -22,8 +22,8 @@ import (
 )
 
 // maxWorkFactor bounds what a file that is sealed with a passphrase may demand.
-// Scrypt then takes 1 GiB of memory and some seconds. The age program asks for
-// 18, rage for what takes a second on the machine it runs on.
+// Scrypt then takes 1 GiB of memory and some seconds. The age program uses 18,
+// rage what takes a second on the machine.
 const maxWorkFactor = 20
 
 // Block returns the age method.
@@ -166,7 +166,7 @@ const maxShown = 200 // bytes of what a file holds that are shown
 // shown is what age says of a file, with pieces of it.
 func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 
-// describe says whom a file is for, as far as it tells.
+// describe says for whom a file is encrypted, as far as the file says.
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if len(types) > 5 {

@@ -71,7 +71,7 @@ func withPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	return identity, nil
 }
 
-// parse reads what age takes for an identity file.
+// parse reads the content of an identity file of age.
 func (m *Method) parse(text []byte) ([]age.Identity, error) {
 	text = bytes.TrimSpace(text)
 	if m.RecognizesFile(text) {

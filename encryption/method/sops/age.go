@@ -83,8 +83,8 @@ func (a ageKeys) hint() string {
 	return ""
 }
 
-// run has the user's program print identities. The recipient is told as sops
-// tells it.
+// run has the user's program print identities. The recipient is passed as sops
+// passes it.
 func (a ageKeys) run(ctx context.Context, recipient string) ([]filippoage.Identity, error) {
 	p := program(a.env != nil, maxKeyFile, nil, a.command...)
 	p.Environ = append(p.Environ, age.SopsAgeRecipientEnv+"="+strings.ReplaceAll(recipient, "\x00", ""))
@@ -105,8 +105,8 @@ func (a ageKeys) run(ctx context.Context, recipient string) ([]filippoage.Identi
 	return ids, nil
 }
 
-// identities returns what there is, and what is wrong with the rest. The texts
-// of errors hold nothing of what was read.
+// identities returns all usable identities, and what is wrong with the others.
+// The errors hold nothing of what was read.
 func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
@@ -133,7 +133,7 @@ func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 	return found, problems
 }
 
-// usual returns where sops looks without being told.
+// usual returns the paths at which sops looks by default.
 func (a ageKeys) usual() []string {
 	var out []string
 	home, _ := a.env.Get("HOME", "USERPROFILE")

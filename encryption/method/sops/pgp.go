@@ -98,7 +98,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	}
 	limit := int64(maxPart)
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
-	// Without a key that opened it, it was anybody's.
+	// Without a key that opened it, anybody could have written it.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
 		return nil, fmt.Errorf("%w: none of pgp_private_keys fits", encryption.ErrNoKey)
 	}
@@ -109,7 +109,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	return dataKey, nil
 }
 
-// askGPG has gpg open sealed. What it says goes by its status lines:
+// askGPG has gpg open sealed. Its status lines say what happened:
 // https://github.com/gpg/gnupg/blob/master/doc/DETAILS
 func (k pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
 	p := program(k.environment, maxPart, strings.NewReader(sealed), k.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")

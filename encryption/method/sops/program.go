@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
-// programPatience is long: somebody may be asked for a passphrase or a smart
+// programPatience is long: the user may be asked for a passphrase or a smart
 // card.
 const programPatience = time.Minute
 

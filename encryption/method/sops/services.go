@@ -24,7 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
-// services asks key services, as far as they are allowed. Each of its methods
+// services calls key services, as far as they are allowed. Each of its methods
 // named after a service either refuses a key, or returns how to ask for it;
 // until that is called, nothing has been contacted.
 type services struct {
@@ -241,7 +241,7 @@ func (s services) azure(k *azkv.MasterKey) (opener, error) {
 	return s.cloud("azure_vault", attrs, map[string]any{"ciphertext": wrapped, "key_version": k.Version, "algo": "RSA-OAEP-256"})
 }
 
-// cloud asks as whoever the environment says.
+// cloud uses the identity that the environment gives.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
 		return nil, fmt.Errorf("%w: this key service is asked with the identity that the environment gives, and "+
@@ -250,7 +250,8 @@ func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (op
 	return s.ask(kind, attrs, stored)
 }
 
-// ask returns how to ask a key service through the key provider of its kind.
+// ask returns a function that calls a key service through the key provider of
+// its kind.
 func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	i := slices.IndexFunc(s.blocks, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind })
 	if i < 0 {

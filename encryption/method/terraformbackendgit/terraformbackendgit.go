@@ -73,7 +73,7 @@ func build(v attr.Values) (encryption.Method, error) {
 }
 
 // RecognizesFile reports whether file can be one of this mode. It looks like
-// random bytes, so all that can be told is that it is long enough and no text.
+// random bytes, so all that is checked is that it is long enough and not text.
 func (m *Method) RecognizesFile(file []byte) bool {
 	return len(file) >= nonceSize+tagSize && !utf8.Valid(file)
 }

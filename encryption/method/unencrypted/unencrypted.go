@@ -1,5 +1,5 @@
 // Package unencrypted is the method for plaintext. It exists so that plaintext
-// is read only where somebody asked for it by name.
+// is read only if the user names it.
 package unencrypted
 
 import (

@@ -15,12 +15,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
-// maxToken bounds a token file. STS takes 20000 characters:
+// maxToken bounds a token file. STS accepts 20000 characters:
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
 const maxToken = 64 << 10 // bytes
 
-// ownCredentials are those that keep the SDK from looking for any: the access
-// key, or nobody's, where a web identity will give them. Nil otherwise.
+// ownCredentials keep the SDK from looking for others: the access key, or
+// anonymous ones if a web identity will replace them. Otherwise they are nil.
 func (s Settings) ownCredentials() aws.CredentialsProvider {
 	switch {
 	case s.accessKey != "":
@@ -31,10 +31,10 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 	return nil
 }
 
-// assume puts the roles in the place of the credentials that were found, in
-// the order of hashicorp/aws-sdk-go-base: an access key goes before a web
-// identity, and a role is assumed with either. Nothing is sent yet, and each
-// cache asks once and again before its credentials expire.
+// assume replaces the credentials that were found by those of the roles, in the
+// order of hashicorp/aws-sdk-go-base: an access key goes before a web identity,
+// and a role is assumed with either. Nothing is sent yet, and each cache renews
+// its credentials before they expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.accessKey == "" {
 		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))
@@ -69,7 +69,7 @@ func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
 }
 
 // sts makes a client with the credentials of cfg. Without an endpoint of the
-// settings, the SDK heeds AWS_ENDPOINT_URL_STS.
+// settings, the SDK uses AWS_ENDPOINT_URL_STS.
 func (s Settings) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) {
 		if s.stsRegion != "" {

@@ -27,8 +27,8 @@ import (
 // and the SDK would wait for ever.
 const requestTimeout = 30 * time.Second
 
-// Load makes the configuration of the clients, with credentials that are at
-// hand: their errors are told apart from those of the service that is asked.
+// Load makes the configuration of the clients, once there are credentials, so
+// that their errors are distinct from those of the service.
 func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	cfg, err := s.load(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	return cfg, s.checkAccount(ctx, cfg)
 }
 
-// Retrieve sees to it that credentials are at hand, and have not expired.
+// Retrieve makes sure that there are credentials that have not expired.
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) error {
 	if _, err := credentials.Retrieve(ctx); err != nil {
 		return s.explainCredentials(err)
@@ -74,8 +74,8 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	// The SDK has made a client of its own that also trusts AWS_CA_BUNDLE. That
 	// has come here as custom_ca_bundle, where there is no other.
 	cfg.HTTPClient = limitedClient{client}
-	// The resolver was for the STS clients within the chain. With one in
-	// place, further clients would not heed AWS_ENDPOINT_URL_* of their service.
+	// The resolver was for the STS clients within the chain. With it, other
+	// clients would ignore AWS_ENDPOINT_URL_* of their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
 	if s.ownCredentials() == nil {
 		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
@@ -137,8 +137,8 @@ func expand(paths []string) ([]string, error) {
 }
 
 // chainResolver sends the STS clients that the SDK makes for profiles with
-// roles to the configured endpoint, or to AWS's own and not to where the
-// environment says.
+// roles to the configured endpoint, or to AWS's own instead of that of the
+// environment.
 func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint:staticcheck // see options
 	return func(service, region string, _ ...any) (aws.Endpoint, error) { //nolint:staticcheck // see options
 		if service != sts.ServiceID {
@@ -234,7 +234,8 @@ type failedBody struct{ err error }
 
 func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
 
-// checkAccount asks whose credentials these are, but only where that matters.
+// checkAccount looks up the account of the credentials, but only if that
+// matters.
 func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	if len(s.allowed) == 0 && len(s.forbidden) == 0 {
 		return nil

@@ -24,9 +24,9 @@ const (
 	maxSession = 12 * time.Hour
 )
 
-// Settings say how to reach AWS, and as whom. A zero value leaves a setting to
-// the SDK, which looks into the shared files, and into the environment where
-// that may be read.
+// Settings say how to reach AWS, and with which identity. A zero value leaves a
+// setting to the SDK, which looks into the shared files, and into the
+// environment where that may be read.
 type Settings struct {
 	Region  string
 	Timeout time.Duration // of one attempt; not that of reading a long answer
@@ -173,7 +173,7 @@ func (s *Settings) parseRetries(v attr.Values) error {
 	if err != nil {
 		return err
 	}
-	// OpenTofu takes 0 for "not set", and this is an SDK's count of attempts.
+	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
 	if s.attempts = int(n); n == 0 {
 		s.attempts = defaultAttempts
 	}

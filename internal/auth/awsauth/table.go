@@ -6,8 +6,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// CredentialAttrs say who asks. The service is the one that is asked, for the
-// documentation.
+// CredentialAttrs are the attributes for an identity. The service is named in
+// the documentation.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "access_key", Type: cty.String, Doc: "The ID of an access key. It goes before every other source of credentials."},

@@ -1,6 +1,6 @@
 // Package azureauth signs in to Azure: with the settings that Terraform's
-// azurerm backend and OpenTofu's azure_vault key provider share, in their order,
-// and kept from the environment where that is not to be read.
+// azurerm backend and OpenTofu's azure_vault key provider share, in their
+// order, without reading the environment if it is switched off.
 package azureauth
 
 import (
@@ -90,9 +90,9 @@ func (a Access) UsesCLI() bool {
 	return a.useCLI && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
-// refuseVariables is an error where the environment is switched off and one of the
-// variables is set, which the SDK reads by itself and offers no way to do
-// without. It is better not to sign in than to sign in where they say.
+// refuseVariables returns an error if the environment is switched off and one
+// of the variables is set. The SDK always reads them. Not to sign in is better
+// than to sign in at the place that they name.
 func (a Access) refuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.environment {
@@ -103,7 +103,8 @@ func (a Access) refuseVariables(variables ...string) error {
 	return nil
 }
 
-// libraryVariables say where the client library signs in, whatever the way.
+// libraryVariables decide where the client library signs in, with every kind of
+// credential.
 func libraryVariables() []string {
 	return []string{"AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"}
 }
@@ -116,7 +117,7 @@ func identityVariables() []string {
 		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
 }
 
-// principal reports whether it is said who signs in.
+// principal reports whether a service principal is configured.
 func (a Access) principal() bool {
 	return a.tenant != "" && (a.clientID != "" || a.clientIDFile != "")
 }
@@ -181,8 +182,8 @@ func (a Access) withOIDC() (azcore.TokenCredential, error) {
 	}))
 }
 
-// WithPipeline returns a, which then signs in by a service connection of Azure
-// Pipelines where OpenID Connect is wanted. "" is none.
+// WithPipeline returns a, which then uses a service connection of Azure
+// Pipelines for OpenID Connect. "" is none.
 func (a Access) WithPipeline(serviceConnection string) Access {
 	a.pipeline = serviceConnection
 	return a
@@ -322,7 +323,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	return answer.Value, nil
 }
 
-// audience is whom a token is for. The national clouds have their own.
+// audience is the audience of a token. The national clouds have their own.
 // https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
 func audience(c cloud.Configuration) string {
 	switch c.ActiveDirectoryAuthorityHost {

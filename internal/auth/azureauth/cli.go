@@ -29,7 +29,7 @@ type cli struct {
 	generation atomic.Int64                              // of tokens; they expire
 }
 
-// cliRequest is what az is asked for.
+// cliRequest is one request to az.
 type cliRequest struct {
 	arguments  string // all of them, with line breaks between
 	generation int64
@@ -66,7 +66,7 @@ func (a Access) environ() []string {
 	return child.Environ(os.Environ())
 }
 
-// Subscription asks the Azure CLI for the ID of its current subscription.
+// Subscription gets the ID of the current subscription from the Azure CLI.
 // https://learn.microsoft.com/cli/azure/account#az-account-show
 func (a Access) Subscription(ctx context.Context) (string, error) {
 	out, err := az(ctx, a.environ(), "account", "show", "-o", "json")
@@ -82,7 +82,7 @@ func (a Access) Subscription(ctx context.Context) (string, error) {
 	return answer.ID, nil
 }
 
-// GetToken asks for an access token of a resource.
+// GetToken gets an access token for a resource.
 // https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
 func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if len(options.Scopes) != 1 {

@@ -48,7 +48,7 @@ func (a Access) httpClient() *http.Client {
 }
 
 // noRedirect hands back a redirect as the answer. None of the services
-// redirects, and what is sent is for one address only.
+// redirects, and what is sent is meant for one address only.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // limitedTransport keeps from the SDK what it does not expect of an answer: more than a
@@ -72,7 +72,7 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 }
 
 // wellFormed reports whether the authorization of a challenge is an address
-// with a path: azkeys takes what stands after the third slash for the tenant.
+// with a path: azkeys treats what follows the third slash as the tenant.
 func wellFormed(challenge string) bool {
 	for part := range strings.FieldsSeq(challenge) {
 		if address, ok := strings.CutPrefix(part, "authorization="); ok && address != `""` {

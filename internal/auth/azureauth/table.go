@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// Attrs are the attributes that say how to authenticate. Those in env have the
-// variables that are given there in place of the common ones.
+// Attrs are the attributes for authentication. Env replaces the common
+// variables of some of them.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
 		text("tenant_id", "The tenant to sign in to.", "ARM_TENANT_ID"),

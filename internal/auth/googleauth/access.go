@@ -1,5 +1,5 @@
-// Package googleauth is about who somebody is to Google: credentials and the
-// tokens that they give, for those who read keys or states there.
+// Package googleauth gets access tokens for Google Cloud from the credentials
+// of key providers and sources.
 package googleauth
 
 import (
@@ -34,8 +34,8 @@ type Access struct {
 	Environment bool // may be read
 }
 
-// Open finds the credentials and gets a first token with them, so that what is
-// wrong with them is not taken for what is wrong with what is read.
+// Open finds the credentials and gets a first token with them, so that a
+// mistake in them is not reported as a failed read.
 func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
 	creds, err := a.base(ctx)
 	if err != nil {
@@ -108,15 +108,15 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	return creds, nil
 }
 
-// staticToken is an access token that somebody else renews.
+// staticToken is an access token that is renewed elsewhere.
 type staticToken string
 
 func (t staticToken) Token(context.Context) (*auth.Token, error) {
 	return &auth.Token{Value: string(t), Type: "Bearer"}, nil
 }
 
-// detect asks the metadata server for credentials. Outside of Google's cloud
-// that can wait for one that is not there, and cannot be cancelled.
+// detect gets credentials from the metadata server. Outside of Google's cloud
+// it may wait for a server that does not exist, and cannot be cancelled.
 func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	found := make(chan *auth.Credentials, 1)
 	go func() {
@@ -138,8 +138,8 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 	}
 }
 
-// readCredentials takes JSON, or the path of a file with it, as OpenTofu does.
-// It returns their kind too, which the SDK wants to be told.
+// readCredentials reads JSON, or the file with it, as OpenTofu does. It returns
+// their type too, which the SDK requires.
 func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	document, err := ReadPathOrContents(text)
 	if err != nil {

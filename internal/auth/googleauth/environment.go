@@ -36,7 +36,7 @@ func (b Bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string
 	return header, nil
 }
 
-// RequireTransportSecurity is for gRPC: no token goes out in clear.
+// RequireTransportSecurity is for gRPC: no token is sent in clear.
 func (Bearer) RequireTransportSecurity() bool { return true }
 
 // RoundTrip is for HTTP.
@@ -63,9 +63,9 @@ func DirectTransport() http.RoundTripper {
 	return direct
 }
 
-// RefuseVariables is an error where the environment is switched off and one of the
-// variables is set, which the SDK reads by itself and offers no way to do
-// without. It is better to have no credentials than those that they say.
+// RefuseVariables returns an error if the environment is switched off and one
+// of the variables is set. The SDK always reads them. No credentials are better
+// than those that they name.
 func (a Access) RefuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.Environment {
@@ -105,8 +105,8 @@ type file struct {
 	Inner json.RawMessage `json:"source_credentials"` // of impersonation
 }
 
-// check looks for what the SDK would run or read by itself. It returns the
-// program that gives the tokens, if there is one.
+// check refuses credentials for which the SDK would read the environment. It
+// returns the program that gives the tokens, if there is one.
 func (a Access) check(document []byte) (*program, error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {
