@@ -109,7 +109,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 		return nil, p.explain("Decrypt", err)
 	}
 	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("%s answered with a key of %d bytes; 1 to %d are possible", p.service(), n, maxKeyLength)
+		return nil, fmt.Errorf("%s answered with a key of %d bytes; 1 to %d are allowed", p.service(), n, maxKeyLength)
 	}
 	return answer.Plaintext, nil
 }
@@ -131,7 +131,7 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	want := map[types.DataKeySpec]int{types.DataKeySpecAes256: 32, types.DataKeySpecAes128: 16}[p.keySpec]
 	if len(answer.Plaintext) != want || len(answer.CiphertextBlob) == 0 {
 		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key "+
-			"were asked for", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
+			"were requested", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
 	}
 	document, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
 	return answer.Plaintext, document, err
@@ -160,9 +160,9 @@ func parse(document json.RawMessage) (metadata, error) {
 	case len(m.CiphertextBlob) == 0:
 		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", encryption.ErrNoKey)
 	case len(m.CiphertextBlob) > maxCiphertext:
-		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS takes at most %d", len(m.CiphertextBlob), maxCiphertext)
+		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
 	case contextSize(m.EncryptionContext) > maxContext:
-		return m, fmt.Errorf("the file holds an encryption_context of more than %d characters, which KMS does not take", maxContext)
+		return m, fmt.Errorf("the file holds an encryption_context of more than %d characters, which KMS does not accept", maxContext)
 	}
 	return m, nil
 }

@@ -69,7 +69,7 @@ func table() attr.Table {
 			},
 			{
 				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
-				Doc: "An OAuth 2.0 access token. It goes before `credentials`.",
+				Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`.",
 			},
 			{
 				Name: "impersonate_service_account", Type: cty.String,
@@ -127,7 +127,7 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64")
 	}
 	if len(p.additionalData) > maxAdditionalData {
-		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are possible")
+		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
 	}
 	p.access = googleauth.Access{
 		Credentials:       v.String("credentials"),

@@ -88,8 +88,8 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	case err != nil:
 		return session{}, s.explain(ctx, err, request{path: l.path})
 	case secret.Auth == nil || secret.Auth.ClientToken == "":
-		return session{}, fmt.Errorf("the login at %s on %s gives no token; where it asks for a second factor, it "+
-			"cannot be used here", l.path, s.address)
+		return session{}, fmt.Errorf("the login at %s on %s gives no token; "+
+			"a login with a second factor is not supported", l.path, s.address)
 	}
 	out := session{token: secret.Auth.ClientToken}
 	if lease := time.Duration(secret.Auth.LeaseDuration) * time.Second; lease > 0 {

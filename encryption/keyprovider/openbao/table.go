@@ -20,7 +20,7 @@ func table() attr.Table {
 	str, num, flag := cty.String, cty.Number, cty.Bool
 	return attr.Table{
 		Name: "openbao",
-		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault. Reading a file takes one `decrypt` call and nothing else. " +
+		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault. Reading a file requires one `decrypt` call and nothing else. " +
 			"At most one of `auth_approle`, `auth_kubernetes` and `auth_jwt` logs in before that; without one, `token` is used.",
 		Attrs: []attr.Attr{
 			{Name: "key_name", Type: str, Required: true, Doc: "The name of the key in the transit engine."},
@@ -37,10 +37,10 @@ func table() attr.Table {
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Doc: "The namespace of the transit engine and " +
 				"of the login. Defaults to the root namespace."},
-			{Name: "token", Type: str, Sensitive: true, Env: both("TOKEN"), Doc: "The token to ask with."},
+			{Name: "token", Type: str, Sensitive: true, Env: both("TOKEN"), Doc: "The token."},
 			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{
 				{Name: "role_id", Type: str, Required: true, Doc: "The RoleID."},
-				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, where the role wants one."},
+				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, if the role requires one."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("approle"), Doc: "Where the auth method is mounted. Defaults to `approle`."},
 			}},
 			{Name: "auth_kubernetes", Doc: "Log in with the token of a Kubernetes service account.", Attrs: []attr.Attr{
@@ -61,7 +61,7 @@ func table() attr.Table {
 			{Name: "ca_cert_file", Type: str, Guard: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},
 			{Name: "ca_cert_dir", Type: str, Guard: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
-			{Name: "ca_cert_pem", Type: str, Guard: true, Env: both("CACERT_BYTES"), Doc: "Such certificates themselves, in PEM."},
+			{Name: "ca_cert_pem", Type: str, Guard: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
 			{Name: "client_cert_file", Type: str, Env: both("CLIENT_CERT"), Doc: "The path of a PEM file with a client certificate."},
 			{Name: "client_key_file", Type: str, Secret: true, Env: both("CLIENT_KEY"), Doc: "The path of a PEM " +
 				"file with the key of the client certificate."},
@@ -69,7 +69,7 @@ func table() attr.Table {
 			{Name: "client_key_pem", Type: str, Sensitive: true, Env: both("CLIENT_KEY_BYTES"), Doc: "The key of " +
 				"the client certificate itself, in PEM."},
 			{Name: "tls_server_name", Type: str, Guard: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
-				"the server's certificate must have, if it is not that of the address."},
+				"the server's certificate must have. Defaults to the host of the address."},
 			{Name: "skip_tls_verify", Type: flag, Guard: true, Env: both("SKIP_VERIFY"), Default: cty.False,
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},

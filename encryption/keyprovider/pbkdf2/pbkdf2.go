@@ -53,8 +53,8 @@ func table() attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. " +
 				"Exactly one of `passphrase` and `chain` is required."},
-			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key " +
-				"takes the place of the passphrase, such as `key_provider.static.root`."},
+			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key is " +
+				"used instead of the passphrase, such as `key_provider.static.root`."},
 			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new " +
 				"keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
 			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new keys in " +
@@ -100,7 +100,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &Provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
 	switch {
 	case v.Has("passphrase") && v.Has("chain"):
-		return nil, v.Errorf("", "passphrase and chain exclude one another")
+		return nil, v.Errorf("", "passphrase and chain are mutually exclusive")
 	case !v.Has("passphrase") && !v.Has("chain"):
 		return nil, v.Errorf("", "one of passphrase and chain is required")
 	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:
@@ -162,7 +162,7 @@ func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	m := p.fresh
 	switch {
 	case salt != nil && wrapped != nil:
-		return nil, errors.New("salt and wrapped_key exclude one another")
+		return nil, errors.New("salt and wrapped_key are mutually exclusive")
 	case wrapped != nil:
 		var err error
 		if m, err = parse(wrapped); err != nil {

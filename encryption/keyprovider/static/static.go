@@ -30,7 +30,7 @@ func Block() encryption.Block[encryption.KeyProvider] {
 func table() attr.Table {
 	return attr.Table{
 		Name: "static",
-		Doc:  "Uses a key that is given as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
+		Doc:  "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
 		Attrs: []attr.Attr{
 			{Name: "key", Type: cty.String, Sensitive: true, Doc: "The key, in hexadecimal."},
 			{Name: "key_base64", Type: cty.String, Sensitive: true, Doc: "The key, in standard base64."},
@@ -95,7 +95,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 func checkLength(key []byte) error {
 	if len(key) == 0 || len(key) > maxKeyLength {
-		return fmt.Errorf("the key is %d bytes long; 1 to %d are possible", len(key), maxKeyLength)
+		return fmt.Errorf("the key is %d bytes long; 1 to %d are allowed", len(key), maxKeyLength)
 	}
 	return nil
 }

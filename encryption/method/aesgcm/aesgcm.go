@@ -91,7 +91,7 @@ func (m *Method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD,
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("%s gives a key of %d bytes; AES takes 16, 24 or 32", m.keys, len(key))
+		return nil, fmt.Errorf("%s gives a key of %d bytes; AES requires 16, 24 or 32", m.keys, len(key))
 	}
 	return cipher.NewGCM(block)
 }

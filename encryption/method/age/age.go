@@ -115,7 +115,7 @@ func parseRecipient(text string) (age.Recipient, error) {
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is no recipient that is known here: age1…, age1pq1…, ssh-ed25519 … or ssh-rsa " +
+		return nil, errors.New("this is not a known recipient: age1…, age1pq1…, ssh-ed25519 … or ssh-rsa " +
 			"…; those of plugins are not supported")
 	}
 	return recipient, nil
@@ -152,7 +152,7 @@ func open(file []byte, identities []age.Identity) ([]byte, error) {
 		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the header of the file is damaged, or asks for what is refused: %s", shown(err))
+		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused: %s", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {

@@ -140,6 +140,5 @@ func (m *Method) parseSSH(pem []byte) (age.Identity, error) {
 	case *rsa.PrivateKey:
 		return agessh.NewRSAIdentity(key)
 	}
-	return nil, fmt.Errorf("this is an SSH key of a kind that age does not take (%s); it takes Ed25519 "+
-		"and RSA", strings.TrimPrefix(fmt.Sprintf("%T", key), "*"))
+	return nil, fmt.Errorf("age does not support SSH keys of this kind (%s), only Ed25519 and RSA", strings.TrimPrefix(fmt.Sprintf("%T", key), "*"))
 }

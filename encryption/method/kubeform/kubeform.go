@@ -49,7 +49,7 @@ func Block() encryption.Block[encryption.Method] {
 			Attrs: []attr.Attr{
 				{
 					Name: "key", Type: cty.String, Required: true, Sensitive: true,
-					Doc: "The key that the operator had as `--secret-key`: the base64 of 32 bytes. Where that began with `/`, or was empty, Kubeform " +
+					Doc: "The `--secret-key` of the operator: the base64 of 32 bytes. If that began with `/`, or was empty, Kubeform " +
 						"took a random key instead and kept it nowhere: what it encrypted then cannot be opened.",
 				},
 				attr.ThenAttr(),

@@ -179,11 +179,11 @@ func parseAge(content []byte) ([]filippoage.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {
 	case strings.HasPrefix(text, "age-encryption.org/"), strings.HasPrefix(text, "-----BEGIN AGE"):
-		return nil, errors.New("is protected by a passphrase, for which nobody can be asked here")
+		return nil, errors.New("is protected by a passphrase, which is not supported here")
 	case strings.HasPrefix(text, "-----BEGIN"):
 		id, err := agessh.ParseIdentity(content)
 		if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
-			return nil, errors.New("is protected by a passphrase, for which nobody can be asked here")
+			return nil, errors.New("is protected by a passphrase, which is not supported here")
 		}
 		if err != nil {
 			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")

@@ -200,8 +200,8 @@ func checkSealed(value any, path []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the value at %s is not encrypted, and could be anybody's; if sops was meant to leave it so, "+
-		"set allow_unencrypted_values = true", at(path))
+	return fmt.Errorf("the value at %s is not encrypted, so anybody could have written it; "+
+		"if sops was meant to leave it in clear, set allow_unencrypted_values = true", at(path))
 }
 
 // checkSelection deals with the rules for what stays unencrypted, which are in

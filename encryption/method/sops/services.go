@@ -100,7 +100,7 @@ func (s services) vault(k *hcvault.MasterKey) (opener, error) {
 		return nil, errors.New("the file names a server that is not allowed; if it is yours, add its address to " +
 			"allowed_vault_addresses (or set VAULT_ADDR)")
 	case !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName):
-		return nil, errors.New("the file names a transit engine or a key in a way that is not possible")
+		return nil, errors.New("the file names an impossible transit engine or key")
 	}
 	attrs := map[string]cty.Value{
 		"address":             cty.StringVal(address),
@@ -118,7 +118,7 @@ func (s services) vault(k *hcvault.MasterKey) (opener, error) {
 		set(attrs, "token", token)
 		part, err := ask(ctx)
 		if errors.Is(err, encryption.ErrNoKey) && token == "" { // an agent may not want one
-			return nil, fmt.Errorf("%w: there is no token, and the server wants one; set vault_token or VAULT_TOKEN", encryption.ErrNoKey)
+			return nil, fmt.Errorf("%w: there is no token, and the server requires one; set vault_token or VAULT_TOKEN", encryption.ErrNoKey)
 		}
 		return part, err
 	}, nil
@@ -244,7 +244,7 @@ func (s services) azure(k *azkv.MasterKey) (opener, error) {
 // cloud uses the identity that the environment gives.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
-		return nil, fmt.Errorf("%w: this key service is asked with the identity that the environment gives, and "+
+		return nil, fmt.Errorf("%w: this key service is used with the identity that the environment gives, and "+
 			"the environment must not be used", encryption.ErrNoKey)
 	}
 	return s.ask(kind, attrs, stored)

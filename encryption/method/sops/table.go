@@ -9,13 +9,14 @@ import (
 const doc = "Reads whole files that were encrypted by [sops](https://getsops.io), as JSON, YAML or binary, also by " +
 	"terraform-backend-git. Keys may be of age, PGP, AWS KMS, Google Cloud KMS, Azure Key Vault, and the transit " +
 	"engine of HashiCorp Vault or OpenBao, in any number of key groups. " +
-	"The file names the keys, so whoever can write it decides what is asked. Vault is therefore asked only at the " +
-	"addresses that are allowed, the clouds only at their own endpoints and with the identity that the " +
+	"The file names the keys, so whoever can write it decides which services are called. Vault is therefore called " +
+	"only at the addresses that are allowed, the clouds only at their own endpoints and with the identity " +
+	"that the " +
 	"environment gives, and no role or profile of the file is used unless it is allowed. " +
 	"Where the environment may be read, so are `SOPS_AGE_SSH_PRIVATE_KEY_FILE`, the age keys in " +
 	"`sops/age/keys.txt` of the user's configuration folder, `~/.ssh/id_ed25519`, `~/.ssh/id_rsa`, " +
 	"`~/.vault-token`, and what identifies this machine and its user to the clouds, as for the key providers " +
-	"of the same names. Without it, the clouds are not asked."
+	"of the same names. Without it, the clouds are not called."
 
 func table() attr.Table {
 	return attr.Table{Name: "sops", Doc: doc, Attrs: []attr.Attr{
@@ -29,8 +30,9 @@ func table() attr.Table {
 		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Doc: "PGP private " +
 			"keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
 		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Doc: "The passphrase of `pgp_private_keys`."},
-		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` is asked for PGP keys, which knows the " +
-			"user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to `false`."},
+		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` opens what is encrypted for PGP keys, " +
+			"with the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to " +
+			"`false`."},
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Command: true, Doc: "The program to " +
 			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command has to stand in the configuration. Defaults to " +
 			"`gpg`."},
@@ -42,11 +44,11 @@ func table() attr.Table {
 			"sign in to Azure as the managed identity of this machine. Defaults to `false`."},
 		{Name: "allowed_vault_addresses", Type: cty.List(cty.String), Place: true, Env: []string{"VAULT_ADDR",
 			"BAO_ADDR"}, Doc: "The addresses of the Vault or OpenBao servers that a file may name, such as " +
-			"`https://vault.example.com:8200`. Absent, and without the variables, none is asked."},
+			"`https://vault.example.com:8200`. Defaults to none."},
 		{Name: "allowed_aws_keys", Type: cty.List(cty.String), Doc: "The ARNs of the only AWS KMS keys that a file " +
 			"may name. Defaults to any key of AWS."},
 		{Name: "allowed_aws_roles", Type: cty.List(cty.String), Doc: "The ARNs of the IAM roles that a file may " +
-			"name, to be assumed before AWS KMS is asked. Defaults to none."},
+			"name, to be assumed before AWS KMS is called. Defaults to none."},
 		{Name: "allowed_aws_profiles", Type: cty.List(cty.String), Doc: "The profiles of the shared AWS " +
 			"configuration files that a file may name. Defaults to none."},
 		{Name: "allowed_gcp_keys", Type: cty.List(cty.String), Doc: "The resource names of the only Google Cloud " +

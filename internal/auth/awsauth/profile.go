@@ -149,7 +149,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 
 func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" {
-		return nil, fmt.Errorf("the role of the profile %q asks for a code of a device (mfa_serial), which nobody can type in here", p.Profile)
+		return nil, fmt.Errorf("the role of the profile %q requires a code from a device (mfa_serial), which cannot be entered here", p.Profile)
 	}
 	cfg.Credentials = aws.NewCredentialsCache(cfg.Credentials)
 	return stscreds.NewAssumeRoleProvider(s.sts(cfg), p.RoleARN, func(o *stscreds.AssumeRoleOptions) {

@@ -116,9 +116,9 @@ func Parse(v attr.Values, region string) (Settings, error) {
 func (s *Settings) parseCredentials(v attr.Values) error {
 	switch {
 	case (s.accessKey == "") != (s.secretKey == "") || s.token != "" && s.accessKey == "":
-		return v.Errorf("", "access_key and secret_key are needed together, and token only beside them")
+		return v.Errorf("", "access_key and secret_key are required together, and token only with them")
 	case len(s.allowed) > 0 && len(s.forbidden) > 0:
-		return v.Errorf("", "allowed_account_ids and forbidden_account_ids exclude one another")
+		return v.Errorf("", "allowed_account_ids and forbidden_account_ids are mutually exclusive")
 	}
 	if block, ok := v.Block("assume_role"); ok {
 		r, err := parseRole(block)

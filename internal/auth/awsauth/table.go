@@ -10,11 +10,11 @@ import (
 // the documentation.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "access_key", Type: cty.String, Doc: "The ID of an access key. It goes before every other source of credentials."},
+		{Name: "access_key", Type: cty.String, Doc: "The ID of an access key. It takes precedence over every other source of credentials."},
 		{Name: "secret_key", Type: cty.String, Sensitive: true, Doc: "The secret of the access key."},
 		{Name: "token", Type: cty.String, Sensitive: true, Doc: "The session token of a temporary access key."},
 		{Name: "profile", Type: cty.String, Secret: true, Doc: "A profile of the shared configuration files. It " +
-			"goes before credentials in the environment."},
+			"takes precedence over credentials in the environment."},
 		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, Place: true,
 			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
 		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, Env: []string{"AWS_SHARED_CREDENTIALS_FILE"},
@@ -23,7 +23,7 @@ func CredentialAttrs(service string) []attr.Attr {
 			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Doc: "The ARN of the role."},
 			attr.Attr{Name: "session_name", Type: cty.String, Doc: "A name for the session. Defaults to one that the SDK makes up."},
 		),
-			attr.Attr{Name: "external_id", Type: cty.String, Doc: "The external ID that the role asks for."},
+			attr.Attr{Name: "external_id", Type: cty.String, Doc: "The external ID that the role requires."},
 			attr.Attr{Name: "tags", Type: cty.Map(cty.String), Doc: "Session tags."},
 			attr.Attr{Name: "transitive_tag_keys", Type: cty.List(cty.String), Doc: "The session tags that pass on to further roles."},
 		)},
@@ -34,7 +34,7 @@ func CredentialAttrs(service string) []attr.Attr {
 				Doc: "A name for the session. Defaults to one that the SDK makes up."},
 		),
 			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN"},
-				Doc: "The token. It goes before `web_identity_token_file`."},
+				Doc: "The token. It takes precedence over `web_identity_token_file`."},
 			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN_FILE"},
 				Doc: "The path of a file that holds the token. It is read each time a token is needed."},
 		)},

@@ -26,18 +26,18 @@ func Attrs(env map[string][]string) []attr.Attr {
 		flag("use_oidc", "Sign in with an OpenID Connect token: `oidc_token`, `oidc_token_file_path`, or one that `oidc_request_url` gives."),
 		secret("oidc_token", "The OpenID Connect token.", "ARM_OIDC_TOKEN"),
 		secretFile("oidc_token_file_path", "The path of a file that holds the OpenID Connect token.", "ARM_OIDC_TOKEN_FILE_PATH"),
-		place("oidc_request_url", "The https address that gives OpenID Connect tokens, as GitHub Actions has one.",
+		place("oidc_request_url", "The https address that gives OpenID Connect tokens, such as that of GitHub Actions.",
 			"ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"),
 		secret("oidc_request_token", "The token for `oidc_request_url`.", "ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
 		flag("use_msi", "Sign in as the managed identity of this machine."),
-		place("msi_endpoint", "The address that gives tokens of the managed identity, where it is not that of a virtual machine."),
+		place("msi_endpoint", "The address that gives tokens of the managed identity. Defaults to that of a virtual machine."),
 		flag("use_aks_workload_identity", "Sign in with AKS workload identity, which is set up by "+
 			"`AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_FEDERATED_TOKEN_FILE`."),
 		{Name: "use_cli", Type: cty.Bool, Default: cty.True, Doc: "Sign in with the Azure CLI when nothing else is set up. Defaults to `true`."},
 		{Name: "environment", Type: cty.String, Default: cty.StringVal("public"), Env: []string{"ARM_ENVIRONMENT"},
 			Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
-		place("metadata_host", "The host that describes a cloud of its own, asked at `/metadata/endpoints`. It "+
-			"goes before `environment`.", "ARM_METADATA_HOST"),
+		place("metadata_host", "The host that describes another cloud, at `/metadata/endpoints`. "+
+			"It takes precedence over `environment`.", "ARM_METADATA_HOST"),
 	}
 	for i, attr := range attrs {
 		if own, ok := env[attr.Name]; ok {

@@ -127,7 +127,7 @@ func TestNoCredentials(t *testing.T) {
 		"none":              {asks(), nobody, "no AWS credentials to be had"},
 		"no such profile":   {asks(), nobody.with("profile", "none"), `no profile "none"`},
 		"no such block":     {asks().with("credentials_name", "a"), nobody, `no s3 block of credentials, in the provider block, has the name "a"`},
-		"half a key":        {asks(), nobody.with("access_key", "AKIATEST"), "access_key and secret_key are needed together"},
+		"half a key":        {asks(), nobody.with("access_key", "AKIATEST"), "access_key and secret_key are required together"},
 		"another account":   {asks(), block(url).with("allowed_account_ids", []string{"1"}).with("endpoints", attrs{}.with("s3", url).with("sts", roles)), "which allowed_account_ids does not list"},
 		"no token file":     {asks(), nobody.with("assume_role_with_web_identity", attrs{}.with("role_arn", "arn:aws:iam::1:role/r").with("web_identity_token_file", "/nonexistent/token")), "/nonexistent/token"},
 		"no STS":            {asks(), block(url).with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::1:role/r")).with("endpoints", attrs{}.with("s3", url).with("sts", "http://127.0.0.1:1")).with("max_retries", 1), "connection refused"},
