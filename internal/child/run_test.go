@@ -37,10 +37,10 @@ func TestRun(t *testing.T) {
 				Args: []string{"sh", "-c", c.script}, Environ: []string{"PATH=/usr/bin:/bin", "X=of it"},
 				Stdin: strings.NewReader("input "), Patience: 7 * time.Second, Limit: 100,
 			}
-			switch c.err {
-			case context.DeadlineExceeded:
+			switch {
+			case errors.Is(c.err, context.DeadlineExceeded):
 				p.Patience = 100 * time.Millisecond
-			case exec.ErrNotFound:
+			case errors.Is(c.err, exec.ErrNotFound):
 				p.Args = []string{"statecrypt-no-such-program"}
 			}
 			ctx := c.ctx

@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 	for want, identity := range map[string]string{
 		"plugins are programs, and none is run here": "AGE-PLUGIN-YUBIKEY-1CANARY",
 		"set identity_passphrase":                    string(testdata(t, "ssh_protected")),
-		"only Ed25519 and RSA":                   string(testdata(t, "ssh_ecdsa")),
+		"only Ed25519 and RSA":                       string(testdata(t, "ssh_ecdsa")),
 		"neither an age identity":                    public(t, []byte(x25519)),
 	} {
 		_, err := newMethod(t, "identities", []string{x25519, identity}).Decrypt(t.Context(), nil, bytes.Clone(file))
