@@ -12,9 +12,9 @@ import (
 // Deriver is a key provider whose keys may serve other uses than opening
 // files.
 type Deriver interface {
-	// Stored returns the metadata from which Key gives the same key each time,
-	// made from a salt or taken from wrapped, whichever the kind needs. What
-	// it does not need must be nil. Metadata too weak to build on is an error.
+	// Stored returns metadata from which Key gives the same key each time. It
+	// is made from salt or is wrapped, whichever the kind needs; the other must
+	// be nil. Metadata that is too weak is an error.
 	Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error)
 }
 

@@ -104,7 +104,7 @@ func TestDeriveKeyRefuses(t *testing.T) {
 		"short static key":    {"key_provider.static.short", encryption.Derivation{Info: "x", Length: 32}, "at least 16 bytes"},
 		"static with a salt":  {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "needs neither"},
 		"pbkdf2 without salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32}, "salt is required"},
-		"salt and wrapped":    {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt, Wrapped: wrapped(`{}`)}, "exclude"},
+		"salt and wrapped":    {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt, Wrapped: wrapped(`{}`)}, "mutually exclusive"},
 		"short salt":          {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt[:15]}, "salt of at least 16"},
 		"short key":           {"key_provider.pbkdf2.small", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "key_length of at least 16"},
 		"weak wrapped key":    {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Wrapped: wrapped(`{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":199999,"hash_function":"sha256","key_length":16}`)}, "at least 200000"},

@@ -1,10 +1,9 @@
 // Package encryption opens and seals files in the format of OpenTofu's state
 // and plan encryption: bytes in, plaintext out.
 //
-// The shortest way to open a state:
+// The shortest way to open a state, with the settings in TF_ENCRYPTION:
 //
-//	cfg, err := config.Parse(text, "encryption.hcl", registry.Options(cty.NilVal))
-//	enc, err := encryption.New(registry, cfg)
+//	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
 //	opened, err := enc.State().Decrypt(ctx, file)
 //
 // A [Registry] says which key providers and methods exist. Package builtin has
@@ -31,12 +30,12 @@ import (
 
 // KeyProvider gives the key of a file.
 type KeyProvider interface {
-	// Key returns the key that a file was sealed with. Stored is what the key
-	// provider put into that file when it was sealed, as JSON; nil when the
-	// file holds nothing of it. Stored comes from outside: every number in it
-	// is hostile until checked. Keys gives the keys of other key providers of
-	// the same file. An error that wraps [ErrNoKey] means that this is not the
-	// right key provider for the file; anything else is final.
+	// Key returns the key that a file was sealed with. Stored is the JSON that
+	// the key provider put into that file when it was sealed; nil if there is
+	// none. Stored comes from outside: treat every number in it as hostile
+	// until checked. Keys gives the keys of other key providers of the same
+	// file. An error that wraps [ErrNoKey] means that this is not the right key
+	// provider for the file; anything else is final.
 	Key(ctx context.Context, keys Keys, stored json.RawMessage) ([]byte, error)
 }
 
@@ -57,8 +56,8 @@ type Keys func(ctx context.Context, address string) ([]byte, error)
 // wrong setting must not wrap it.
 var ErrNoKey = errors.New("no key for this file")
 
-// What follows are abilities that a key provider or method may have beside the
-// one above. They are found by type assertion.
+// These are optional abilities of key providers and methods, found by type
+// assertion.
 
 // KeyMaker is a key provider that can make keys for new files.
 type KeyMaker interface {
@@ -87,8 +86,8 @@ type FileMethod interface {
 
 // Warner is a method whose encryption is weak.
 type Warner interface {
-	// Warning says, in sentences, what is weak and what to use in its place. It
-	// is passed on each time the method opens a file, see [Opened].
+	// Warning says, in sentences, what is weak and what to use instead. It is
+	// passed on each time the method opens a file, see [Opened].
 	Warning() string
 }
 
@@ -121,7 +120,7 @@ func (r Registry) Options(variables cty.Value) config.Options {
 }
 
 // Encryption is a configuration at work. It is safe for concurrent use, builds
-// an entry when it is first needed, and asks a key provider once for each
+// an entry when it is first needed, and calls a key provider once for each
 // distinct stored metadata.
 type Encryption struct {
 	config       *config.Config
@@ -142,9 +141,10 @@ type method struct {
 	then string // the address of the method for what is inside; "" for plaintext
 }
 
-// New puts a configuration to work. A nil configuration has no methods. The
-// only error is a registry that lists a kind twice: mistakes in an entry are
-// reported when something uses it.
+// New puts settings to work that were not read from text, or were merged by the
+// caller; for all others there is [Load]. Nil settings have no methods. The only
+// error is a registry that lists a kind twice: mistakes in an entry are reported
+// when something uses it.
 func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	if cfg == nil {
 		cfg = &config.Config{}
@@ -262,8 +262,8 @@ func (e *Encryption) Plan() Target { return e.target("plan", e.config.Plan) }
 
 // RemoteState is the target for the states of other configurations: the
 // remote_state_data_source called name, else the default of
-// remote_state_data_sources. A name that is not configured is not an error,
-// as in OpenTofu; ask [Encryption.HasRemoteState] where it should be.
+// remote_state_data_sources. A name that is not configured is not an error, as
+// in OpenTofu; if it should be, check [Encryption.HasRemoteState].
 func (e *Encryption) RemoteState(name string) Target {
 	if t, ok := e.config.Remote[name]; ok {
 		return e.target("remote_state_data_source "+name, t)

@@ -12,12 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
 const state = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l-1","outputs":{},"resources":[]}`
@@ -33,11 +30,7 @@ method "unencrypted" "u" {}
 
 func newEncryption(t *testing.T, registry encryption.Registry, text string) *encryption.Encryption {
 	t.Helper()
-	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(registry, encryption.Code(text, "test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
 const exampleText = `
 key_provider "pbkdf2" "main" {
-  passphrase = var.passphrase
+  passphrase = "correct-horse-battery-staple"
 }
 method "aes_gcm" "main" {
   keys = key_provider.pbkdf2.main
@@ -33,14 +32,7 @@ state {
 // again.
 func Example() {
 	ctx := context.Background()
-	registry := builtin.Registry()
-	cfg, err := config.Parse(exampleText, "encryption.hcl", registry.Options(cty.ObjectVal(map[string]cty.Value{
-		"passphrase": cty.StringVal("correct-horse-battery-staple"),
-	})))
-	if err != nil {
-		log.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(exampleText, "encryption.hcl"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,6 +55,31 @@ func Example() {
 	// Output:
 	// encrypted file with serial 3 and metadata of [key_provider.pbkdf2.main]
 	// method.aes_gcm.main opened {"version":4,"serial":3,"lineage":"l","outputs":{}}
+}
+
+// The passphrase comes from somewhere else than the text.
+func ExampleLayer_WithVariables() {
+	code := encryption.Code(`
+		key_provider "pbkdf2" "main" { passphrase = var.passphrase }
+		method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
+		state { method = method.aes_gcm.main }
+	`, "encryption.hcl")
+	variables := cty.ObjectVal(map[string]cty.Value{"passphrase": cty.StringVal("correct-horse-battery-staple")})
+	enc, err := encryption.Load(builtin.Registry(), code.WithVariables(variables))
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	opened, err := enc.State().Decrypt(context.Background(), file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("opened by", opened.Method)
+	// Output:
+	// opened by method.aes_gcm.main
 }
 
 // Tell what a file is, without a key. Nothing of it is authenticated.
@@ -90,14 +107,7 @@ func ExampleTarget_Decrypt() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	registry := builtin.Registry()
-	cfg, err := config.Parse(exampleText, "encryption.hcl", registry.Options(cty.ObjectVal(map[string]cty.Value{
-		"passphrase": cty.StringVal("correct-horse-battery-staple"),
-	})))
-	if err != nil {
-		log.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(exampleText, "encryption.hcl"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -125,14 +135,7 @@ func ExampleTarget_Decrypt() {
 
 // Seal a state as OpenTofu does. It has a new key and a new nonce each time.
 func ExampleTarget_Encrypt() {
-	registry := builtin.Registry()
-	cfg, err := config.Parse(exampleText, "encryption.hcl", registry.Options(cty.ObjectVal(map[string]cty.Value{
-		"passphrase": cty.StringVal("correct-horse-battery-staple"),
-	})))
-	if err != nil {
-		log.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(exampleText, "encryption.hcl"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -163,12 +166,7 @@ func ExampleEncryption_Plan() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	registry := builtin.Registry()
-	cfg, err := config.Parse(string(text), "config.hcl", registry.Options(cty.NilVal))
-	if err != nil {
-		log.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(string(text), "config.hcl"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
-// FileKind is what a file is, as far as can be told without a key.
+// FileKind is the kind of a file, as far as it is visible without a key.
 type FileKind int
 
 // The kinds of files.
@@ -30,8 +30,8 @@ func (k FileKind) String() string {
 	return [...]string{"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan"}[k]
 }
 
-// Info is what can be told of a file without any key. Nothing of it is
-// authenticated: whoever can write the file can make it say anything.
+// Info is what a file says without any key. Nothing of it is authenticated:
+// whoever can write the file can make it say anything.
 type Info struct {
 	Kind         FileKind
 	Version      string   // encryption_version of an envelope
@@ -179,7 +179,8 @@ func (env *envelope) check(plain []byte) error {
 		return fmt.Errorf("the decrypted data is not a state: %w", describeJSON(err))
 	}
 	if env.Serial != nil && inner.Serial != nil && *env.Serial != *inner.Serial {
-		return fmt.Errorf("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed the file", *env.Serial, *inner.Serial)
+		return fmt.Errorf("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+			"the file", *env.Serial, *inner.Serial)
 	}
 	if env.Lineage != "" && env.Lineage != inner.Lineage {
 		return errors.New("the lineage beside the encrypted data is not the one inside: somebody changed the file")
@@ -187,7 +188,7 @@ func (env *envelope) check(plain []byte) error {
 	return nil
 }
 
-// describeJSON keeps of an error of encoding/json the place and the kind, and
+// describeJSON keeps the place and the kind of an error of encoding/json, and
 // drops what it repeats of the file.
 func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {

@@ -152,7 +152,8 @@ func (e *Encryption) circle(path []string) error {
 	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
 		pos = entry.Pos
 	}
-	return &KeyError{path[len(path)-1], &attr.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one another in a circle: %s", strings.Join(path[start:], " → "))}}
+	return &KeyError{path[len(path)-1], &attr.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one "+
+		"another in a circle: %s", strings.Join(path[start:], " → "))}}
 }
 
 func addresses(entries map[string]*attr.Entry) []string {
@@ -211,7 +212,8 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 		return key, err
 	}
 	if _, taken := k.meta[provider.metadataKey]; taken {
-		return nil, fmt.Errorf("another key provider stores its metadata under %q as well; give one of them another encrypted_metadata_alias", provider.metadataKey)
+		return nil, fmt.Errorf("another key provider stores its metadata under %q as well; give one of them "+
+			"another encrypted_metadata_alias", provider.metadataKey)
 	}
 	k.meta[provider.metadataKey] = store
 	return key, nil

@@ -219,6 +219,48 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// weak is a method for the data of an envelope, and says so.
+type weak struct{ encryption.Method }
+
+func (weak) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+	return plain, nil
+}
+
+func (weak) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, error) {
+	return data, nil
+}
+
+func (weak) Warning() string { return "This hides nothing." }
+
+// Every method that opened the file is asked, also one for an envelope, alone or
+// within another format.
+func TestEveryMethodWarns(t *testing.T) {
+	t.Parallel()
+	r := withBox()
+	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+		Table: attr.Table{Name: "weak"},
+		Build: func(attr.Values) (encryption.Method, error) { return weak{}, nil },
+	})
+	enc := newEncryption(t, r, `method "weak" "w" {}
+method "box" "b" {
+	key  = "1"
+	then = method.weak.w
+}`)
+	for method, want := range map[string]string{
+		"method.weak.w": "method.weak.w: This hides nothing.",
+		"method.box.b":  "method.box.b: Boxes of key 1 are old. Use bags.\nmethod.weak.w: This hides nothing.",
+	} {
+		file, err := enc.Use(method).Encrypt(t.Context(), []byte(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := enc.Use(method).Decrypt(t.Context(), file)
+		if err != nil || strings.Join(opened.Warnings, "\n") != want {
+			t.Errorf("%s: got %+v, %v", method, opened, err)
+		}
+	}
+}
+
 // What then says is a method, in blocks and in both syntaxes of the text.
 func TestThenIsAnAddress(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
@@ -174,20 +173,16 @@ func TestThirdPartyMethodSuite(t *testing.T) {
 
 // Bring a registry of your own. This one has a key provider that is not ours,
 // hkdf, and of the methods just two.
-func ExampleNew() {
+func ExampleLoad() {
 	registry := encryption.Registry{
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{hkdfBlock()},
 		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block(), xchachaBlock()},
 	}
-	cfg, err := config.Parse(`
+	enc, err := encryption.Load(registry, encryption.Code(`
 		key_provider "hkdf" "mine" { secret = "correct-horse-battery-staple" }
 		method "aes_gcm" "mine" { keys = key_provider.hkdf.mine }
 		state { method = method.aes_gcm.mine }
-	`, "own.hcl", registry.Options(cty.NilVal))
-	if err != nil {
-		log.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	`, "own.hcl"))
 	if err != nil {
 		log.Fatal(err)
 	}

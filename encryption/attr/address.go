@@ -6,10 +6,10 @@ import (
 )
 
 // Unencrypted is the address of the built-in method that reads plaintext, and
-// the kind of the methods that do so under a name of their own.
+// the kind of the methods that do so under another name.
 const Unencrypted = "unencrypted"
 
-// Names as OpenTofu takes them for key providers and methods.
+// The names that OpenTofu allows for key providers and methods.
 var (
 	namePattern          = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	keyAddressPattern    = regexp.MustCompile(`^key_provider\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)

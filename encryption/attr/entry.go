@@ -10,9 +10,9 @@ import (
 )
 
 // Entry is one block as the user wrote it, not yet decoded: a key provider, a
-// method, a source or credentials. What is wrong with a single attribute stays
-// with that attribute, so that an entry that nobody uses harms nobody, and a
-// later layer can mend it.
+// method, a source or credentials. A mistake in one attribute stays with that
+// attribute, so that an unused entry does no harm and a later layer can correct
+// it.
 type Entry struct {
 	Address  string // "key_provider.pbkdf2.main"; where there is no name, the path of the block
 	Kind     string // "pbkdf2"
@@ -27,7 +27,8 @@ type Setting struct {
 	Err   error
 	Pos   Pos
 
-	FromEnvironment bool // see [Options.FromEnvironment]
+	FromEnvironment bool // written in TF_ENCRYPTION, and not in the code as well
+	UsesVariables   bool // written with var.*, whose values come from the code
 }
 
 // Pos is a place in configuration text. The zero value means that the setting
@@ -101,7 +102,8 @@ func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 		s := Setting{Value: v}
 		switch a, _ := table.Attr(name); {
 		case a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()):
-			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is required, such as key_provider.pbkdf2.main")}
+			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
+				"required, such as key_provider.pbkdf2.main")}
 		case a.Method && v.IsKnown() && !IsMethodAddress(v.AsString()):
 			s.Err = &Error{Address: address, Attr: name, Err: ErrMethodRequired}
 		}
@@ -193,7 +195,7 @@ func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, 
 	return v, nil
 }
 
-// fromEnvironment is the value of a variable: a list has it as its only
+// fromEnvironment is the value of a variable: a list holds it as its only
 // element.
 func fromEnvironment(text string, t cty.Type) cty.Value {
 	if t.IsListType() {
@@ -209,7 +211,8 @@ func decodeNested(address string, a Attr, s Setting, env LookupEnv) (Values, err
 	settings := map[string]Setting{}
 	for name, val := range s.Value.AsValueMap() {
 		if _, ok := Find(a.Attrs, name); !ok {
-			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))}
+			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
+				"expected here%s", name, didYouMean(name, a.Attrs))}
 		}
 		settings[name] = Setting{Value: val, Pos: s.Pos}
 	}

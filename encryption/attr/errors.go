@@ -8,7 +8,7 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Errors are several mistakes found in one pass.
+// Errors holds the mistakes found in one pass.
 type Errors []error
 
 func (e Errors) Error() string { return errors.Join(e...).Error() }

@@ -3,9 +3,9 @@ package attr
 import "github.com/zclconf/go-cty/cty"
 
 // Table declares one kind of key provider, method, source or credentials: its
-// name and the attributes that it takes. It is the only declaration there is.
-// Terraform block schemas, the decoding of OpenTofu's text, documentation and
-// environment variable names all come from it.
+// name and its attributes. It is the only declaration: Terraform block schemas,
+// the decoding of OpenTofu's text, documentation and environment variable names
+// all come from it.
 type Table struct {
 	Name  string // the kind, such as "pbkdf2"
 	Doc   string // Markdown, one paragraph
@@ -32,6 +32,9 @@ type Attr struct {
 	// Secret says that the value names a secret without being one, such as the
 	// file that holds it. What is Sensitive is a secret anyway.
 	Secret bool
+
+	// Local says that the secret is used in this process only and never sent.
+	Local bool
 
 	// Place says that the value decides where secrets are sent: an address, an
 	// endpoint, a host.
@@ -64,7 +67,7 @@ type Attr struct {
 	Method bool
 
 	// Command says that the value is a program, with its arguments, that will
-	// be run. See [Config.AllowExternal].
+	// be run.
 	Command bool
 
 	// Attrs makes this a nested block (at most one): a list block in
@@ -72,9 +75,9 @@ type Attr struct {
 	Attrs []Attr
 }
 
-// ThenAttr is the attribute of a method for whole files that says what opens
-// the file inside the file, where one is encrypted twice. Every such method has
-// it in its table; what it means is the business of package encryption.
+// ThenAttr is the attribute of a method for whole files that names the method
+// for the file inside the file, if it is encrypted twice. The table of every
+// such method has it; package encryption acts on it.
 func ThenAttr() Attr {
 	return Attr{
 		Name: "then", Type: cty.String, Method: true,

@@ -23,10 +23,10 @@ type Values struct {
 	lookup LookupEnv // see Environment
 }
 
-// Environment returns what absent attributes were filled from, for kinds that
-// need more of it than attributes: nil, which finds nothing, where the
-// environment must not be read. What is built may keep it; building reads
-// nothing.
+// Environment returns the environment that absent attributes were filled from,
+// for kinds that need more of it than attributes. It is nil, which finds
+// nothing, if the environment must not be read. Build may keep it, but reads
+// nothing from it.
 func (v Values) Environment() LookupEnv { return v.lookup }
 
 // ReadsEnvironment reports whether the environment may be read: there was a
@@ -131,8 +131,8 @@ func Bytes(list cty.Value) ([]byte, bool) {
 	return b, true
 }
 
-// Identity is equal for equal values of the same kind of entry. It holds what
-// the values hold, secrets included: compare it, and keep it from people.
+// Identity is equal for equal values of the same kind of entry. It contains the
+// values, secrets included: compare it, but never show it.
 func (v Values) Identity() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(v.attrs)) {

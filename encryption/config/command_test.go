@@ -18,8 +18,12 @@ func TestCommandsOfTheEnvironment(t *testing.T) {
 		{Name: "command", Type: cty.List(cty.String), Required: true, Command: true},
 		{Name: "note", Type: cty.String},
 	}}
+	options := config.Options{KeyProviders: []attr.Table{table}}
 	parse := func(text string, fromEnvironment bool) *config.Config {
-		c, err := config.Parse(text, "text", config.Options{KeyProviders: []attr.Table{table}, FromEnvironment: fromEnvironment})
+		c, err := config.Parse(text, "text", options)
+		if fromEnvironment {
+			c, err = config.ParseEnvironment(func(string) (string, bool) { return text, true }, options)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

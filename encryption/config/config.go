@@ -8,7 +8,6 @@
 package config
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -27,12 +26,12 @@ type Config struct {
 	RemoteDefault *Target            // remote_state_data_sources.default
 	Remote        map[string]*Target // :: name of a remote_state_data_source → target
 
-	// Literals are keys written out in the text in place of a reference.
+	// Literals are keys that the text contains instead of a reference.
 	Literals map[string]Literal // :: address of the attribute "method.aes_gcm.main.keys" → key
 
 	// LookupEnv fills absent attributes from the environment. Nil reads none,
-	// and keeps the client libraries of key services from it as well; with any
-	// other, they look into that of the process by themselves.
+	// and keeps the client libraries of key services from reading it as well.
+	// With any other, they also read the environment of the process themselves.
 	LookupEnv attr.LookupEnv
 
 	// AllowExternal lets commands run that only the environment names. Those
@@ -112,28 +111,6 @@ func mergeEntries(into, from map[string]*attr.Entry) {
 	}
 }
 
-// over returns s in the place of earlier. The environment does not name
-// anything by repeating it.
-func over(s, earlier attr.Setting) attr.Setting {
-	if s.Value != cty.NilVal && earlier.Value != cty.NilVal && s.Value.RawEquals(earlier.Value) {
-		s.FromEnvironment = s.FromEnvironment && earlier.FromEnvironment
-	}
-	return s
-}
-
-// Decode decodes one of the entries, with the environment of the settings.
-// Commands that only the environment names are refused.
-func (c *Config) Decode(e *attr.Entry, t attr.Table) (attr.Values, error) {
-	for _, a := range t.Attrs {
-		s := e.Settings[a.Name]
-		if a.Command && s.FromEnvironment && !c.AllowExternal {
-			return attr.Values{}, &attr.Error{Address: e.Address, Attr: a.Name, Pos: s.Pos, Err: errors.New(
-				"only the environment names this command; it runs if it also stands in the configuration, or with allow_external = true")}
-		}
-	}
-	return e.Decode(t, c.LookupEnv)
-}
-
 func mergeTargets(into, from map[string]*Target) {
 	for name, t := range from {
 		into[name] = mergeTarget(into[name], t)
@@ -158,8 +135,8 @@ func mergeTarget(earlier, later *Target) *Target {
 	return &merged
 }
 
-// KeyProviderAttrs are the attributes that every key provider takes beside
-// those of its own table.
+// KeyProviderAttrs are the attributes that every key provider has in addition
+// to those of its table.
 func KeyProviderAttrs() []attr.Attr {
 	return []attr.Attr{
 		{

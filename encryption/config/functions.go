@@ -36,7 +36,7 @@ func functions() map[string]function.Function {
 		"csvdecode":    stdlib.CSVDecodeFunc,
 		"distinct":     stdlib.DistinctFunc,
 		"element":      stdlib.ElementFunc,
-		"file":         textFunction(readFile),
+		"file":         textFunction(readText),
 		"flatten":      stdlib.FlattenFunc,
 		"format":       stdlib.FormatFunc,
 		"formatlist":   stdlib.FormatListFunc,
@@ -120,12 +120,14 @@ func coalesceFunction() function.Function {
 	})
 }
 
-// replaceFunction is OpenTofu's replace, which takes /…/ as a regular
+// replaceFunction is OpenTofu's replace, which treats /…/ as a regular
 // expression.
 func replaceFunction() function.Function {
 	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "search", Type: cty.String}, {Name: "replacement", Type: cty.String}},
-		Type:   function.StaticReturnType(cty.String),
+		Params: []function.Parameter{
+			{Name: "text", Type: cty.String}, {Name: "search", Type: cty.String}, {Name: "replacement", Type: cty.String},
+		},
+		Type: function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			search := args[1].AsString()
 			if len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {
@@ -154,8 +156,8 @@ func decodeBase64(s string) (string, error) {
 	return string(b), nil
 }
 
-// readFile does not repeat the path in errors: it may be a secret by mistake.
-func readFile(path string) (string, error) {
+// readText does not repeat the path in errors: it may be a secret by mistake.
+func readText(path string) (string, error) {
 	b, err := keyfile.Read(path)
 	if err != nil {
 		return "", fmt.Errorf("the file cannot be read: %w", errors.Unwrap(err))

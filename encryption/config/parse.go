@@ -22,26 +22,43 @@ type Options struct {
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
 	Variables cty.Value
-
-	// FromEnvironment says that the text comes from an environment variable,
-	// such as TF_ENCRYPTION. Whoever sets one can name a program, which then
-	// runs only with [Config.AllowExternal].
-	FromEnvironment bool
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
 // when the first character is "{", in JSON. Blank text gives a nil Config.
 // Filename names the text in errors.
 //
+// The text is code: the programs that it names will run. For TF_ENCRYPTION,
+// which anybody who sets a variable can write, use [ParseEnvironment].
+//
 // The structure is checked at once: a block, or an argument of a known kind,
 // that does not exist is an error. What is wrong with a value, a reference or
 // a kind is kept with its entry and only reported when something uses it.
 func Parse(text, filename string, opts Options) (*Config, error) {
+	return parse(text, filename, parser{opts: opts})
+}
+
+// ParseEnvironment reads TF_ENCRYPTION, like [Parse], and has lookup fill
+// absent attributes. What the text must not do is described at [Config.Decode].
+// A nil lookup gives a nil Config.
+func ParseEnvironment(lookup attr.LookupEnv, opts Options) (*Config, error) {
+	if lookup == nil {
+		return nil, nil
+	}
+	text, _ := lookup.Get("TF_ENCRYPTION")
+	c, err := parse(text, "TF_ENCRYPTION", parser{opts: opts, fromEnvironment: true})
+	if err != nil {
+		return nil, err
+	}
+	return Merge(c, &Config{LookupEnv: lookup}), nil
+}
+
+func parse(text, filename string, p parser) (*Config, error) {
 	body, err := parseBody(text, filename)
 	if body == nil || err != nil {
 		return nil, err
 	}
-	p := parser{opts: opts, config: newConfig(), scope: newScope(opts.Variables)}
+	p.config, p.scope = newConfig(), newScope(p.opts.Variables)
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		return nil, err
@@ -70,10 +87,11 @@ func parseBody(text, filename string) (hcl.Body, error) {
 }
 
 type parser struct {
-	opts   Options
-	config *Config
-	scope  scope
-	errs   attr.Errors
+	opts            Options
+	fromEnvironment bool
+	config          *Config
+	scope           scope
+	errs            attr.Errors
 }
 
 var rootSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
@@ -186,24 +204,23 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 		a, _ := attr.Find(attrs, block.Type)
 		e.Settings[block.Type] = p.nested(e.Address+"."+block.Type, block, a)
 	}
-	for name, s := range e.Settings {
-		s.FromEnvironment = p.opts.FromEnvironment
-		e.Settings[name] = s
-	}
 }
 
 // nested reads a nested block into an object value.
 func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) attr.Setting {
 	inner := &attr.Entry{Address: address, Settings: map[string]attr.Setting{}}
 	p.settings(inner, block.Body, a.Attrs)
+	whole := attr.Setting{Pos: position(block.DefRange), FromEnvironment: p.fromEnvironment}
 	values := map[string]cty.Value{}
 	for name, s := range inner.Settings {
 		if s.Err != nil {
 			return attr.Setting{Err: s.Err, Pos: s.Pos}
 		}
 		values[name] = s.Value
+		whole.UsesVariables = whole.UsesVariables || s.UsesVariables
 	}
-	return attr.Setting{Value: cty.ObjectVal(values), Pos: position(block.DefRange)}
+	whole.Value = cty.ObjectVal(values)
+	return whole
 }
 
 // bodySchema lists nested settings both ways: OpenTofu writes some of them as
@@ -297,7 +314,8 @@ func (p *parser) setting(address string, written *hcl.Attribute, v cty.Value, er
 	if err != nil {
 		return attr.Setting{Err: &attr.Error{Address: address, Attr: written.Name, Pos: pos, Err: err}, Pos: pos}
 	}
-	return attr.Setting{Value: v, Pos: pos}
+	usesVariables := slices.ContainsFunc(written.Expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "var" })
+	return attr.Setting{Value: v, Pos: pos, FromEnvironment: p.fromEnvironment, UsesVariables: usesVariables}
 }
 
 func (p *parser) fail(address, name string, pos attr.Pos, err error) {

@@ -11,9 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// References are read as syntax and never looked up here: the text of one
-// layer may name an entry of another. Whether the entry exists is asked when
-// it is used.
+// References are read as syntax and never looked up here: the text of one layer
+// may name an entry of another. Whether the entry exists is checked when it is
+// used.
 
 // keyReference reads the address of a key provider, written bare, as a string
 // or as a template, or a literal key.
@@ -105,7 +105,8 @@ func traversal(expr hcl.Expression, root string) (string, bool) {
 	if diags.HasErrors() {
 		// In JSON a template is a plain string until it is evaluated.
 		literal, diags := expr.Value(nil)
-		if diags.HasErrors() || literal.IsNull() || !literal.IsKnown() || literal.Type() != cty.String || !strings.HasPrefix(literal.AsString(), "${") {
+		if diags.HasErrors() || literal.IsNull() || !literal.IsKnown() || literal.Type() != cty.String ||
+			!strings.HasPrefix(literal.AsString(), "${") {
 			return "", false
 		}
 		template, diags := hclsyntax.ParseTemplate([]byte(literal.AsString()), "", hcl.InitialPos)

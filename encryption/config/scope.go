@@ -45,7 +45,8 @@ func (s scope) check(t hcl.Traversal) error {
 	case "key_provider", "method":
 		return fmt.Errorf("a reference to a %s must stand alone", t.RootName())
 	default:
-		return errors.New("only var.<name> can be used here, with its value in encryption_variables; if this is meant to be text, put it in quotes")
+		return errors.New("only var.<name> can be used here, with its value in encryption_variables; if this is " +
+			"meant to be text, put it in quotes")
 	}
 	if len(t) < 2 || !s.variables.IsKnown() {
 		return nil

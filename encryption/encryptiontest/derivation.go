@@ -22,7 +22,7 @@ type Derivations struct {
 // Remembered returns a pbkdf2 that remembers.
 func (d *Derivations) Remembered(pbkdf2 encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.KeyProvider] {
 	return wrapped(pbkdf2, func(built encryption.KeyProvider, v attr.Values) encryption.KeyProvider {
-		return &remembering{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain")}
+		return &memorizer{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain")}
 	})
 }
 
@@ -52,7 +52,7 @@ func (d *Derivations) Quick(pbkdf2 encryption.Block[encryption.KeyProvider], fil
 		}
 	}
 	return wrapped(pbkdf2, func(built encryption.KeyProvider, v attr.Values) encryption.KeyProvider {
-		return &remembering{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain"), original: original, wrong: wrong}
+		return &memorizer{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain"), original: original, wrong: wrong}
 	})
 }
 
@@ -87,7 +87,7 @@ func secretOf(v attr.Values) string {
 	return fmt.Sprintf("%q %d %v", v.String("passphrase"), limit, err)
 }
 
-type remembering struct {
+type memorizer struct {
 	encryption.KeyProvider
 	derivations *Derivations
 	secret      string
@@ -96,11 +96,11 @@ type remembering struct {
 	wrong       *sync.Map       // :: key that is not of the undamaged file → true; of all key providers of the file
 }
 
-func (r *remembering) Recognizes(stored json.RawMessage) bool {
+func (r *memorizer) Recognizes(stored json.RawMessage) bool {
 	return r.KeyProvider.(encryption.Recognizer).Recognizes(stored)
 }
 
-func (r *remembering) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (r *memorizer) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
 	var p parameters
 	if !r.Recognizes(stored) || json.Unmarshal(stored, &p) != nil {
 		return r.KeyProvider.Key(ctx, keys, stored) // which refuses it

@@ -10,11 +10,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
@@ -46,18 +43,7 @@ func run(ctx context.Context, args []string, env attr.LookupEnv, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	registry := registry()
-	options := registry.Options(cty.NilVal)
-	options.FromEnvironment = true // commands that only a variable names do not run
-	text, _ := env.Get("TF_ENCRYPTION")
-	cfg, err := config.Parse(text, "TF_ENCRYPTION", options)
-	if err != nil {
-		return err
-	}
-	if cfg != nil {
-		cfg.LookupEnv = env // for arguments that variables may fill
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(registry(), encryption.Environment(env))
 	if err != nil {
 		return err
 	}

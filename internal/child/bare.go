@@ -16,8 +16,8 @@ var (
 	barePrefixes = []string{"LC_"}
 )
 
-// Bare returns of environ only what programs need in order to run: what a
-// child gets where the environment is switched off, and its settings with it.
+// Bare returns of environ only what programs need in order to run: the
+// environment of children if the environment is switched off.
 func Bare(environ []string) []string {
 	kept := []string{} // and not nil, with which exec passes on everything
 	for _, pair := range environ {

@@ -1,6 +1,5 @@
-// Package child is about the processes that this one starts: what of its
-// environment they get, and how they are stopped together with their own
-// children.
+// Package child starts processes: with a part of our environment, and so that
+// they can be stopped together with their own children.
 package child
 
 import "strings"
@@ -13,13 +12,14 @@ var (
 	withheldNames = []string{
 		"GIT_PASSWORD", "GITHUB_TOKEN",
 		// What only Terraform's backends and our sources of the same names read.
-		"ARM_ACCESS_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_ENCRYPTION_KEY", "KUBE_PASSWORD", "KUBE_TOKEN", "OCI_S3_SECRET_KEY", "PG_CONN_STR",
+		"ARM_ACCESS_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_ENCRYPTION_KEY", "KUBE_PASSWORD",
+		"KUBE_TOKEN", "OCI_S3_SECRET_KEY", "PG_CONN_STR",
 	}
 	withheldPrefixes = []string{"TF_", "TOFU_"}
 	withheldSuffixes = []string{"_PASSPHRASE"}
 )
 
-// Environ returns environ without what no child must get.
+// Environ returns environ without the variables that no child may get.
 func Environ(environ []string) []string {
 	var kept []string
 	for _, pair := range environ {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// stopDelay is how long a program may clean up after it was asked to stop. When
-// somebody presses Ctrl-C, all has to be over within two seconds. It is not the
+// stopDelay is how long a program may take to clean up when it is stopped.
+// After Ctrl-C, everything has to end within two seconds. It is not the
 // command's WaitDelay: that one also limits how long the output of a program is
 // read after its end, which takes longer where there is much to do.
 const stopDelay = time.Second
 
 // OwnGroup puts a command into a session of its own: it has no terminal to ask
-// for passwords on, and its children are in one process group, which is asked
-// to stop as a whole when the context ends, and killed when it goes on.
+// for passwords on, and its children are in one process group, which is stopped
+// as a whole when the context ends, and killed if it goes on.
 func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error {

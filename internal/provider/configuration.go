@@ -120,16 +120,16 @@ func (d *decoder) configFromText() *config.Config {
 		return nil
 	}
 	options := d.catalog.registry.Options(d.block.GetAttr("encryption_variables"))
-	code := d.parse(text(d.block, "encryption"), "encryption", options)
-	options.FromEnvironment = true
-	fromEnv, _ := d.env.Get("TF_ENCRYPTION")
-	return config.Merge(code, d.parse(fromEnv, "TF_ENCRYPTION", options))
+	code, err := config.Parse(text(d.block, "encryption"), "encryption", options)
+	d.failInText(err)
+	layer, err := config.ParseEnvironment(d.env, options)
+	d.failInText(err)
+	return config.Merge(code, layer)
 }
 
-// parse reports problems without a path: at the path of an argument, Terraform
-// prints the source of its value, and this text may hold secrets.
-func (d *decoder) parse(text, name string, options config.Options) *config.Config {
-	cfg, err := config.Parse(text, name, options)
+// failInText reports problems without a path: at the path of an argument,
+// Terraform prints the source of its value, and this text may hold secrets.
+func (d *decoder) failInText(err error) {
 	var several attr.Errors
 	if err != nil && !errors.As(err, &several) {
 		several = attr.Errors{err}
@@ -137,7 +137,6 @@ func (d *decoder) parse(text, name string, options config.Options) *config.Confi
 	for _, e := range several {
 		d.failAt(path.Empty(), e)
 	}
-	return cfg
 }
 
 func (d *decoder) configFromBlocks() *config.Config {

@@ -222,11 +222,11 @@ func TestTLS(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_KMS", secure.URL)
 	once := static().with("max_retries", 1)
 	for text, a := range map[string]attrs{
-		"":                         once.with("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate()))),
-		"<nil>":                    once.with("insecure", true),
-		"unknown authority":        once,
-		"holds no certificate":     once.with("custom_ca_bundle", write(t, "canary")),
-		"custom_ca_bundle: open /": once.with("custom_ca_bundle", "/nonexistent/ca.pem"),
+		"":                      once.with("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate()))),
+		"<nil>":                 once.with("insecure", true),
+		"unknown authority":     once,
+		"holds no certificate":  once.with("custom_ca_bundle", write(t, "canary")),
+		"custom_ca_bundle: \"/": once.with("custom_ca_bundle", "/nonexistent/ca.pem"),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
 		if errors.Is(err, encryption.ErrNoKey) || !strings.Contains(fmt.Sprint(err), text) || (err == nil) != (text == "" || text == "<nil>") {

@@ -8,7 +8,6 @@ package awskms
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,11 +17,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 // Limits for what a file may hold and what the service may answer.
 const (
-	// KMS takes no longer ciphertext:
+	// The longest ciphertext that KMS accepts:
 	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 	maxCiphertext = 6144 // bytes
 
@@ -32,6 +32,8 @@ const (
 
 	maxKeyLength = 1024 // bytes; the longest data key of OpenTofu is 32
 )
+
+const kind = "an aws_kms key provider" // in errors
 
 // Block returns the aws_kms key provider.
 func Block() encryption.Block[encryption.KeyProvider] {
@@ -44,7 +46,7 @@ type Provider struct {
 	keySpec types.DataKeySpec
 	context map[string]string // for new keys; a file stores its own
 
-	connection *connection
+	connection connection
 }
 
 var (
@@ -83,17 +85,14 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.connection = newConnection(settings)
+	p.connection.settings = settings
 	return p, nil
 }
 
 // Key has KMS decrypt the key that stored holds. The encryption context is the
 // stored one, so that changing the configured one locks nobody out.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +109,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 		return nil, p.explain("Decrypt", err)
 	}
 	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("%s answered with a key of %d bytes; 1 to %d are possible", p.service(), n, maxKeyLength)
+		return nil, fmt.Errorf("%s answered with a key of %d bytes; 1 to %d are allowed", p.service(), n, maxKeyLength)
 	}
 	return answer.Plaintext, nil
 }
@@ -131,45 +130,39 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	}
 	want := map[types.DataKeySpec]int{types.DataKeySpecAes256: 32, types.DataKeySpecAes128: 16}[p.keySpec]
 	if len(answer.Plaintext) != want || len(answer.CiphertextBlob) == 0 {
-		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key were asked for", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
+		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key "+
+			"were requested", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
 	}
-	stored, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
-	return answer.Plaintext, stored, err
+	document, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
+	return answer.Plaintext, document, err
 }
 
-// Recognizes reports whether stored is metadata of this kind.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
-	_, err := parse(stored)
+// Recognizes reports whether document is metadata of this kind.
+func (p *Provider) Recognizes(document json.RawMessage) bool {
+	_, err := parse(document)
 	return err == nil
 }
 
-// Stored returns wrapped, from which KMS gives the same key each time.
+// Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	switch {
-	case salt != nil:
-		return nil, errors.New("a key of AWS KMS takes no salt; tell keys apart by info")
-	case wrapped == nil:
-		return nil, errors.New("wrapped_key is required, so that the same key comes back each time: the metadata that a file stores of this key provider")
-	}
-	m, err := parse(wrapped)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(m)
+	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
+		_, err := parse(document)
+		return err
+	})
 }
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of an aws_kms key provider")
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	switch {
 	case len(m.CiphertextBlob) == 0:
 		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", encryption.ErrNoKey)
 	case len(m.CiphertextBlob) > maxCiphertext:
-		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS takes at most %d", len(m.CiphertextBlob), maxCiphertext)
+		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
 	case contextSize(m.EncryptionContext) > maxContext:
-		return m, fmt.Errorf("the file holds an encryption_context of more than %d characters, which KMS does not take", maxContext)
+		return m, fmt.Errorf("the file holds an encryption_context of more than %d characters, which KMS does not accept", maxContext)
 	}
 	return m, nil
 }

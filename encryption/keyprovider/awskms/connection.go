@@ -7,45 +7,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
 
 // connection makes the client when it is first needed, once.
 type connection struct {
 	settings awsauth.Settings
-
-	turn chan struct{} // a lock that can be given up waiting for
-	kms  *kms.Client   // nil until it was made
+	clients  memo.Memo[struct{}, *kms.Client]
 }
 
-func newConnection(s awsauth.Settings) *connection {
-	return &connection{settings: s, turn: make(chan struct{}, 1)}
-}
-
-// client returns the client, with credentials that are at hand. That way their
-// errors are told apart from those of KMS. What failed is tried again by the
-// next caller, because the caller that failed may just have been cancelled.
+// client returns the client once it has credentials, so that their errors are
+// distinct from those of KMS.
 func (c *connection) client(ctx context.Context) (*kms.Client, error) {
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	client, err := c.clients.Do(ctx, struct{}{}, c.connect)
+	if err != nil {
+		return nil, err
 	}
-	if c.kms != nil {
-		if err := c.settings.Retrieve(ctx, c.kms.Options().Credentials); err != nil {
-			return nil, err
-		}
-		return c.kms, nil
-	}
+	return client, c.settings.Retrieve(ctx, client.Options().Credentials)
+}
+
+func (c *connection) connect(ctx context.Context) (*kms.Client, error) {
 	cfg, err := c.settings.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.kms = kms.NewFromConfig(cfg, func(o *kms.Options) {
+	return kms.NewFromConfig(cfg, func(o *kms.Options) {
 		if c.settings.MaxWait > 0 {
 			o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, c.settings.MaxWait)
 		}
 		c.settings.SetEndpoint(ctx, cfg, kms.ServiceID, &o.BaseEndpoint)
-	})
-	return c.kms, nil
+	}), nil
 }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -22,6 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -36,6 +37,8 @@ type Options struct {
 	Transport  policy.Transporter     // carries every request: to the vault, and those for tokens
 	Credential azcore.TokenCredential // takes the place of all settings that authenticate
 }
+
+const kind = "an azure_vault key provider" // in errors
 
 // Block returns the azure_vault key provider.
 func Block() encryption.Block[encryption.KeyProvider] { return BlockWith(Options{}) }
@@ -59,8 +62,7 @@ type Provider struct {
 
 	credential azcore.TokenCredential // takes the place of access; may be nil
 
-	mu     sync.Mutex
-	client *azkeys.Client // made when first needed
+	clients memo.Memo[struct{}, *azkeys.Client]
 }
 
 var (
@@ -80,11 +82,8 @@ type metadata struct {
 }
 
 // Key has the vault decrypt the stored key: one call, and nothing else.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -142,39 +141,35 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	if m.KeyVersion == "" {
 		return nil, nil, errors.New("the vault does not say which version of the key it encrypted with")
 	}
-	stored, err := json.Marshal(m)
+	document, err := json.Marshal(m)
 	if err == nil {
-		_, err = parse(stored)
+		_, err = parse(document)
 	}
-	return key, stored, err
+	return key, document, err
 }
 
-// Recognizes reports whether stored has the shape of this metadata.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
-	m, err := parse(stored)
+// Recognizes reports whether document has the shape of this metadata.
+func (p *Provider) Recognizes(document json.RawMessage) bool {
+	m, err := parse(document)
 	return err == nil && m.KeyVersion != "" && m.Algorithm != ""
 }
 
-// Stored returns wrapped, the metadata of a key that was sealed before.
+// Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	switch {
-	case salt != nil:
-		return nil, errors.New("a key of a vault takes no salt; tell keys apart by info")
-	case wrapped == nil:
-		return nil, errors.New("wrapped_key is required, so that the same key comes back each time: the metadata that azure_vault stores, with a random key of at least 16 bytes")
-	}
-	_, err := parse(wrapped)
-	return wrapped, err
+	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
+		_, err := parse(document)
+		return err
+	})
 }
 
 // keyVersion is what may become part of a URL. Azure's are 32 hexadecimal
 // digits.
 var keyVersion = regexp.MustCompile(`^[0-9A-Za-z]*$`)
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of an azure_vault key provider")
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	switch {
 	case len(m.Ciphertext) == 0:
@@ -185,7 +180,8 @@ func parse(stored json.RawMessage) (metadata, error) {
 		return m, errors.New("the metadata in the file names an impossible version of the key")
 	}
 	switch m.Algorithm {
-	case "", azkeys.EncryptionAlgorithmRSAOAEP256, azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
+	case "", azkeys.EncryptionAlgorithmRSAOAEP256,
+		azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
 		return m, nil
 	}
 	// The others are weaker: RSA1_5, and CBC without authentication, would make

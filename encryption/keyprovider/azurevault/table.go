@@ -16,13 +16,25 @@ import (
 func table() attr.Table {
 	return attr.Table{
 		Name: "azure_vault",
-		Doc:  "Has the key of a file encrypted and decrypted by a key of Azure Key Vault or of a Managed HSM. To read, the key permission `decrypt` is enough (the data action `Microsoft.KeyVault/vaults/keys/decrypt/action`). Of the ways to authenticate, the first that is set up is used: client certificate, client secret, OpenID Connect, managed identity, AKS workload identity, Azure CLI. With `use_environment = false`, AKS workload identity is refused, the Azure CLI gets no environment but what it needs to run, and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
+		Doc: "Has the key of a file encrypted and decrypted by a key of Azure Key Vault or of a Managed HSM. To " +
+			"read, the key permission `decrypt` is enough (the data action " +
+			"`Microsoft.KeyVault/vaults/keys/decrypt/action`). Of the ways to authenticate, the first that is set " +
+			"up is used: client certificate, client secret, OpenID Connect, managed identity, AKS workload " +
+			"identity, Azure CLI. With `use_environment = false`, AKS workload identity is refused, the Azure CLI " +
+			"gets no environment but what it needs to run, and where a variable that Azure's client reads by " +
+			"itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, " +
+			"`AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
 		Attrs: append([]attr.Attr{
-			{Name: "vault_uri", Type: cty.String, Required: true, Doc: "The URL of the vault, such as `https://example.vault.azure.net`."},
+			{Name: "vault_uri", Type: cty.String, Place: true, Required: true, Doc: "The URL of the vault, such as " +
+				"`https://example.vault.azure.net`."},
 			{Name: "vault_key_name", Type: cty.String, Required: true, Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
-			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
-			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Doc: "The vault's key is an AES key, which only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names its algorithm. Defaults to `false`."},
-			{Name: "symmetric_key_size", Type: cty.Number, Doc: "The size of the AES key in bits: `128`, `192` or `256`. Required with `symmetric`."},
+			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes; `aes_gcm` " +
+				"needs 16, 24 or 32. A file that is read has its own."},
+			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Doc: "The vault's key is an AES key, which " +
+				"only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names " +
+				"its algorithm. Defaults to `false`."},
+			{Name: "symmetric_key_size", Type: cty.Number, Doc: "The size of the AES key in bits: `128`, `192` or " +
+				"`256`. Required with `symmetric`."},
 		}, azureauth.Attrs(nil)...),
 	}
 }
@@ -86,7 +98,8 @@ func (p *Provider) checkVault(v attr.Values) error {
 	}
 	name, _, _ := strings.Cut(u.Hostname(), ".")
 	if !vaultName.MatchString(name) || strings.Contains(name, "--") {
-		return v.Errorf("vault_uri", "a vault's name has 3 to 24 letters, digits and single hyphens; it begins with a letter and does not end with a hyphen")
+		return v.Errorf("vault_uri", "a vault's name has 3 to 24 letters, digits and single hyphens; it begins "+
+			"with a letter and does not end with a hyphen")
 	}
 	return nil
 }

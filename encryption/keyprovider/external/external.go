@@ -15,7 +15,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -34,11 +35,13 @@ func Block() encryption.Block[encryption.KeyProvider] {
 func table() attr.Table {
 	return attr.Table{
 		Name: "external",
-		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider. The program is started without a shell, " +
+		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider. The " +
+			"program is started without a shell, " +
 			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
 			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). It has a minute.",
 		Attrs: []attr.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments. The program is looked up in `PATH`. " +
+			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its " +
+				"arguments. The program is looked up in `PATH`. " +
 				"Arguments are visible to everybody on the machine: they must not hold secrets."},
 		},
 	}
@@ -46,7 +49,7 @@ func table() attr.Table {
 
 // Provider runs a program for each key.
 type Provider struct {
-	program external.Program
+	command program.Command
 }
 
 var (
@@ -72,15 +75,15 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &Provider{program: external.Program{Command: v.Strings("command"), Magic: magic}}
-	if err := p.program.Check(); err != nil {
+	p := &Provider{command: program.Command{Argv: v.Strings("command"), Magic: magic}}
+	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)
 	}
 	return p, nil
 }
 
-// Key asks the program for the key of a file. A program that is not there or
-// fails has no key for the file; one that takes too long may have.
+// Key runs the program for the key of a file. A program that is missing or
+// fails has no key for the file; one that takes too long might have one.
 func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
 	var m metadata
 	if stored != nil {
@@ -93,19 +96,21 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 	}
 	out, err := p.run(ctx, m)
 	switch {
-	case errors.Is(err, external.ErrFailed):
+	case errors.Is(err, program.ErrFailed):
 		return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that; if the file was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key "+
+			"without that; if the file was sealed under another name, set "+
+			"encrypted_metadata_alias", encryption.ErrNoKey)
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", encryption.ErrNoKey)
 	}
 	return checked(out.Keys.DecryptionKey)
 }
 
-// NewKey asks the program for a key for a new file.
+// NewKey runs the program for the key of a new file.
 func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	out, err := p.run(ctx, metadata{})
 	if err != nil {
@@ -122,8 +127,8 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	return key, stored, err
 }
 
-// Recognizes reports whether stored has the shape of this kind's metadata.
-// What is inside is the program's own.
+// Recognizes reports whether stored has the shape of this kind's metadata. Its
+// content is up to the program.
 func (p *Provider) Recognizes(stored json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(stored, &members) != nil {
@@ -136,16 +141,12 @@ func (p *Provider) Recognizes(stored json.RawMessage) bool {
 
 // Stored returns wrapped, from which the program gives the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	if salt != nil {
-		return nil, errors.New("an external key provider takes no salt; the program decides, by wrapped_key")
-	}
-	if wrapped == nil {
-		return nil, errors.New("wrapped_key is required, so that the same key comes back each time")
-	}
-	if !p.Recognizes(wrapped) {
-		return nil, errors.New(`wrapped_key must be the metadata of an external key provider: {"external_data": …}`)
-	}
-	return wrapped, nil
+	return stored.Wrapped(salt, wrapped, "an external key provider", func(document json.RawMessage) error {
+		if !p.Recognizes(document) {
+			return encryption.ErrNoKey
+		}
+		return nil
+	})
 }
 
 func (p *Provider) run(ctx context.Context, m metadata) (output, error) {
@@ -157,11 +158,11 @@ func (p *Provider) run(ctx context.Context, m metadata) (output, error) {
 		}
 	}
 	var out *output
-	if err := p.program.Run(ctx, input, maxAnswer, &out); err != nil {
+	if err := p.command.Run(ctx, input, maxAnswer, &out); err != nil {
 		return output{}, err
 	}
 	if out == nil {
-		return output{}, fmt.Errorf("%w: it answered null", external.ErrProtocol)
+		return output{}, fmt.Errorf("%w: it answered null", program.ErrProtocol)
 	}
 	return *out, nil
 }

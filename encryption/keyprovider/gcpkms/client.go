@@ -15,27 +15,28 @@ import (
 )
 
 const (
-	// defaultPatience is how long the client would retry by its own settings
-	// when nobody else sets a deadline.
+	// defaultPatience is how long the client retries by its own settings if
+	// there is no deadline.
 	defaultPatience = 60 * time.Second
 
 	// maxAnswer is in bytes. Cloud KMS encrypts at most 64 KiB:
 	// https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/encrypt
 	maxAnswer = 1 << 20
 
-	// impersonateScope is the one that OpenTofu asks for; Cloud KMS has no
-	// smaller one: https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
+	// impersonateScope is the one that OpenTofu requests; Cloud KMS has no
+	// narrower one:
+	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
 	impersonateScope = "https://www.googleapis.com/auth/cloudkms"
 )
 
-// call makes one call, and retries as the client would by itself: while the
-// service is unavailable, for at most a minute.
+// call makes one call and retries like the client itself: while the service is
+// unavailable, for at most a minute.
 func call[Request, Response any](
 	ctx context.Context, p *Provider, verb string,
 	method func(*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption) (Response, error), request Request,
 ) (Response, error) {
 	var none Response
-	client, err := p.connect(ctx)
+	client, err := p.clients.Do(ctx, struct{}{}, p.connect)
 	if err != nil {
 		return none, err
 	}
@@ -67,14 +68,8 @@ func (r retryer) Retry(err error) (time.Duration, bool) {
 	return r.Retryer.Retry(err)
 }
 
-// connect returns the client. It is made once, and not again after a failure
-// of one reader: what was cancelled may be tried anew.
+// connect makes the client.
 func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.client != nil {
-		return p.client, nil
-	}
 	creds, err := p.access.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -94,6 +89,5 @@ func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 		// The reason may quote what was configured.
 		return nil, errors.New("the client of Cloud KMS cannot be set up; check the credentials and Google's own environment variables")
 	}
-	p.client = client
 	return client, nil
 }

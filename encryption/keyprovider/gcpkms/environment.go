@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
 
-// endpoint is where Cloud KMS is.
+// endpoint is the address of Cloud KMS.
 // https://cloud.google.com/kms/docs/reference/rpc
 const endpoint = "cloudkms.googleapis.com:443"
 
@@ -20,7 +20,7 @@ const endpoint = "cloudkms.googleapis.com:443"
 // and the project that is billed. Credentials are put on each call here,
 // because the client would look for that project again.
 func withoutEnvironment(options []option.ClientOption, creds *auth.Credentials) ([]option.ClientOption, error) {
-	if err := (googleauth.Access{}).Steered("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
+	if err := (googleauth.Access{}).RefuseVariables("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
 		return nil, err
 	}
 	return append(options,

@@ -14,7 +14,6 @@ import (
 	"hash/crc32"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	kms "cloud.google.com/go/kms/apiv1"
@@ -26,6 +25,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -33,6 +34,8 @@ const (
 	maxAdditionalData = 64 * 1024 // bytes, the service's limit
 	maxCiphertext     = 64 * 1024 // bytes; that of a longest key takes about 1.1 KiB
 )
+
+const kind = "a gcp_kms key provider" // in errors
 
 // Block returns the gcp_kms key provider. Options are handed to the client
 // after its own: a program may bring its own endpoint or connection.
@@ -46,25 +49,39 @@ func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvid
 func table() attr.Table {
 	return attr.Table{
 		Name: "gcp_kms",
-		Doc:  "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, `cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
+		Doc: "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, " +
+			"`cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). " +
+			"Without `access_token` and `credentials`, the application default credentials are used: those of " +
+			"`gcloud auth application-default login`, else those of the machine in Google's cloud. With " +
+			"`use_environment = false`, proxies and Google's own variables are not used, and there is an error for " +
+			"credentials that only the environment completes: those of AWS, of a program or of a certificate, and " +
+			"those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
 		Attrs: []attr.Attr{
-			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
-			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: " +
+				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
+			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to " +
+				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{
 				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"},
-				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",
+				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program " +
+					"(`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the " +
+					"program gets it without the secrets of this provider and of Terraform.",
 			},
 			{
 				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
-				Doc: "An OAuth 2.0 access token. It goes before `credentials`.",
+				Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`.",
 			},
 			{
 				Name: "impersonate_service_account", Type: cty.String,
 				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
 				Doc: "The e-mail address of a service account to act as.",
 			},
-			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String), Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next."},
-			{Name: "additional_authenticated_data", Type: cty.String, Doc: "Data that the key is bound to, in standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as sealing."},
+			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String), Doc: "The chain of service " +
+				"accounts that leads to `impersonate_service_account`, each of which may create tokens for " +
+				"the next."},
+			{Name: "additional_authenticated_data", Type: cty.String, Doc: "Data that the key is bound to, in " +
+				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
+				"sealing."},
 		},
 	}
 }
@@ -78,8 +95,7 @@ type Provider struct {
 	options        []option.ClientOption
 	patience       time.Duration // for one call with its retries
 
-	mu     sync.Mutex
-	client *kms.KeyManagementClient // made when first needed
+	clients memo.Memo[struct{}, *kms.KeyManagementClient]
 }
 
 var (
@@ -98,20 +114,20 @@ var keyName = regexp.MustCompile(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[
 func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
 	p := &Provider{name: v.String("kms_encryption_key"), options: options, patience: defaultPatience}
 	if !keyName.MatchString(p.name) {
-		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
+		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+
+			"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
 	}
 	length, err := v.Int("key_length", 1, maxKeyLength)
 	if err != nil {
 		return nil, err
 	}
 	p.keyLength = int(length)
-	// The decoder's own errors repeat where the text is wrong, not what it is,
-	// but nothing is lost without them.
+	// The decoder's own error says where the text is wrong, which helps nobody.
 	if p.additionalData, err = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")); err != nil {
 		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64")
 	}
 	if len(p.additionalData) > maxAdditionalData {
-		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are possible")
+		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
 	}
 	p.access = googleauth.Access{
 		Credentials:       v.String("credentials"),
@@ -126,11 +142,8 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 }
 
 // Key has Cloud KMS decrypt the stored key: one call, and nothing else.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -179,36 +192,32 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 		response.GetCiphertextCrc32C() == nil || response.GetCiphertextCrc32C().GetValue() != checksum(m.Ciphertext).GetValue() {
 		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
 	}
-	stored, err := json.Marshal(m)
-	return key, stored, err
+	document, err := json.Marshal(m)
+	return key, document, err
 }
 
-// Recognizes reports whether stored has the shape of this metadata: a
+// Recognizes reports whether document has the shape of this metadata: a
 // ciphertext and nothing else. OpenBao's has that shape as well, but with a
 // text in it.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
+func (p *Provider) Recognizes(document json.RawMessage) bool {
 	var members map[string]json.RawMessage
-	m, err := parse(stored)
-	return err == nil && json.Unmarshal(stored, &members) == nil && len(members) == 1 &&
+	m, err := parse(document)
+	return err == nil && json.Unmarshal(document, &members) == nil && len(members) == 1 &&
 		!strings.HasPrefix(string(m.Ciphertext), "vault:v")
 }
 
-// Stored returns wrapped, the metadata of a key that was sealed before.
+// Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	switch {
-	case salt != nil:
-		return nil, errors.New("a key of Cloud KMS takes no salt; tell keys apart by info")
-	case wrapped == nil:
-		return nil, errors.New(`wrapped_key is required, so that the same key comes back each time: {"ciphertext":"…"}, with a random key of 16 to 1024 bytes that was encrypted with this Cloud KMS key`)
-	}
-	_, err := parse(wrapped)
-	return wrapped, err
+	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
+		_, err := parse(document)
+		return err
+	})
 }
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of a gcp_kms key provider")
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	switch {
 	case len(m.Ciphertext) == 0:
@@ -219,8 +228,8 @@ func parse(stored json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// checksum is CRC32C as Cloud KMS wants it. It is sent for empty data too,
-// where it says that the data is meant to be empty.
+// checksum is CRC32C as Cloud KMS wants it. It is sent for empty data too, to
+// say that the data is meant to be empty.
 func checksum(data []byte) *wrapperspb.Int64Value {
 	return wrapperspb.Int64(int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))))
 }

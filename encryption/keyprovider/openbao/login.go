@@ -1,14 +1,12 @@
 package openbao
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -24,7 +22,7 @@ type login struct {
 	file string            // read for the jwt in the body, if it is not there
 }
 
-// session is what a login gave.
+// session is the result of a login.
 type session struct {
 	token   string
 	expires time.Time // zero: never
@@ -90,7 +88,8 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	case err != nil:
 		return session{}, s.explain(ctx, err, request{path: l.path})
 	case secret.Auth == nil || secret.Auth.ClientToken == "":
-		return session{}, fmt.Errorf("the login at %s on %s gives no token; where it asks for a second factor, it cannot be used here", l.path, s.address)
+		return session{}, fmt.Errorf("the login at %s on %s gives no token; "+
+			"a login with a second factor is not supported", l.path, s.address)
 	}
 	out := session{token: secret.Auth.ClientToken}
 	if lease := time.Duration(secret.Auth.LeaseDuration) * time.Second; lease > 0 {
@@ -100,28 +99,19 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 }
 
 func readToken(name string) (string, error) {
-	name, err := keyfile.ExpandHome(name)
-	if err != nil {
-		return "", fmt.Errorf("jwt_file: %w", err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("jwt_file: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxJWT+1))
-	b = bytes.TrimSpace(b)
+	b, err := keyfile.Read(name)
+	token := strings.TrimSpace(string(b))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("jwt_file: %w", err)
-	case len(b) == 0 || len(b) > maxJWT:
+	case token == "" || len(token) > maxJWT:
 		return "", fmt.Errorf("jwt_file: %s does not hold a token", name)
 	}
-	return string(b), nil
+	return token, nil
 }
 
-// fileError keeps of an error which file could not be read. What else may be
-// in it could come out of the file.
+// fileError says which file could not be read. The rest of err may quote the
+// file.
 func fileError(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Error()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -27,12 +28,14 @@ const (
 	maxKeyLength      = 1024     // bytes
 )
 
+const kind = "an openbao key provider" // in errors
+
 // Block returns the openbao key provider.
 func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// Provider asks a transit engine for keys.
+// Provider gets keys from a transit engine.
 type Provider struct {
 	server         *server
 	transit        string
@@ -78,15 +81,12 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	return p, nil
 }
 
-// Key asks for the key that stored wraps: one decrypt call, after a login
-// where one is configured, and nothing else. The associated data is that of
-// the file; where it names none, it is the configured one, because OpenTofu's
-// development version binds keys to it without storing it.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+// Key unwraps the stored key: one decrypt call, after a login if one is
+// configured, and nothing else. The associated data is that of the file or, if
+// it has none, the configured one, because OpenTofu's development version binds
+// keys to it without storing it.
+func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (p *Provider) decrypt(ctx context.Context, ciphertext []byte, associatedDat
 	return plaintext(answer)
 }
 
-// NewKey asks for a data key, as OpenTofu does.
+// NewKey requests a data key, as OpenTofu does.
 func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	body := map[string]any{"bits": p.keyLength * 8}
 	if p.associatedData != "" {
@@ -140,12 +140,12 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 			return nil, nil, err
 		}
 	}
-	stored, err := json.Marshal(metadata{Ciphertext: []byte(wrapped), AssociatedData: p.associatedData})
-	return key, stored, err
+	document, err := json.Marshal(metadata{Ciphertext: []byte(wrapped), AssociatedData: p.associatedData})
+	return key, document, err
 }
 
 // checkBound has the new key opened once. Vault ignores the associated data of
-// data keys, and nobody could open the file with it afterwards.
+// data keys, and the file could not be opened with it afterwards.
 func (p *Provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {
@@ -160,32 +160,28 @@ func (p *Provider) checkBound(ctx context.Context, key []byte, wrapped string) e
 	return nil
 }
 
-// Recognizes reports whether stored is metadata of this kind. Other kinds call
+// Recognizes reports whether document is metadata of this kind. Other kinds call
 // a member ciphertext as well; only here it is the text of a transit engine.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
-	_, err := parse(stored)
+func (p *Provider) Recognizes(document json.RawMessage) bool {
+	_, err := parse(document)
 	return err == nil
 }
 
-// Stored returns wrapped: the transit engine opens it to the same key each
-// time.
+// Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	if salt != nil {
-		return nil, errors.New("a transit engine takes no salt; wrapped_key decides which key comes back")
-	}
-	if wrapped == nil {
-		return nil, errors.New("wrapped_key is required, so that the same key comes back each time")
-	}
-	if _, err := parse(wrapped); err != nil {
-		return nil, errors.New(`wrapped_key must be the metadata of an openbao key provider: {"ciphertext": …}`)
-	}
-	return wrapped, nil
+	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
+		_, err := parse(document)
+		return err
+	})
 }
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if len(stored) > 4*(maxCiphertext+maxAssociatedData) || json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of an openbao key provider")
+	if len(document) > 4*(maxCiphertext+maxAssociatedData) {
+		return m, errors.New("the metadata in the file is larger than any of a transit engine")
+	}
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	_, err := base64.StdEncoding.DecodeString(m.AssociatedData)
 	switch {

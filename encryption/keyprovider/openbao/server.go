@@ -17,9 +17,9 @@ import (
 
 const maxAnswer = 1 << 20 // bytes
 
-// server is how to reach a server. It is contacted when the first key is asked
-// for. The API client would read the environment by itself; here all of it
-// comes from the table, so that a caller can do without the environment.
+// server is a server and how to reach it. It is contacted when the first key is
+// needed. The API client would read the environment itself; here everything
+// comes from the table, so that the environment can be switched off.
 type server struct {
 	address   string // also for errors
 	namespace string
@@ -117,18 +117,18 @@ func (s *server) connect() (*api.Client, error) {
 	if err != nil {
 		return nil, errors.New("the address of the server cannot be used")
 	}
-	cfg.HttpClient.Transport = bounded{cfg.HttpClient.Transport}
+	cfg.HttpClient.Transport = limitedTransport{cfg.HttpClient.Transport}
 	if s.namespace != "" {
 		client.SetNamespace(s.namespace)
 	}
 	return client, nil
 }
 
-// bounded cuts answers: the client reads them to their end.
-type bounded struct{ inner http.RoundTripper }
+// limitedTransport cuts answers: the client reads them to their end.
+type limitedTransport struct{ inner http.RoundTripper }
 
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.inner.RoundTrip(r)
+func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.inner.RoundTrip(r)
 	if err == nil {
 		response.Body = struct {
 			io.Reader
@@ -138,7 +138,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// ready returns the client and the token to use, after a login where one is
+// ready returns the client and the token to use, after a login if one is
 // needed.
 func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
 	select {

@@ -20,46 +20,71 @@ func table() attr.Table {
 	str, num, flag := cty.String, cty.Number, cty.Bool
 	return attr.Table{
 		Name: "openbao",
-		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault. Reading a file takes one `decrypt` call and nothing else. " +
+		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault. Reading a file requires one `decrypt` call and nothing else. " +
 			"At most one of `auth_approle`, `auth_kubernetes` and `auth_jwt` logs in before that; without one, `token` is used.",
 		Attrs: []attr.Attr{
 			{Name: "key_name", Type: str, Required: true, Doc: "The name of the key in the transit engine."},
-			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. Defaults to `32`."},
-			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Doc: "Where the transit engine is mounted. Defaults to `/transit`."},
-			{Name: "associated_data", Type: str, Doc: "Data that new keys are bound to, in base64. It is stored in the file; for a file that is read and names none, this is tried, then none. A new key that is bound to it is opened once to see that the server does so: Vault does not, and sealing fails. OpenTofu 1.12 does not have this argument, and cannot read what is sealed with it."},
-			{Name: "address", Type: str, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"), Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
-			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
-			{Name: "token", Type: str, Sensitive: true, Env: both("TOKEN"), Doc: "The token to ask with."},
+			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes: 16, " +
+				"32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. " +
+				"Defaults to `32`."},
+			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Doc: "Where the transit " +
+				"engine is mounted. Defaults to `/transit`."},
+			{Name: "associated_data", Type: str, Doc: "Data that new keys are bound to, in base64. It is stored in " +
+				"the file; for a file that is read and names none, this is tried, then none. A new key that is " +
+				"bound to it is opened once to see that the server does so: Vault does not, and sealing fails. " +
+				"OpenTofu 1.12 does not have this argument, and cannot read what is sealed with it."},
+			{Name: "address", Type: str, Place: true, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"),
+				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
+			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Doc: "The namespace of the transit engine and " +
+				"of the login. Defaults to the root namespace."},
+			{Name: "token", Type: str, Sensitive: true, Env: both("TOKEN"), Doc: "The token."},
 			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{
 				{Name: "role_id", Type: str, Required: true, Doc: "The RoleID."},
-				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, where the role wants one."},
+				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, if the role requires one."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("approle"), Doc: "Where the auth method is mounted. Defaults to `approle`."},
 			}},
 			{Name: "auth_kubernetes", Doc: "Log in with the token of a Kubernetes service account.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Required: true, Doc: "The name of the role."},
 				{Name: "jwt", Type: str, Sensitive: true, Doc: "The token itself. Defaults to the content of `jwt_file`."},
-				{Name: "jwt_file", Type: str, Default: cty.StringVal("/var/run/secrets/kubernetes.io/serviceaccount/token"), Doc: "The path of the file that holds the token. Defaults to that of the pod's service account."},
-				{Name: "mount_path", Type: str, Default: cty.StringVal("kubernetes"), Doc: "Where the auth method is mounted. Defaults to `kubernetes`."},
+				{Name: "jwt_file", Type: str, Secret: true, Default: cty.StringVal("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+					Doc: "The path of the file that holds the token. Defaults to that of the pod's service account."},
+				{Name: "mount_path", Type: str, Default: cty.StringVal("kubernetes"), Doc: "Where the auth method " +
+					"is mounted. Defaults to `kubernetes`."},
 			}},
 			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Doc: "The name of the role. Defaults to the default role of the auth method."},
-				{Name: "jwt", Type: str, Sensitive: true, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"}, Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
-				{Name: "jwt_file", Type: str, Doc: "The path of a file that holds the token."},
+				{Name: "jwt", Type: str, Sensitive: true, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
+					Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
+				{Name: "jwt_file", Type: str, Secret: true, Doc: "The path of a file that holds the token."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("jwt"), Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
-			{Name: "ca_cert_file", Type: str, Env: both("CACERT"), Doc: "The path of a PEM file with the certificates of authorities to trust, in place of those of the system."},
-			{Name: "ca_cert_dir", Type: str, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
-			{Name: "ca_cert_pem", Type: str, Env: both("CACERT_BYTES"), Doc: "Such certificates themselves, in PEM."},
+			{Name: "ca_cert_file", Type: str, Guard: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
+				"the certificates of authorities to trust, in place of those of the system."},
+			{Name: "ca_cert_dir", Type: str, Guard: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
+			{Name: "ca_cert_pem", Type: str, Guard: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
 			{Name: "client_cert_file", Type: str, Env: both("CLIENT_CERT"), Doc: "The path of a PEM file with a client certificate."},
-			{Name: "client_key_file", Type: str, Env: both("CLIENT_KEY"), Doc: "The path of a PEM file with the key of the client certificate."},
+			{Name: "client_key_file", Type: str, Secret: true, Env: both("CLIENT_KEY"), Doc: "The path of a PEM " +
+				"file with the key of the client certificate."},
 			{Name: "client_cert_pem", Type: str, Env: both("CLIENT_CERT_BYTES"), Doc: "A client certificate itself, in PEM."},
-			{Name: "client_key_pem", Type: str, Sensitive: true, Env: both("CLIENT_KEY_BYTES"), Doc: "The key of the client certificate itself, in PEM."},
-			{Name: "tls_server_name", Type: str, Env: both("TLS_SERVER_NAME"), Doc: "The name that the server's certificate must have, if it is not that of the address."},
-			{Name: "skip_tls_verify", Type: flag, Env: both("SKIP_VERIFY"), Default: cty.False, Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the token and the keys. Defaults to `false`."},
-			{Name: "proxy_address", Type: str, Sensitive: true, Env: both("PROXY_ADDR", "HTTP_PROXY"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
-			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Default: cty.NumberIntVal(2), Doc: "How often a request is repeated when the server is overloaded, fails or is not reached. Defaults to `2`."},
-			{Name: "client_timeout", Type: str, Env: both("CLIENT_TIMEOUT"), Default: cty.StringVal("60s"), Doc: "How long a request may take with its repetitions, as in `90s` or in seconds. Defaults to `60s`."},
-			{Name: "disable_redirects", Type: flag, Env: both("DISABLE_REDIRECTS"), Default: cty.True, Doc: "Whether a redirect is refused: the token would go to wherever it leads. Set it to `false` for standby servers that redirect to the active one; one redirect is then followed, never from https to http. Defaults to `true`."},
+			{Name: "client_key_pem", Type: str, Sensitive: true, Env: both("CLIENT_KEY_BYTES"), Doc: "The key of " +
+				"the client certificate itself, in PEM."},
+			{Name: "tls_server_name", Type: str, Guard: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
+				"the server's certificate must have. Defaults to the host of the address."},
+			{Name: "skip_tls_verify", Type: flag, Guard: true, Env: both("SKIP_VERIFY"), Default: cty.False,
+				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
+					"token and the keys. Defaults to `false`."},
+			{Name: "proxy_address", Type: str, Guard: true, Sensitive: true, Env: both("PROXY_ADDR",
+				"HTTP_PROXY"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
+			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Default: cty.NumberIntVal(2),
+				Doc: "How often a request is repeated when the server is overloaded, fails or is not reached. " +
+					"Defaults to `2`."},
+			{Name: "client_timeout", Type: str, Env: both("CLIENT_TIMEOUT"), Default: cty.StringVal("60s"),
+				Doc: "How long a request may take with its repetitions, as in `90s` or in seconds. Defaults to " +
+					"`60s`."},
+			{Name: "disable_redirects", Type: flag, Guard: true, Env: both("DISABLE_REDIRECTS"), Default: cty.True,
+				Doc: "Whether a redirect is refused: the token would go to wherever it leads. Set it to `false` " +
+					"for standby servers that redirect to the active one; one redirect is then followed, never from " +
+					"https to http. Defaults to `true`."},
 		},
 	}
 }

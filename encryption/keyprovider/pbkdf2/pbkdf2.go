@@ -20,6 +20,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -38,6 +39,8 @@ const (
 	minDerivedKey  = 16 // bytes
 )
 
+const kind = "a pbkdf2 key provider" // in errors
+
 // Block returns the pbkdf2 key provider.
 func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
@@ -48,13 +51,22 @@ func table() attr.Table {
 		Name: "pbkdf2",
 		Doc:  "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
 		Attrs: []attr.Attr{
-			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. Exactly one of `passphrase` and `chain` is required."},
-			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key takes the place of the passphrase, such as `key_provider.static.root`."},
-			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
-			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
-			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new salts in bytes. A file that is read holds its own salt. Defaults to `32`."},
-			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Doc: "`sha512` or `sha256`, for new keys. A file that is read names its own. Defaults to `sha512`."},
-			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations), Doc: "The most work that a file may ask for: its iterations times the hash blocks of its key. A file that asks for more is refused before any work is done. Defaults to `10000000`, which takes a few seconds."},
+			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. " +
+				"Exactly one of `passphrase` and `chain` is required."},
+			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key is " +
+				"used instead of the passphrase, such as `key_provider.static.root`."},
+			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new " +
+				"keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
+			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new keys in " +
+				"bytes. A file that is read names its own. Defaults to `32`."},
+			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new salts in " +
+				"bytes. A file that is read holds its own salt. Defaults to `32`."},
+			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Doc: "`sha512` or " +
+				"`sha256`, for new keys. A file that is read names its own. Defaults to `sha512`."},
+			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations),
+				Doc: "The most work that a file may ask for: its iterations times the hash blocks of its key. A " +
+					"file that asks for more is refused before any work is done. Defaults to `10000000`, which takes a " +
+					"few seconds."},
 		},
 	}
 }
@@ -88,7 +100,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &Provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
 	switch {
 	case v.Has("passphrase") && v.Has("chain"):
-		return nil, v.Errorf("", "passphrase and chain exclude one another")
+		return nil, v.Errorf("", "passphrase and chain are mutually exclusive")
 	case !v.Has("passphrase") && !v.Has("chain"):
 		return nil, v.Errorf("", "one of passphrase and chain is required")
 	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:
@@ -112,11 +124,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 }
 
 // Key derives the key that stored describes.
-func (p *Provider) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores nothing of this key provider; if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
-	}
-	m, err := parse(stored)
+func (p *Provider) Key(ctx context.Context, keys encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +146,13 @@ func (p *Provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, js
 	if err != nil {
 		return nil, nil, err
 	}
-	stored, err := json.Marshal(m)
-	return key, stored, err
+	document, err := json.Marshal(m)
+	return key, document, err
 }
 
-// Recognizes reports whether stored is metadata of this kind.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
-	_, err := parse(stored)
+// Recognizes reports whether document is metadata of this kind.
+func (p *Provider) Recognizes(document json.RawMessage) bool {
+	_, err := parse(document)
 	return err == nil
 }
 
@@ -153,7 +162,7 @@ func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	m := p.fresh
 	switch {
 	case salt != nil && wrapped != nil:
-		return nil, errors.New("salt and wrapped_key exclude one another")
+		return nil, errors.New("salt and wrapped_key are mutually exclusive")
 	case wrapped != nil:
 		var err error
 		if m, err = parse(wrapped); err != nil {
@@ -175,10 +184,10 @@ func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	return json.Marshal(m)
 }
 
-func parse(stored json.RawMessage) (metadata, error) {
+func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if json.Unmarshal(stored, &m) != nil {
-		return m, errors.New("the metadata in the file is damaged: it is not that of a pbkdf2 key provider")
+	if err := stored.Decode(document, kind, &m); err != nil {
+		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
 		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length", encryption.ErrNoKey)
@@ -207,7 +216,8 @@ func (p *Provider) limit(m metadata) error {
 	case len(m.Salt) > maxSaltLength:
 		return fmt.Errorf("the file holds a salt of %d bytes; at most %d are allowed", len(m.Salt), maxSaltLength)
 	case m.Iterations > p.maxIterations/((m.KeyLength+size-1)/size):
-		return fmt.Errorf("the file asks for %d iterations for a key of %d bytes; max_iterations allows %d in all", m.Iterations, m.KeyLength, p.maxIterations)
+		return fmt.Errorf("the file asks for %d iterations for a key of %d bytes; max_iterations allows %d "+
+			"in all", m.Iterations, m.KeyLength, p.maxIterations)
 	}
 	return nil
 }

@@ -12,8 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -32,11 +30,12 @@ func Block() encryption.Block[encryption.KeyProvider] {
 func table() attr.Table {
 	return attr.Table{
 		Name: "static",
-		Doc:  "Uses a key that is given as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
+		Doc:  "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
 		Attrs: []attr.Attr{
 			{Name: "key", Type: cty.String, Sensitive: true, Doc: "The key, in hexadecimal."},
 			{Name: "key_base64", Type: cty.String, Sensitive: true, Doc: "The key, in standard base64."},
-			{Name: "key_file", Type: cty.String, Doc: "The path of a file that holds the bytes of the key and nothing else. It is read when the key is needed."},
+			{Name: "key_file", Type: cty.String, Secret: true, Doc: "The path of a file that holds the bytes of " +
+				"the key and nothing else. It is read when the key is needed."},
 		},
 	}
 }
@@ -96,7 +95,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 func checkLength(key []byte) error {
 	if len(key) == 0 || len(key) > maxKeyLength {
-		return fmt.Errorf("the key is %d bytes long; 1 to %d are possible", len(key), maxKeyLength)
+		return fmt.Errorf("the key is %d bytes long; 1 to %d are allowed", len(key), maxKeyLength)
 	}
 	return nil
 }
@@ -125,7 +124,7 @@ func (p *Provider) Recognizes(stored json.RawMessage) bool {
 	return json.Unmarshal(stored, &m) == nil && m.Magic == magic
 }
 
-// Stored returns nothing: the key is the same each time by itself.
+// Stored returns nothing: the key is always the same.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
 		return nil, errors.New("a static key needs neither salt nor wrapped_key; tell keys apart by info")
@@ -141,23 +140,7 @@ func (p *Provider) load() ([]byte, error) {
 	if p.file == "" {
 		return bytes.Clone(p.key), nil
 	}
-	path, err := keyfile.ExpandHome(p.file)
-	if err != nil {
-		return nil, fmt.Errorf("key_file: %w", err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("key_file: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("key_file: %s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("key_file: %w", err)
-	}
-	defer f.Close()
-	key, err := io.ReadAll(io.LimitReader(f, maxKeyLength+1))
+	key, err := keyfile.Read(p.file)
 	if err != nil {
 		return nil, fmt.Errorf("key_file: %w", err)
 	}

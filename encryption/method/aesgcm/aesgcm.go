@@ -24,8 +24,10 @@ func Block() encryption.Block[encryption.Method] {
 			Name: "aes_gcm",
 			Doc:  "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
 			Attrs: []attr.Attr{
-				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key provider, such as `key_provider.pbkdf2.main`."},
-				{Name: "aad", Type: cty.List(cty.Number), Doc: "Additional authenticated data, as a list of bytes (0 to 255). It must be what the file was sealed with. Defaults to none."},
+				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key " +
+					"provider, such as `key_provider.pbkdf2.main`."},
+				{Name: "aad", Type: cty.List(cty.Number), Doc: "Additional authenticated data, as a list of bytes " +
+					"(0 to 255). It must be what the file was sealed with. Defaults to none."},
 			},
 		},
 		Build: build,
@@ -58,7 +60,8 @@ func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 		return nil, err
 	}
 	if len(data) < gcm.NonceSize()+gcm.Overhead() {
-		return nil, fmt.Errorf("%w: the encrypted data is %d bytes long, too short for this method; the file may be cut off", encryption.ErrNoKey, len(data))
+		return nil, fmt.Errorf("%w: the encrypted data is %d bytes long, too short for this method; the file may "+
+			"be cut off", encryption.ErrNoKey, len(data))
 	}
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
@@ -88,7 +91,7 @@ func (m *Method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD,
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("%s gives a key of %d bytes; AES takes 16, 24 or 32", m.keys, len(key))
+		return nil, fmt.Errorf("%s gives a key of %d bytes; AES requires 16, 24 or 32", m.keys, len(key))
 	}
 	return cipher.NewGCM(block)
 }

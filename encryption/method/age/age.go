@@ -22,8 +22,8 @@ import (
 )
 
 // maxWorkFactor bounds what a file that is sealed with a passphrase may demand.
-// Scrypt then takes 1 GiB of memory and some seconds. The age program asks for
-// 18, rage for what takes a second on the machine it runs on.
+// Scrypt then takes 1 GiB of memory and some seconds. The age program uses 18,
+// rage what takes a second on the machine.
 const maxWorkFactor = 20
 
 // Block returns the age method.
@@ -31,24 +31,30 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
 			Name: "age",
-			Doc: "Files encrypted by [age](https://age-encryption.org), binary or armored. (A document that sops encrypted for an age key is for the method `sops`.) " +
-				"At least one of `identities`, `identity_files` and `passphrase` is needed to open files. As with the `age` program, no environment variable is read. " +
+			Doc: "Files encrypted by [age](https://age-encryption.org), binary or armored. (A document that sops " +
+				"encrypted for an age key is for the method `sops`.) " +
+				"At least one of `identities`, `identity_files` and `passphrase` is needed to open files. As with " +
+				"the `age` program, no environment variable is read. " +
 				"Age plugins are not run.",
 			Attrs: []attr.Attr{
 				{
 					Name: "identities", Type: cty.List(cty.String), Sensitive: true,
-					Doc: "What opens the files, each in the form that `age --identity` reads from a file: lines that start with `AGE-SECRET-KEY-`, an SSH private " +
+					Doc: "What opens the files, each in the form that `age --identity` reads from a file: lines " +
+						"that start with `AGE-SECRET-KEY-`, an SSH private " +
 						"key (Ed25519 or RSA), or an age file around such lines, sealed with `identity_passphrase`.",
 				},
-				{Name: "identity_files", Type: cty.List(cty.String), Doc: "Paths of files with the same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},
+				{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Doc: "Paths of files with the " +
+					"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},
 				{Name: "identity_passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase of those identities that are protected by one."},
 				{
 					Name: "passphrase", Type: cty.String, Sensitive: true,
-					Doc: fmt.Sprintf("For files that were encrypted with a passphrase, `age --passphrase`. A file may demand a scrypt work factor of at most %d, which takes 1 GiB of memory.", maxWorkFactor),
+					Doc: fmt.Sprintf("For files that were encrypted with a passphrase, `age --passphrase`. A file "+
+						"may demand a scrypt work factor of at most %d, which takes 1 GiB of memory.", maxWorkFactor),
 				},
 				{
 					Name: "recipients", Type: cty.List(cty.String),
-					Doc: "For whom files are encrypted: `age1…`, `age1pq1…`, or an SSH public key. Files are not encrypted by this provider, so only programs that use the Go library need it.",
+					Doc: "For whom files are encrypted: `age1…`, `age1pq1…`, or an SSH public key. Files are not " +
+						"encrypted by this provider, so only programs that use the Go library need it.",
 				},
 				attr.ThenAttr(),
 			},
@@ -109,7 +115,8 @@ func parseRecipient(text string) (age.Recipient, error) {
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is no recipient that is known here: age1…, age1pq1…, ssh-ed25519 … or ssh-rsa …; those of plugins are not supported")
+		return nil, errors.New("this is not a known recipient: age1…, age1pq1…, ssh-ed25519 … or ssh-rsa " +
+			"…; those of plugins are not supported")
 	}
 	return recipient, nil
 }
@@ -145,7 +152,7 @@ func open(file []byte, identities []age.Identity) ([]byte, error) {
 		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the header of the file is damaged, or asks for what is refused: %s", shown(err))
+		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused: %s", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {
@@ -159,7 +166,7 @@ const maxShown = 200 // bytes of what a file holds that are shown
 // shown is what age says of a file, with pieces of it.
 func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 
-// describe says whom a file is for, as far as it tells.
+// describe says for whom a file is encrypted, as far as the file says.
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if len(types) > 5 {

@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 	for want, identity := range map[string]string{
 		"plugins are programs, and none is run here": "AGE-PLUGIN-YUBIKEY-1CANARY",
 		"set identity_passphrase":                    string(testdata(t, "ssh_protected")),
-		"it takes Ed25519 and RSA":                   string(testdata(t, "ssh_ecdsa")),
+		"only Ed25519 and RSA":                       string(testdata(t, "ssh_ecdsa")),
 		"neither an age identity":                    public(t, []byte(x25519)),
 	} {
 		_, err := newMethod(t, "identities", []string{x25519, identity}).Decrypt(t.Context(), nil, bytes.Clone(file))
@@ -265,7 +265,7 @@ func TestIdentityFileIsReadLate(t *testing.T) {
 	if err := os.WriteFile(path, append(testdata(t, "x25519.key"), make([]byte, 1<<20)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err == nil || !strings.Contains(err.Error(), "at most 1 MiB") {
+	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func withPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	return identity, nil
 }
 
-// parse reads what age takes for an identity file.
+// parse reads the content of an identity file of age.
 func (m *Method) parse(text []byte) ([]age.Identity, error) {
 	text = bytes.TrimSpace(text)
 	if m.RecognizesFile(text) {
@@ -140,5 +140,5 @@ func (m *Method) parseSSH(pem []byte) (age.Identity, error) {
 	case *rsa.PrivateKey:
 		return agessh.NewRSAIdentity(key)
 	}
-	return nil, fmt.Errorf("this is an SSH key of a kind that age does not take (%s); it takes Ed25519 and RSA", strings.TrimPrefix(fmt.Sprintf("%T", key), "*"))
+	return nil, fmt.Errorf("age does not support SSH keys of this kind (%s), only Ed25519 and RSA", strings.TrimPrefix(fmt.Sprintf("%T", key), "*"))
 }

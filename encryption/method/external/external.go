@@ -15,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
 )
 
 const (
@@ -39,9 +39,12 @@ func table() attr.Table {
 			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
 			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). Each has a minute.",
 		Attrs: []attr.Attr{
-			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},
-			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that encrypts, and its arguments. It is not run when a file is read."},
-			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program that decrypts, and its arguments."},
+			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the " +
+				"programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},
+			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program " +
+				"that encrypts, and its arguments. It is not run when a file is read."},
+			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program " +
+				"that decrypts, and its arguments."},
 		},
 	}
 }
@@ -49,7 +52,7 @@ func table() attr.Table {
 // Method encrypts with programs.
 type Method struct {
 	keys             string // "" when the programs get no key
-	encrypt, decrypt external.Program
+	encrypt, decrypt program.Command
 }
 
 var (
@@ -71,8 +74,8 @@ type output struct {
 func build(v attr.Values) (encryption.Method, error) {
 	m := &Method{
 		keys:    v.String("keys"),
-		encrypt: external.Program{Command: v.Strings("encrypt_command"), Magic: magic},
-		decrypt: external.Program{Command: v.Strings("decrypt_command"), Magic: magic},
+		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic},
+		decrypt: program.Command{Argv: v.Strings("decrypt_command"), Magic: magic},
 	}
 	if err := m.encrypt.Check(); err != nil {
 		return nil, v.Errorf("encrypt_command", "%w", err)
@@ -91,7 +94,7 @@ func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be cut off", encryption.ErrNoKey)
 	}
 	plain, err := m.run(ctx, keys, m.decrypt, data)
-	if errors.Is(err, external.ErrFailed) || errors.Is(err, external.ErrProtocol) {
+	if errors.Is(err, program.ErrFailed) || errors.Is(err, program.ErrProtocol) {
 		return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
 	}
 	return plain, err
@@ -102,7 +105,7 @@ func (m *Method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte
 	return m.run(ctx, keys, m.encrypt, plain)
 }
 
-func (m *Method) run(ctx context.Context, keys encryption.Keys, program external.Program, data []byte) ([]byte, error) {
+func (m *Method) run(ctx context.Context, keys encryption.Keys, command program.Command, data []byte) ([]byte, error) {
 	in := input{Payload: data}
 	if m.keys != "" {
 		key, err := keys(ctx, m.keys)
@@ -116,11 +119,11 @@ func (m *Method) run(ctx context.Context, keys encryption.Keys, program external
 		return nil, err
 	}
 	var out *output
-	if err := program.Run(ctx, document, answerFactor*len(data)+answerConstant, &out, in.Key); err != nil {
+	if err := command.Run(ctx, document, answerFactor*len(data)+answerConstant, &out, in.Key); err != nil {
 		return nil, err
 	}
 	if out == nil || len(out.Payload) == 0 {
-		return nil, fmt.Errorf("%w: it answered without a payload", external.ErrProtocol)
+		return nil, fmt.Errorf("%w: it answered without a payload", program.ErrProtocol)
 	}
 	return out.Payload, nil
 }

@@ -41,13 +41,15 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
 			Name: "kubeform",
-			Doc: "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects: base91 around NaCl's secretbox " +
-				"around gzip. White space in the text is skipped; any other character that is not base91 is an error. Uncompressed, a state may have 64 MiB and 100 " +
+			Doc: "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module " +
+				"objects: base91 around NaCl's secretbox " +
+				"around gzip. White space in the text is skipped; any other character that is not base91 is an " +
+				"error. Uncompressed, a state may have 64 MiB and 100 " +
 				"times the size of its compressed form, and at most 1 GiB.",
 			Attrs: []attr.Attr{
 				{
 					Name: "key", Type: cty.String, Required: true, Sensitive: true,
-					Doc: "The key that the operator had as `--secret-key`: the base64 of 32 bytes. Where that began with `/`, or was empty, Kubeform " +
+					Doc: "The `--secret-key` of the operator: the base64 of 32 bytes. If that began with `/`, or was empty, Kubeform " +
 						"took a random key instead and kept it nowhere: what it encrypted then cannot be opened.",
 				},
 				attr.ThenAttr(),
@@ -98,11 +100,13 @@ func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 		return nil, fmt.Errorf("base91: %w", err)
 	}
 	if len(message) < nonceSize+secretbox.Overhead {
-		return nil, fmt.Errorf("secretbox: the message is %d bytes long; nonce and tag alone are %d: it is cut off, or not Kubeform's", len(message), nonceSize+secretbox.Overhead)
+		return nil, fmt.Errorf("secretbox: the message is %d bytes long; nonce and tag alone are %d: it is cut "+
+			"off, or not Kubeform's", len(message), nonceSize+secretbox.Overhead)
 	}
 	packed, ok := secretbox.Open(nil, message[nonceSize:], (*[nonceSize]byte)(message), &m.key)
 	if !ok {
-		return nil, fmt.Errorf("%w: secretbox: authentication failed: the key is another one, or the text was changed or cut off", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: secretbox: authentication failed: the key is another one, or the text was "+
+			"changed or cut off", encryption.ErrNoKey)
 	}
 	plain, err := unzip(packed)
 	if err != nil {

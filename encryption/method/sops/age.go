@@ -31,7 +31,10 @@ type ageKeys struct {
 }
 
 func newAgeKeys(v attr.Values) (ageKeys, error) {
-	a := ageKeys{texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"), command: v.Strings("age_identity_command"), env: v.Environment()}
+	a := ageKeys{
+		texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"),
+		command: v.Strings("age_identity_command"), env: v.Environment(),
+	}
 	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
 		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
 	}
@@ -80,28 +83,30 @@ func (a ageKeys) hint() string {
 	return ""
 }
 
-// run has the user's program print identities. The recipient is told as sops
-// tells it.
+// run has the user's program print identities. The recipient is passed as sops
+// passes it.
 func (a ageKeys) run(ctx context.Context, recipient string) ([]filippoage.Identity, error) {
-	stdout, _, err := program{a.env != nil}.run(ctx, nil, maxKeyFile, []string{age.SopsAgeRecipientEnv + "=" + strings.ReplaceAll(recipient, "\x00", "")}, a.command[0], a.command[1:]...)
+	p := program(a.env != nil, maxKeyFile, nil, a.command...)
+	p.Environ = append(p.Environ, age.SopsAgeRecipientEnv+"="+strings.ReplaceAll(recipient, "\x00", ""))
+	printed, _, err := p.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, err
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
-	case err != nil || stdout.Len() > maxKeyFile:
+	case err != nil:
 		// What it said may be a key.
 		return nil, errors.New("age_identity_command: the program failed, or printed too much")
 	}
-	ids, err := parseAge(stdout.Bytes())
+	ids, err := parseAge(printed)
 	if err != nil {
 		return nil, fmt.Errorf("age_identity_command: what the program printed %w", err)
 	}
 	return ids, nil
 }
 
-// identities returns what there is, and what is wrong with the rest. The texts
-// of errors hold nothing of what was read.
+// identities returns all usable identities, and what is wrong with the others.
+// The errors hold nothing of what was read.
 func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
@@ -128,7 +133,7 @@ func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 	return found, problems
 }
 
-// usual returns where sops looks without being told.
+// usual returns the paths at which sops looks by default.
 func (a ageKeys) usual() []string {
 	var out []string
 	home, _ := a.env.Get("HOME", "USERPROFILE")
@@ -174,11 +179,11 @@ func parseAge(content []byte) ([]filippoage.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {
 	case strings.HasPrefix(text, "age-encryption.org/"), strings.HasPrefix(text, "-----BEGIN AGE"):
-		return nil, errors.New("is protected by a passphrase, for which nobody can be asked here")
+		return nil, errors.New("is protected by a passphrase, which is not supported here")
 	case strings.HasPrefix(text, "-----BEGIN"):
 		id, err := agessh.ParseIdentity(content)
 		if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
-			return nil, errors.New("is protected by a passphrase, for which nobody can be asked here")
+			return nil, errors.New("is protected by a passphrase, which is not supported here")
 		}
 		if err != nil {
 			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")

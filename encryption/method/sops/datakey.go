@@ -34,7 +34,7 @@ type key struct {
 	open   func(context.Context) ([]byte, error)
 }
 
-// What it takes to ask for a key.
+// The effort of using a key.
 const (
 	inMemory = iota
 	process
@@ -42,7 +42,7 @@ const (
 )
 
 // groups decides what to do about each key of a file. What is not allowed is
-// known afterwards, before anything was asked.
+// known before anything is contacted.
 func (m *Method) groups(doc *document) []group {
 	var out []group
 	for i, from := range doc.tree.Metadata.KeyGroups {
@@ -115,7 +115,7 @@ func identity(groups []group, threshold int) string {
 	return string(h.Sum(nil))
 }
 
-// open asks for keys until there are enough parts of the data key.
+// open uses keys until there are enough parts of the data key.
 func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	var parts [][]byte
 	failed := &groupsError{needed: threshold, all: len(groups)}

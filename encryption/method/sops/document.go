@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
-// Limits for what a file may hold, checked before any key is asked for.
+// Limits for what a file may hold, checked before any key is used.
 const (
 	maxGroups    = 64
 	maxKeys      = 128      // in all groups together
@@ -131,8 +131,8 @@ func (d *document) checkMetadata() error {
 
 // checkNames refuses a name that differs from another in nothing but case,
 // where one of them holds nothing: the MAC does not cover that, and a reader
-// that does not mind the case could take it for the other. Only the names of a
-// state's own format are looked at, not those of somebody's tags.
+// that ignores case could take it for the other. Only the names of the state
+// format itself are checked, not those of tags, say.
 func checkNames(value any, path []string) error {
 	if list, ok := value.([]any); ok {
 		for _, element := range list {
@@ -200,7 +200,8 @@ func checkSealed(value any, path []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the value at %s is not encrypted, and could be anybody's; if sops was meant to leave it so, set allow_unencrypted_values = true", at(path))
+	return fmt.Errorf("the value at %s is not encrypted, so anybody could have written it; "+
+		"if sops was meant to leave it in clear, set allow_unencrypted_values = true", at(path))
 }
 
 // checkSelection deals with the rules for what stays unencrypted, which are in

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
 const maxPart = 1024 // bytes of a data key or a part of it
@@ -97,7 +98,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	}
 	limit := int64(maxPart)
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
-	// Without a key that opened it, it was anybody's.
+	// Without a key that opened it, anybody could have written it.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
 		return nil, fmt.Errorf("%w: none of pgp_private_keys fits", encryption.ErrNoKey)
 	}
@@ -108,31 +109,33 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	return dataKey, nil
 }
 
-// askGPG has gpg open sealed. What it says goes by its status lines:
+// askGPG has gpg open sealed. Its status lines say what happened:
 // https://github.com/gpg/gnupg/blob/master/doc/DETAILS
-func (p pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
-	stdout, stderr, err := program{p.environment}.run(ctx, strings.NewReader(sealed), maxPart, nil, p.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
+func (k pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
+	p := program(k.environment, maxPart, strings.NewReader(sealed), k.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
+	dataKey, stderr, err := p.Run(ctx)
+	said := "\n" + string(stderr)
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, err
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", encryption.ErrNoKey, quote(p.gpg))
-	case stderr.has("\n[GNUPG:] DECRYPTION_OKAY") && err == nil:
-		if n := stdout.Len(); n == 0 || n > maxPart {
+		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", encryption.ErrNoKey, quote(k.gpg))
+	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, child.ErrTooLong)):
+		if err != nil || len(dataKey) == 0 {
 			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
 		}
-		return stdout.Bytes(), nil
-	case stderr.has("[GNUPG:] NO_SECKEY"):
+		return dataKey, nil
+	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
 		return nil, fmt.Errorf("%w: the user's gpg does not have the private key", encryption.ErrNoKey)
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {
 	case !ran && err != nil:
-		return nil, fmt.Errorf("%w: the program %s cannot be started", encryption.ErrNoKey, quote(p.gpg))
+		return nil, fmt.Errorf("%w: the program %s cannot be started", encryption.ErrNoKey, quote(k.gpg))
 	case ran && exit.ExitCode() < 0:
 		return nil, errors.New("gpg was ended from outside")
 	}
-	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(stderr.said()))
+	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(forPeople(said)))
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
-// services asks key services, as far as they are allowed. Each of its methods
+// services calls key services, as far as they are allowed. Each of its methods
 // named after a service either refuses a key, or returns how to ask for it;
 // until that is called, nothing has been contacted.
 type services struct {
@@ -97,9 +97,10 @@ func (s services) vault(k *hcvault.MasterKey) (opener, error) {
 	case !ok:
 		return nil, errors.New("the file does not name the address of a Vault server")
 	case !slices.Contains(s.vaultAddresses, address):
-		return nil, errors.New("the file names a server that is not allowed; if it is yours, add its address to allowed_vault_addresses (or set VAULT_ADDR)")
+		return nil, errors.New("the file names a server that is not allowed; if it is yours, add its address to " +
+			"allowed_vault_addresses (or set VAULT_ADDR)")
 	case !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName):
-		return nil, errors.New("the file names a transit engine or a key in a way that is not possible")
+		return nil, errors.New("the file names an impossible transit engine or key")
 	}
 	attrs := map[string]cty.Value{
 		"address":             cty.StringVal(address),
@@ -117,7 +118,7 @@ func (s services) vault(k *hcvault.MasterKey) (opener, error) {
 		set(attrs, "token", token)
 		part, err := ask(ctx)
 		if errors.Is(err, encryption.ErrNoKey) && token == "" { // an agent may not want one
-			return nil, fmt.Errorf("%w: there is no token, and the server wants one; set vault_token or VAULT_TOKEN", encryption.ErrNoKey)
+			return nil, fmt.Errorf("%w: there is no token, and the server requires one; set vault_token or VAULT_TOKEN", encryption.ErrNoKey)
 		}
 		return part, err
 	}, nil
@@ -155,9 +156,11 @@ func (s services) aws(k *kms.MasterKey) (opener, error) {
 	case !s.anyAWS && !slices.Contains(s.awsKeys, k.Arn):
 		return nil, errors.New("the file names a key that is not allowed; if it is yours, add its ARN to allowed_aws_keys")
 	case k.Role != "" && !slices.Contains(s.roles, k.Role):
-		return nil, fmt.Errorf("the file names a role to assume that is not allowed, %s; if it is yours, add its ARN to allowed_aws_roles", quote(k.Role))
+		return nil, fmt.Errorf("the file names a role to assume that is not allowed, %s; if it is yours, add its "+
+			"ARN to allowed_aws_roles", quote(k.Role))
 	case k.AwsProfile != "" && !slices.Contains(s.profiles, k.AwsProfile):
-		return nil, fmt.Errorf("the file names a profile that is not allowed, %s; if it is yours, add it to allowed_aws_profiles", quote(k.AwsProfile))
+		return nil, fmt.Errorf("the file names a profile that is not allowed, %s; if it is yours, add it to "+
+			"allowed_aws_profiles", quote(k.AwsProfile))
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
 	if err != nil {
@@ -198,7 +201,7 @@ func (s services) gcp(k *gcpkms.MasterKey) (opener, error) {
 
 // Microsoft's own domains for vaults and managed HSMs:
 // https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
-var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault\.azure\.net|vault\.azure\.cn|vault\.usgovcloudapi\.net|managedhsm\.azure\.net|managedhsm\.azure\.cn|managedhsm\.usgovcloudapi\.net):443$`)
+var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
 
 func (s services) azure(k *azkv.MasterKey) (opener, error) {
 	address, ok := origin(k.VaultURL)
@@ -238,15 +241,17 @@ func (s services) azure(k *azkv.MasterKey) (opener, error) {
 	return s.cloud("azure_vault", attrs, map[string]any{"ciphertext": wrapped, "key_version": k.Version, "algo": "RSA-OAEP-256"})
 }
 
-// cloud asks as whoever the environment says.
+// cloud uses the identity that the environment gives.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
-		return nil, fmt.Errorf("%w: this key service is asked with the identity that the environment gives, and the environment must not be used", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: this key service is used with the identity that the environment gives, and "+
+			"the environment must not be used", encryption.ErrNoKey)
 	}
 	return s.ask(kind, attrs, stored)
 }
 
-// ask returns how to ask a key service through the key provider of its kind.
+// ask returns a function that calls a key service through the key provider of
+// its kind.
 func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	i := slices.IndexFunc(s.blocks, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind })
 	if i < 0 {

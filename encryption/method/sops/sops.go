@@ -2,10 +2,10 @@
 //
 // The format, the key groups and the MAC are those of github.com/getsops/sops,
 // whose library reads them here: https://getsops.io/docs/. What that library
-// does with the keys that a file names is replaced, for two reasons. It asks
+// does with the keys that a file names is replaced, for two reasons. It uses
 // whatever server, role and profile the file names, and it takes its settings
-// and secrets from the environment of the process. Here each key of the file
-// is first held against what the method allows, and key services are asked by
+// and secrets from the environment of the process. Here each key of the file is
+// first compared with what the method allows, and key services are called by
 // the key providers of this module.
 package sops
 

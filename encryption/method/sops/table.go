@@ -6,30 +6,60 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-const doc = "Reads whole files that were encrypted by [sops](https://getsops.io), as JSON, YAML or binary, also by terraform-backend-git. Keys may be of age, PGP, AWS KMS, Google Cloud KMS, Azure Key Vault, and the transit engine of HashiCorp Vault or OpenBao, in any number of key groups. " +
-	"The file names the keys, so whoever can write it decides what is asked. Vault is therefore asked only at the addresses that are allowed, the clouds only at their own endpoints and with the identity that the environment gives, and no role or profile of the file is used unless it is allowed. " +
-	"Where the environment may be read, so are `SOPS_AGE_SSH_PRIVATE_KEY_FILE`, the age keys in `sops/age/keys.txt` of the user's configuration folder, `~/.ssh/id_ed25519`, `~/.ssh/id_rsa`, `~/.vault-token`, and what identifies this machine and its user to the clouds, as for the key providers of the same names. Without it, the clouds are not asked."
+const doc = "Reads whole files that were encrypted by [sops](https://getsops.io), as JSON, YAML or binary, also by " +
+	"terraform-backend-git. Keys may be of age, PGP, AWS KMS, Google Cloud KMS, Azure Key Vault, and the transit " +
+	"engine of HashiCorp Vault or OpenBao, in any number of key groups. " +
+	"The file names the keys, so whoever can write it decides which services are called. Vault is therefore called " +
+	"only at the addresses that are allowed, the clouds only at their own endpoints and with the identity " +
+	"that the " +
+	"environment gives, and no role or profile of the file is used unless it is allowed. " +
+	"Where the environment may be read, so are `SOPS_AGE_SSH_PRIVATE_KEY_FILE`, the age keys in " +
+	"`sops/age/keys.txt` of the user's configuration folder, `~/.ssh/id_ed25519`, `~/.ssh/id_rsa`, " +
+	"`~/.vault-token`, and what identifies this machine and its user to the clouds, as for the key providers " +
+	"of the same names. Without it, the clouds are not called."
 
 func table() attr.Table {
-	texts := cty.List(cty.String)
 	return attr.Table{Name: "sops", Doc: doc, Attrs: []attr.Attr{
-		{Name: "age_identities", Type: texts, Sensitive: true, Env: []string{"SOPS_AGE_KEY"}, Doc: "age identities (`AGE-SECRET-KEY-…`): one in each element, or the content of a key file."},
-		{Name: "age_identity_files", Type: texts, Env: []string{"SOPS_AGE_KEY_FILE"}, Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
-		{Name: "age_identity_command", Type: texts, Command: true, Doc: "A program that prints age identities, and its arguments. It is started without a shell, has a minute, and finds the recipient in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read: a command has to stand in the configuration."},
-		{Name: "pgp_private_keys", Type: texts, Sensitive: true, Doc: "PGP private keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
-		{Name: "pgp_passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase of `pgp_private_keys`."},
-		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` is asked for PGP keys, which knows the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to `false`."},
-		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Command: true, Doc: "The program to run as `gpg`. `SOPS_GPG_EXEC` is not read: a command has to stand in the configuration. Defaults to `gpg`."},
-		{Name: "vault_token", Type: cty.String, Sensitive: true, Env: []string{"VAULT_TOKEN", "BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
-		{Name: "vault_namespace", Type: cty.String, Env: []string{"VAULT_NAMESPACE", "BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},
-		{Name: "azure_use_msi", Type: cty.Bool, Default: cty.False, Env: []string{"ARM_USE_MSI"}, Doc: "Whether to sign in to Azure as the managed identity of this machine. Defaults to `false`."},
-		{Name: "allowed_vault_addresses", Type: texts, Env: []string{"VAULT_ADDR", "BAO_ADDR"}, Doc: "The addresses of the Vault or OpenBao servers that a file may name, such as `https://vault.example.com:8200`. Absent, and without the variables, none is asked."},
-		{Name: "allowed_aws_keys", Type: texts, Doc: "The ARNs of the only AWS KMS keys that a file may name. Defaults to any key of AWS."},
-		{Name: "allowed_aws_roles", Type: texts, Doc: "The ARNs of the IAM roles that a file may name, to be assumed before AWS KMS is asked. Defaults to none."},
-		{Name: "allowed_aws_profiles", Type: texts, Doc: "The profiles of the shared AWS configuration files that a file may name. Defaults to none."},
-		{Name: "allowed_gcp_keys", Type: texts, Doc: "The resource names of the only Google Cloud KMS keys that a file may name. Defaults to any key of Google Cloud."},
-		{Name: "allowed_azure_vaults", Type: texts, Doc: "The URLs of the only vaults that a file may name, such as `https://example.vault.azure.net`. Defaults to any vault or managed HSM under Microsoft's own domains."},
-		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may hold values that sops left unencrypted, by `unencrypted_suffix`, `encrypted_regex` and the like. Whoever can write the file can exchange such values for one another, and with `mac_only_encrypted` for anything. Defaults to `false`."},
+		{Name: "age_identities", Type: cty.List(cty.String), Local: true, Sensitive: true, Env: []string{"SOPS_AGE_KEY"},
+			Doc: "age identities (`AGE-SECRET-KEY-…`): one in each element, or the content of a key file."},
+		{Name: "age_identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Env: []string{"SOPS_AGE_KEY_FILE"},
+			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
+		{Name: "age_identity_command", Type: cty.List(cty.String), Command: true, Doc: "A program that prints age " +
+			"identities, and its arguments. It is started without a shell, has a minute, and finds the recipient " +
+			"in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read: a command has to stand in the configuration."},
+		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Doc: "PGP private " +
+			"keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
+		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Doc: "The passphrase of `pgp_private_keys`."},
+		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` opens what is encrypted for PGP keys, " +
+			"with the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to " +
+			"`false`."},
+		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Command: true, Doc: "The program to " +
+			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command has to stand in the configuration. Defaults to " +
+			"`gpg`."},
+		{Name: "vault_token", Type: cty.String, Sensitive: true, Env: []string{"VAULT_TOKEN",
+			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
+		{Name: "vault_namespace", Type: cty.String, Env: []string{"VAULT_NAMESPACE",
+			"BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},
+		{Name: "azure_use_msi", Type: cty.Bool, Default: cty.False, Env: []string{"ARM_USE_MSI"}, Doc: "Whether to " +
+			"sign in to Azure as the managed identity of this machine. Defaults to `false`."},
+		{Name: "allowed_vault_addresses", Type: cty.List(cty.String), Place: true, Env: []string{"VAULT_ADDR",
+			"BAO_ADDR"}, Doc: "The addresses of the Vault or OpenBao servers that a file may name, such as " +
+			"`https://vault.example.com:8200`. Defaults to none."},
+		{Name: "allowed_aws_keys", Type: cty.List(cty.String), Doc: "The ARNs of the only AWS KMS keys that a file " +
+			"may name. Defaults to any key of AWS."},
+		{Name: "allowed_aws_roles", Type: cty.List(cty.String), Doc: "The ARNs of the IAM roles that a file may " +
+			"name, to be assumed before AWS KMS is called. Defaults to none."},
+		{Name: "allowed_aws_profiles", Type: cty.List(cty.String), Doc: "The profiles of the shared AWS " +
+			"configuration files that a file may name. Defaults to none."},
+		{Name: "allowed_gcp_keys", Type: cty.List(cty.String), Doc: "The resource names of the only Google Cloud " +
+			"KMS keys that a file may name. Defaults to any key of Google Cloud."},
+		{Name: "allowed_azure_vaults", Type: cty.List(cty.String), Place: true, Doc: "The URLs of the only vaults " +
+			"that a file may name, such as `https://example.vault.azure.net`. Defaults to any vault or managed HSM " +
+			"under Microsoft's own domains."},
+		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may hold " +
+			"values that sops left unencrypted, by `unencrypted_suffix`, `encrypted_regex` and the like. Whoever " +
+			"can write the file can exchange such values for one another, and with `mac_only_encrypted` for " +
+			"anything. Defaults to `false`."},
 		attr.ThenAttr(),
 	}}
 }

@@ -33,10 +33,15 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
 			Name: "terraform_backend_git",
-			Doc: "The legacy AES mode of [terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git), for files that were written " +
-				"with `TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE`. (Files of its sops mode are for the method `sops`.) It is read only, and each read warns, because " +
-				"the key is an unsalted MD5 sum of the passphrase. The format has no mark to recognize it by: every file of at least 28 bytes that is not text is " +
-				"taken for one, so among several methods for whole files put it last. Unlike terraform-backend-git, it never hands a file out that it cannot decrypt.",
+			Doc: "The legacy AES mode of " +
+				"[terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git), for files that were " +
+				"written " +
+				"with `TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE`. (Files of its sops mode are for the method `sops`.) " +
+				"It is read only, and each read warns, because " +
+				"the key is an unsalted MD5 sum of the passphrase. The format has no mark to recognize it by: " +
+				"every file of at least 28 bytes that is not text is " +
+				"taken for one, so among several methods for whole files put it last. Unlike " +
+				"terraform-backend-git, it never hands a file out that it cannot decrypt.",
 			Attrs: []attr.Attr{
 				{
 					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Env: []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
@@ -68,7 +73,7 @@ func build(v attr.Values) (encryption.Method, error) {
 }
 
 // RecognizesFile reports whether file can be one of this mode. It looks like
-// random bytes, so all that can be told is that it is long enough and no text.
+// random bytes, so all that is checked is that it is long enough and not text.
 func (m *Method) RecognizesFile(file []byte) bool {
 	return len(file) >= nonceSize+tagSize && !utf8.Valid(file)
 }
@@ -76,7 +81,8 @@ func (m *Method) RecognizesFile(file []byte) bool {
 // Decrypt opens file in place.
 func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	if len(file) < nonceSize+tagSize {
-		return nil, fmt.Errorf("the file is %d bytes long; nonce and tag alone are %d: it is cut off, or of another format", len(file), nonceSize+tagSize)
+		return nil, fmt.Errorf("the file is %d bytes long; nonce and tag alone are %d: it is cut off, or of "+
+			"another format", len(file), nonceSize+tagSize)
 	}
 	if utf8.Valid(file) {
 		return nil, errors.New("the file is text, and no file of terraform-backend-git's AES mode")
@@ -92,14 +98,16 @@ func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 	nonce, sealed := file[:nonceSize], file[nonceSize:]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: authentication failed: the passphrase is another one, or the file was changed, or it is of another format", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: authentication failed: the passphrase is another one, or the file was changed, "+
+			"or it is of another format", encryption.ErrNoKey)
 	}
 	return plain, nil
 }
 
 // Warning says how to leave this mode.
 func (m *Method) Warning() string {
-	return "The AES mode of terraform-backend-git derives its key from the passphrase by one unsalted MD5 sum, so whoever has the file can guess " +
+	return "The AES mode of terraform-backend-git derives its key from the passphrase by one unsalted MD5 sum, so " +
+		"whoever has the file can guess " +
 		"passphrases fast. Move the state to OpenTofu's encryption, or to the sops mode of terraform-backend-git " +
 		"(TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the guide \"Leaving terraform-backend-git's daemon\"."
 }

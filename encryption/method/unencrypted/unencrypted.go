@@ -1,5 +1,5 @@
 // Package unencrypted is the method for plaintext. It exists so that plaintext
-// is read only where somebody asked for it by name.
+// is read only if the user names it.
 package unencrypted
 
 import (
@@ -14,7 +14,8 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
 			Name: attr.Unencrypted,
-			Doc:  "Plaintext. A state that is not encrypted is read only where this is the method or a fallback. The address `unencrypted` stands for it without a block.",
+			Doc: "Plaintext. A state that is not encrypted is read only where this is the method or a fallback. " +
+				"The address `unencrypted` stands for it without a block.",
 		},
 		Build: func(attr.Values) (encryption.Method, error) { return Method{}, nil },
 	}

@@ -1,9 +1,10 @@
 package awsauth
 
 import (
+	"cmp"
 	"context"
-	"io"
-	"os"
+	"errors"
+	"io/fs"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -14,12 +15,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
-// maxToken bounds a token file. STS takes 20000 characters:
+// maxToken bounds a token file. STS accepts 20000 characters:
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
 const maxToken = 64 << 10 // bytes
 
-// ownCredentials are those that keep the SDK from looking for any: the access
-// key, or nobody's, where a web identity will give them. Nil otherwise.
+// ownCredentials keep the SDK from looking for others: the access key, or
+// anonymous ones if a web identity will replace them. Otherwise they are nil.
 func (s Settings) ownCredentials() aws.CredentialsProvider {
 	switch {
 	case s.accessKey != "":
@@ -30,13 +31,13 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 	return nil
 }
 
-// assume puts the roles in the place of the credentials that were found, in
-// the order of hashicorp/aws-sdk-go-base: an access key goes before a web
-// identity, and a role is assumed with either. Nothing is sent yet, and each
-// cache asks once and again before its credentials expire.
+// assume replaces the credentials that were found by those of the roles, in the
+// order of hashicorp/aws-sdk-go-base: an access key goes before a web identity,
+// and a role is assumed with either. Nothing is sent yet, and each cache renews
+// its credentials before they expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.accessKey == "" {
-		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg))
+		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))
 	}
 	if s.role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.roleProvider(cfg))
@@ -44,12 +45,12 @@ func (s Settings) assume(cfg aws.Config) aws.Config {
 	return cfg
 }
 
-func (s Settings) webProvider(cfg aws.Config) aws.CredentialsProvider {
-	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), s.web.arn, s.web, func(o *stscreds.WebIdentityRoleOptions) {
-		o.RoleSessionName = s.web.sessionName
-		o.Duration = s.web.duration
-		o.Policy = optional(s.web.policy)
-		o.PolicyARNs = s.web.policies()
+func (s Settings) webProvider(cfg aws.Config, w *webIdentity) aws.CredentialsProvider {
+	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), w.arn, w, func(o *stscreds.WebIdentityRoleOptions) {
+		o.RoleSessionName = w.sessionName
+		o.Duration = w.duration
+		o.Policy = optional(w.policy)
+		o.PolicyARNs = w.policies()
 	})
 }
 
@@ -68,7 +69,7 @@ func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
 }
 
 // sts makes a client with the credentials of cfg. Without an endpoint of the
-// settings, the SDK heeds AWS_ENDPOINT_URL_STS.
+// settings, the SDK uses AWS_ENDPOINT_URL_STS.
 func (s Settings) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) {
 		if s.stsRegion != "" {
@@ -95,16 +96,15 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	if w.token != "" {
 		return []byte(w.token), nil
 	}
-	path, err := keyfile.ExpandHome(w.tokenFile)
-	if err != nil {
-		return nil, err
+	token, err := keyfile.Read(w.tokenFile)
+	reason := cmp.Or(errors.Unwrap(err), err)
+	if len(token) > maxToken {
+		reason = errors.New("it is too large for a token")
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	if reason != nil {
+		return nil, &fs.PathError{Op: "read", Path: w.tokenFile, Err: reason} // which explainSTS may show
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxToken))
+	return token, nil
 }
 
 func optional(text string) *string {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -28,8 +27,8 @@ import (
 // and the SDK would wait for ever.
 const requestTimeout = 30 * time.Second
 
-// Load makes the configuration of the clients, with credentials that are at
-// hand: their errors are told apart from those of the service that is asked.
+// Load makes the configuration of the clients, once there are credentials, so
+// that their errors are distinct from those of the service.
 func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	cfg, err := s.load(ctx)
 	if err != nil {
@@ -41,7 +40,7 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	return cfg, s.checkAccount(ctx, cfg)
 }
 
-// Retrieve sees to it that credentials are at hand, and have not expired.
+// Retrieve makes sure that there are credentials that have not expired.
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) error {
 	if _, err := credentials.Retrieve(ctx); err != nil {
 		return s.explainCredentials(err)
@@ -74,9 +73,9 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	}
 	// The SDK has made a client of its own that also trusts AWS_CA_BUNDLE. That
 	// has come here as custom_ca_bundle, where there is no other.
-	cfg.HTTPClient = bounded{client}
-	// The resolver was for the STS clients within the chain. With one in
-	// place, further clients would not heed AWS_ENDPOINT_URL_* of their service.
+	cfg.HTTPClient = limitedClient{client}
+	// The resolver was for the STS clients within the chain. With it, other
+	// clients would ignore AWS_ENDPOINT_URL_* of their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
 	if s.ownCredentials() == nil {
 		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
@@ -119,7 +118,8 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 		options = append(options, awsconfig.WithCredentialsProvider(p))
 	}
 	if s.STSEndpoint != "" || s.OwnEndpoints {
-		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // nothing else reaches the STS clients that profiles with roles use
+		// Nothing else reaches the STS clients that profiles with roles use.
+		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // see above
 	}
 	return options, nil
 }
@@ -137,8 +137,8 @@ func expand(paths []string) ([]string, error) {
 }
 
 // chainResolver sends the STS clients that the SDK makes for profiles with
-// roles to the configured endpoint, or to AWS's own and not to where the
-// environment says.
+// roles to the configured endpoint, or to AWS's own instead of that of the
+// environment.
 func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint:staticcheck // see options
 	return func(service, region string, _ ...any) (aws.Endpoint, error) { //nolint:staticcheck // see options
 		if service != sts.ServiceID {
@@ -149,7 +149,8 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 		}
 		url := s.STSEndpoint
 		if url == "" {
-			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack})
+			parameters := sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack}
+			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), parameters)
 			if err != nil {
 				return aws.Endpoint{}, err //nolint:staticcheck // see options
 			}
@@ -176,17 +177,13 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 		InsecureSkipVerify: s.insecure, //nolint:gosec // the user's choice
 	}
 	if s.caBundle != "" {
-		path, err := keyfile.ExpandHome(s.caBundle)
-		if err != nil {
-			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
-		}
-		pem, err := os.ReadFile(path)
+		pem, err := keyfile.Read(s.caBundle)
 		if err != nil {
 			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
 		}
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", path)
+			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", s.caBundle)
 		}
 	}
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
@@ -200,16 +197,16 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 // maxAnswer is in bytes. Answers of KMS and STS have a few kilobytes.
 const maxAnswer = 1 << 20
 
-// bounded reads answers to their end, and no further than an answer may go. The
+// limitedClient reads answers to their end, and no further than an answer may go. The
 // SDK would take what is in front of a long one. And it closes the body of a
 // request as soon as the answer begins: net/http may give up a connection for
 // that, with the rest of the answer.
-type bounded struct{ aws.HTTPClient }
+type limitedClient struct{ aws.HTTPClient }
 
 var errLong = errors.New("the answer is longer than any of AWS")
 
-func (b bounded) Do(r *http.Request) (*http.Response, error) {
-	response, err := b.HTTPClient.Do(r)
+func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
+	response, err := c.HTTPClient.Do(r)
 	if err != nil || response.Body == nil {
 		return response, err
 	}
@@ -223,7 +220,7 @@ func (b bounded) Do(r *http.Request) (*http.Response, error) {
 	}
 	answer := io.Reader(bytes.NewReader(text))
 	if err != nil {
-		answer = failing{err}
+		answer = failedBody{err}
 	}
 	response.Body = struct {
 		io.Reader
@@ -232,12 +229,13 @@ func (b bounded) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// failing is an answer that did not come.
-type failing struct{ err error }
+// failedBody is an answer that did not come.
+type failedBody struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
 
-// checkAccount asks whose credentials these are, but only where that matters.
+// checkAccount looks up the account of the credentials, but only if that
+// matters.
 func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	if len(s.allowed) == 0 && len(s.forbidden) == 0 {
 		return nil

@@ -25,12 +25,12 @@ import (
 const defaultProfile = "default"
 
 // loadWithoutEnvironment makes the configuration of the clients from the
-// settings and the shared files alone. The SDK's own loader reads the
-// environment whatever it is told.
+// settings and the shared files alone. The SDK's own loader always reads the
+// environment.
 //
 // Three switches of the SDK remain, which have no other way in:
-// AWS_NEW_RETRIES_2026 and its kin change how long it waits between attempts,
-// and nothing of what is sent or where.
+// AWS_NEW_RETRIES_2026 and the like change how long it waits between attempts,
+// but not what is sent or where.
 func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error) {
 	client, err := s.httpClient()
 	if err != nil {
@@ -49,7 +49,7 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error
 	}
 	cfg := aws.Config{
 		Region:           s.Region,
-		HTTPClient:       bounded{client},
+		HTTPClient:       limitedClient{client},
 		RetryMaxAttempts: s.attempts,
 		RetryMode:        s.retryMode,
 		Logger:           logging.Nop{},
@@ -69,8 +69,8 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error
 	return cfg, nil
 }
 
-// AnonymousClient takes out what the SDK tells of where it runs, as it finds
-// it in the environment: AWS_EXECUTION_ENV, and the trace of a Lambda function.
+// AnonymousClient removes what the SDK reveals about its environment:
+// AWS_EXECUTION_ENV, and the trace of a Lambda function.
 func AnonymousClient(stack *middleware.Stack) error {
 	for _, id := range []string{"UserAgent", "RecursionDetection"} {
 		if _, ok := stack.Build.Get(id); ok {
@@ -128,11 +128,11 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 		if p.RoleARN == "" {
 			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn", p.Profile)
 		}
-		return aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(s.sts(cfg), p.RoleARN, stscreds.IdentityTokenFile(p.WebIdentityTokenFile), func(o *stscreds.WebIdentityRoleOptions) {
-			o.RoleSessionName = p.RoleSessionName
-		})), nil
+		web := &webIdentity{role: role{arn: p.RoleARN, sessionName: p.RoleSessionName}, tokenFile: p.WebIdentityTokenFile}
+		return aws.NewCredentialsCache(s.webProvider(cfg, web)), nil
 	case p.SSOSession != nil || p.SSOStartURL != "" || p.LoginSession != "":
-		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the environment is switched off; use access keys, a role or a credential_process", p.Profile)
+		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the "+
+			"environment is switched off; use access keys, a role or a credential_process", p.Profile)
 	case p.CredentialProcess != "":
 		cfg.Credentials = processcreds.NewProviderCommand(s.program(p.CredentialProcess))
 	default:
@@ -149,7 +149,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 
 func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" {
-		return nil, fmt.Errorf("the role of the profile %q asks for a code of a device (mfa_serial), which nobody can type in here", p.Profile)
+		return nil, fmt.Errorf("the role of the profile %q requires a code from a device (mfa_serial), which cannot be entered here", p.Profile)
 	}
 	cfg.Credentials = aws.NewCredentialsCache(cfg.Credentials)
 	return stscreds.NewAssumeRoleProvider(s.sts(cfg), p.RoleARN, func(o *stscreds.AssumeRoleOptions) {
@@ -182,7 +182,8 @@ func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 }
 
 // program runs the credential_process of a profile as the SDK does, but without
-// our secrets in its environment, and without a terminal: nobody could answer.
+// our secrets in its environment, and without a terminal, on which nobody would
+// answer.
 func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	return func(ctx context.Context) (*exec.Cmd, error) {
 		shell, flag := "sh", "-c"
@@ -199,8 +200,8 @@ func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	}
 }
 
-// withoutOurSecrets has the program of a profile run by program, in place of
-// the SDK's own way, which hands it the whole environment.
+// withoutOurSecrets has s.program run the program of a profile. The SDK itself
+// would pass on the whole environment.
 func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 	var env awsconfig.EnvConfig
 	var profile awsconfig.SharedConfig
@@ -230,9 +231,8 @@ func runsProgram(p awsconfig.SharedConfig) bool {
 	return p.CredentialProcess != ""
 }
 
-// SetEndpoint sets the endpoint of a client in its options where the SDK, left
-// alone, would heed the environment's though it may not. Nil is the vendor's
-// own.
+// SetEndpoint sets the endpoint of a client if the SDK would otherwise take
+// that of the environment, which it must not read. Nil is the vendor's own.
 func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service string, to **string) {
 	if s.Environment && !s.OwnEndpoints {
 		return

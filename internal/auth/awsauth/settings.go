@@ -24,9 +24,9 @@ const (
 	maxSession = 12 * time.Hour
 )
 
-// Settings say how to reach AWS, and as whom. A zero value leaves a setting to
-// the SDK, which looks into the shared files, and into the environment where
-// that may be read.
+// Settings say how to reach AWS, and with which identity. A zero value leaves a
+// setting to the SDK, which looks into the shared files, and into the
+// environment where that may be read.
 type Settings struct {
 	Region  string
 	Timeout time.Duration // of one attempt; not that of reading a long answer
@@ -116,9 +116,9 @@ func Parse(v attr.Values, region string) (Settings, error) {
 func (s *Settings) parseCredentials(v attr.Values) error {
 	switch {
 	case (s.accessKey == "") != (s.secretKey == "") || s.token != "" && s.accessKey == "":
-		return v.Errorf("", "access_key and secret_key are needed together, and token only beside them")
+		return v.Errorf("", "access_key and secret_key are required together, and token only with them")
 	case len(s.allowed) > 0 && len(s.forbidden) > 0:
-		return v.Errorf("", "allowed_account_ids and forbidden_account_ids exclude one another")
+		return v.Errorf("", "allowed_account_ids and forbidden_account_ids are mutually exclusive")
 	}
 	if block, ok := v.Block("assume_role"); ok {
 		r, err := parseRole(block)
@@ -137,7 +137,8 @@ func (s *Settings) parseCredentials(v attr.Values) error {
 		}
 		s.web = &webIdentity{r, block.String("web_identity_token"), block.String("web_identity_token_file")}
 		if s.web.token == "" && s.web.tokenFile == "" {
-			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
+			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment "+
+				"variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
 		}
 	}
 	return nil
@@ -172,7 +173,7 @@ func (s *Settings) parseRetries(v attr.Values) error {
 	if err != nil {
 		return err
 	}
-	// OpenTofu takes 0 for "not set", and this is an SDK's count of attempts.
+	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
 	if s.attempts = int(n); n == 0 {
 		s.attempts = defaultAttempts
 	}

@@ -6,45 +6,61 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// CredentialAttrs say who asks. The service is the one that is asked, for the
-// documentation.
+// CredentialAttrs are the attributes for an identity. The service is named in
+// the documentation.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "access_key", Type: cty.String, Doc: "The ID of an access key. It goes before every other source of credentials."},
+		{Name: "access_key", Type: cty.String, Doc: "The ID of an access key. It takes precedence over every other source of credentials."},
 		{Name: "secret_key", Type: cty.String, Sensitive: true, Doc: "The secret of the access key."},
 		{Name: "token", Type: cty.String, Sensitive: true, Doc: "The session token of a temporary access key."},
-		{Name: "profile", Type: cty.String, Secret: true, Doc: "A profile of the shared configuration files. It goes before credentials in the environment."},
-		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, Place: true, Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
-		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, Env: []string{"AWS_SHARED_CREDENTIALS_FILE"}, Doc: "Paths of shared credentials files. Defaults to `~/.aws/credentials`."},
+		{Name: "profile", Type: cty.String, Secret: true, Doc: "A profile of the shared configuration files. It " +
+			"takes precedence over credentials in the environment."},
+		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, Place: true,
+			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
+		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, Env: []string{"AWS_SHARED_CREDENTIALS_FILE"},
+			Doc: "Paths of shared credentials files. Defaults to `~/.aws/credentials`."},
 		{Name: "assume_role", Doc: "A role to assume with the credentials.", Attrs: append(roleAttrs(
 			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Doc: "The ARN of the role."},
 			attr.Attr{Name: "session_name", Type: cty.String, Doc: "A name for the session. Defaults to one that the SDK makes up."},
 		),
-			attr.Attr{Name: "external_id", Type: cty.String, Doc: "The external ID that the role asks for."},
+			attr.Attr{Name: "external_id", Type: cty.String, Doc: "The external ID that the role requires."},
 			attr.Attr{Name: "tags", Type: cty.Map(cty.String), Doc: "Session tags."},
 			attr.Attr{Name: "transitive_tag_keys", Type: cty.List(cty.String), Doc: "The session tags that pass on to further roles."},
 		)},
-		{Name: "assume_role_with_web_identity", Doc: "A role to assume with a token of a web identity, such as that of a CI job.", Attrs: append(roleAttrs(
+		{Name: "assume_role_with_web_identity", Doc: "A role to assume with a token of a web identity, such as " +
+			"that of a CI job.", Attrs: append(roleAttrs(
 			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Env: []string{"AWS_ROLE_ARN"}, Doc: "The ARN of the role."},
-			attr.Attr{Name: "session_name", Type: cty.String, Env: []string{"AWS_ROLE_SESSION_NAME"}, Doc: "A name for the session. Defaults to one that the SDK makes up."},
+			attr.Attr{Name: "session_name", Type: cty.String, Env: []string{"AWS_ROLE_SESSION_NAME"},
+				Doc: "A name for the session. Defaults to one that the SDK makes up."},
 		),
-			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN"}, Doc: "The token. It goes before `web_identity_token_file`."},
-			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN_FILE"}, Doc: "The path of a file that holds the token. It is read each time a token is needed."},
+			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN"},
+				Doc: "The token. It takes precedence over `web_identity_token_file`."},
+			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN_FILE"},
+				Doc: "The path of a file that holds the token. It is read each time a token is needed."},
 		)},
-		{Name: "allowed_account_ids", Type: cty.List(cty.String), Doc: "The only AWS accounts whose credentials may be used. This costs a call of `sts:GetCallerIdentity`. At most one of this and `forbidden_account_ids`."},
-		{Name: "forbidden_account_ids", Type: cty.List(cty.String), Doc: "AWS accounts whose credentials must not be used. This costs a call of `sts:GetCallerIdentity`."},
-		{Name: "skip_credentials_validation", Type: cty.Bool, Doc: "Accepted as in OpenTofu. Credentials are never checked beforehand, whatever this says: " + service + " does that."},
-		{Name: "skip_requesting_account_id", Type: cty.Bool, Doc: "Accepted as in OpenTofu. The account is asked for only where `allowed_account_ids` or `forbidden_account_ids` is set."},
-		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
-		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Place: true, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"}, Doc: "The URL of the metadata service of EC2."},
-		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Place: true, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"}, Doc: "`IPv4` or `IPv6`: how to reach the metadata service of EC2."},
+		{Name: "allowed_account_ids", Type: cty.List(cty.String), Doc: "The only AWS accounts whose credentials " +
+			"may be used. This costs a call of `sts:GetCallerIdentity`. At most one of this and " +
+			"`forbidden_account_ids`."},
+		{Name: "forbidden_account_ids", Type: cty.List(cty.String), Doc: "AWS accounts whose credentials must not " +
+			"be used. This costs a call of `sts:GetCallerIdentity`."},
+		{Name: "skip_credentials_validation", Type: cty.Bool, Doc: "Accepted as in OpenTofu. Credentials are never " +
+			"checked beforehand, whatever this says: " + service + " does that."},
+		{Name: "skip_requesting_account_id", Type: cty.Bool, Doc: "Accepted as in OpenTofu. The account is asked " +
+			"for only where `allowed_account_ids` or `forbidden_account_ids` is set."},
+		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 " +
+			"alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
+		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Place: true, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},
+			Doc: "The URL of the metadata service of EC2."},
+		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Place: true, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"},
+			Doc: "`IPv4` or `IPv6`: how to reach the metadata service of EC2."},
 	}
 }
 
 // roleAttrs are what both ways to assume a role have in common, after first.
 func roleAttrs(first ...attr.Attr) []attr.Attr {
 	return append(first,
-		attr.Attr{Name: "duration", Type: cty.String, Doc: "How long the session lasts, from `15m` to `12h`. Defaults to `15m`, with a web identity to an hour."},
+		attr.Attr{Name: "duration", Type: cty.String, Doc: "How long the session lasts, from `15m` to `12h`. " +
+			"Defaults to `15m`, with a web identity to an hour."},
 		attr.Attr{Name: "policy", Type: cty.String, Doc: "A policy in JSON that narrows the session further."},
 		attr.Attr{Name: "policy_arns", Type: cty.List(cty.String), Doc: "ARNs of policies that narrow the session further."},
 	)
@@ -56,14 +72,22 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 	return []attr.Attr{
 		endpoints,
 		{Name: "sts_region", Type: cty.String, Doc: "The region of AWS STS. Defaults to `region`."},
-		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Doc: "How often a request is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
+		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Doc: "How often a " +
+			"request is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
 		{Name: "retry_mode", Type: cty.String, Doc: "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
-		{Name: "http_proxy", Type: cty.String, Guard: true, Sensitive: true, Doc: "The URL of a proxy, also for HTTPS when there is no `https_proxy`."},
-		{Name: "https_proxy", Type: cty.String, Guard: true, Sensitive: true, Env: []string{"HTTPS_PROXY", "https_proxy"}, Doc: "The URL of a proxy for HTTPS. The empty string means none."},
-		{Name: "no_proxy", Type: cty.String, Guard: true, Env: []string{"NO_PROXY", "no_proxy"}, Doc: "Hosts, domains and networks that are reached without a proxy, separated by commas."},
-		{Name: "insecure", Type: cty.Bool, Guard: true, Doc: "Whether to accept any TLS certificate. Whoever sits in between then gets the " + what + "."},
-		{Name: "custom_ca_bundle", Type: cty.String, Guard: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path of a PEM file with the only certificate authorities to trust."},
-		{Name: "use_fips_endpoint", Type: cty.Bool, Place: true, Doc: "Whether to use the FIPS endpoints. Defaults to what `AWS_USE_FIPS_ENDPOINT` says."},
-		{Name: "use_dualstack_endpoint", Type: cty.Bool, Place: true, Doc: "Whether to use the endpoints that speak IPv6 as well. Defaults to what `AWS_USE_DUALSTACK_ENDPOINT` says."},
+		{Name: "http_proxy", Type: cty.String, Guard: true, Sensitive: true, Doc: "The URL of a proxy, also for " +
+			"HTTPS when there is no `https_proxy`."},
+		{Name: "https_proxy", Type: cty.String, Guard: true, Sensitive: true, Env: []string{"HTTPS_PROXY",
+			"https_proxy"}, Doc: "The URL of a proxy for HTTPS. The empty string means none."},
+		{Name: "no_proxy", Type: cty.String, Guard: true, Env: []string{"NO_PROXY",
+			"no_proxy"}, Doc: "Hosts, domains and networks that are reached without a proxy, separated by commas."},
+		{Name: "insecure", Type: cty.Bool, Guard: true, Doc: "Whether to accept any TLS certificate. Whoever sits " +
+			"in between then gets the " + what + "."},
+		{Name: "custom_ca_bundle", Type: cty.String, Guard: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
+			"of a PEM file with the only certificate authorities to trust."},
+		{Name: "use_fips_endpoint", Type: cty.Bool, Place: true, Doc: "Whether to use the FIPS endpoints. Defaults " +
+			"to what `AWS_USE_FIPS_ENDPOINT` says."},
+		{Name: "use_dualstack_endpoint", Type: cty.Bool, Place: true, Doc: "Whether to use the endpoints that " +
+			"speak IPv6 as well. Defaults to what `AWS_USE_DUALSTACK_ENDPOINT` says."},
 	}
 }

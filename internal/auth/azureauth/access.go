@@ -1,6 +1,6 @@
 // Package azureauth signs in to Azure: with the settings that Terraform's
-// azurerm backend and OpenTofu's azure_vault key provider share, in their order,
-// and kept from the environment where that is not to be read.
+// azurerm backend and OpenTofu's azure_vault key provider share, in their
+// order, without reading the environment if it is switched off.
 package azureauth
 
 import (
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"time"
@@ -56,13 +57,14 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	}
 	for _, way := range a.ways() {
 		if way.set {
-			if err := a.steered(libraryVariables()...); err != nil {
+			if err := a.refuseVariables(libraryVariables()...); err != nil {
 				return nil, err
 			}
 			return way.make()
 		}
 	}
-	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or " +
+		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
 }
 
 type way struct {
@@ -89,19 +91,21 @@ func (a Access) UsesCLI() bool {
 	return a.useCLI && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
-// steered is an error where the environment is switched off and one of the
-// variables is set, which the SDK reads by itself and offers no way to do
-// without. It is better not to sign in than to sign in where they say.
-func (a Access) steered(variables ...string) error {
+// refuseVariables returns an error if the environment is switched off and one
+// of the variables is set. The SDK always reads them. Not to sign in is better
+// than to sign in at the place that they name.
+func (a Access) refuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.environment {
-			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate", name)
+			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
+				"unset it, or choose another way to authenticate", name)
 		}
 	}
 	return nil
 }
 
-// libraryVariables say where the client library signs in, whatever the way.
+// libraryVariables decide where the client library signs in, with every kind of
+// credential.
 func libraryVariables() []string {
 	return []string{"AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"}
 }
@@ -110,10 +114,11 @@ func libraryVariables() []string {
 // virtual machine none of them is set.
 // https://learn.microsoft.com/azure/app-service/overview-managed-identity
 func identityVariables() []string {
-	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT", "MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
+	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT",
+		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
 }
 
-// principal reports whether it is said who signs in.
+// principal reports whether a service principal is configured.
 func (a Access) principal() bool {
 	return a.tenant != "" && (a.clientID != "" || a.clientIDFile != "")
 }
@@ -133,7 +138,8 @@ func (a Access) withCertificate() (azcore.TokenCredential, error) {
 	}
 	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.certificatePassword))
 	if err != nil {
-		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its private key, or client_certificate_password is not its password")
+		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its " +
+			"private key, or client_certificate_password is not its password")
 	}
 	return credential(azidentity.NewClientCertificateCredential(a.tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
@@ -177,8 +183,8 @@ func (a Access) withOIDC() (azcore.TokenCredential, error) {
 	}))
 }
 
-// WithPipeline returns a, which then signs in by a service connection of Azure
-// Pipelines where OpenID Connect is wanted. "" is none.
+// WithPipeline returns a, which then uses a service connection of Azure
+// Pipelines for OpenID Connect. "" is none.
 func (a Access) WithPipeline(serviceConnection string) Access {
 	a.pipeline = serviceConnection
 	return a
@@ -186,24 +192,27 @@ func (a Access) WithPipeline(serviceConnection string) Access {
 
 func (a Access) withPipeline() (azcore.TokenCredential, error) {
 	if !a.environment {
-		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, and the environment is switched off")
+		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
+			"and the environment is switched off")
 	}
 	if !a.principal() || a.requestToken == "" || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
-		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token (SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
+		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token " +
+			"(SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
 	}
 	id, err := either("client_id", a.clientID, a.clientIDFile)
 	if err != nil {
 		return nil, err
 	}
-	return credential(azidentity.NewAzurePipelinesCredential(a.tenant, id, a.pipeline, a.requestToken, &azidentity.AzurePipelinesCredentialOptions{
+	options := &azidentity.AzurePipelinesCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
-	}))
+	}
+	return credential(azidentity.NewAzurePipelinesCredential(a.tenant, id, a.pipeline, a.requestToken, options))
 }
 
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
-	if err := a.steered(identityVariables()...); err != nil {
+	if err := a.refuseVariables(identityVariables()...); err != nil {
 		return nil, err
 	}
 	transport := a.Transport
@@ -211,7 +220,7 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 		if transport == nil {
 			transport = a.httpClient()
 		}
-		transport = elsewhere{transport, a.msiEndpoint}
+		transport = identityTransport{transport, a.msiEndpoint}
 	}
 	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.clientOptions(transport)}
 	if a.clientID != "" {
@@ -222,13 +231,15 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 
 func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	if !a.environment {
-		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
+		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment " +
+			"is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
 	})
 	if err != nil {
-		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
+		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, " +
+			"AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
 	}
 	return c, nil
 }
@@ -247,7 +258,8 @@ func either(name, direct, path string) (string, error) {
 	if path == "" {
 		return direct, nil
 	}
-	content, err := readFile(path)
+	b, err := keyfile.Read(path)
+	content := string(b)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the file for %s: %w", name, err)
@@ -259,41 +271,20 @@ func either(name, direct, path string) (string, error) {
 	return content, nil
 }
 
-func readFile(path string) (string, error) {
-	path, err := keyfile.ExpandHome(path)
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxAnswer))
-	return string(content), err
-}
-
-// elsewhere sends the requests for the fixed address of a virtual machine's
+// identityTransport sends the requests for the fixed address of a virtual machine's
 // managed identity to another one.
-type elsewhere struct {
+type identityTransport struct {
 	policy.Transporter
 	endpoint string
 }
 
 const identityHost = "169.254.169.254"
 
-func (e elsewhere) Do(request *http.Request) (*http.Response, error) {
+func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 	if request.URL.Host != identityHost {
-		return e.Transporter.Do(request)
+		return t.Transporter.Do(request)
 	}
-	moved, err := http.NewRequestWithContext(request.Context(), request.Method, e.endpoint, request.Body)
+	moved, err := http.NewRequestWithContext(request.Context(), request.Method, t.endpoint, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -303,18 +294,18 @@ func (e elsewhere) Do(request *http.Request) (*http.Response, error) {
 	}
 	moved.URL.RawQuery = query.Encode()
 	moved.Header = request.Header.Clone()
-	return e.Transporter.Do(moved)
+	return t.Transporter.Do(moved)
 }
 
 // requestOIDC gets a token from the CI service, for Azure.
 // https://docs.github.com/actions/reference/security/oidc
 func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	address := a.requestURL
-	if request, err := http.NewRequest(http.MethodGet, address, nil); err == nil && !request.URL.Query().Has("audience") { //nolint:noctx // only to read the address
-		query := request.URL.Query()
+	if u, err := url.Parse(address); err == nil && !u.Query().Has("audience") {
+		query := u.Query()
 		query.Set("audience", audience(a.cloud.Configuration))
-		request.URL.RawQuery = query.Encode()
-		address = request.URL.String()
+		u.RawQuery = query.Encode()
+		address = u.String()
 	}
 	var answer struct {
 		Value string `json:"value"`
@@ -333,7 +324,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	return answer.Value, nil
 }
 
-// audience is whom a token is for. The national clouds have their own.
+// audience is the audience of a token. The national clouds have their own.
 // https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
 func audience(c cloud.Configuration) string {
 	switch c.ActiveDirectoryAuthorityHost {

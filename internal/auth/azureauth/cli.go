@@ -1,7 +1,6 @@
 package azureauth
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +29,7 @@ type cli struct {
 	generation atomic.Int64                              // of tokens; they expire
 }
 
-// cliRequest is what az is asked for.
+// cliRequest is one request to az.
 type cliRequest struct {
 	arguments  string // all of them, with line breaks between
 	generation int64
@@ -47,7 +46,9 @@ var cliArgument = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
 	if _, err := exec.LookPath("az"); err != nil {
-		return nil, unset("no way to authenticate is set up (tenant_id and client_id with client_secret or client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there")
+		return nil, unset("no way to authenticate is set up (tenant_id and client_id with client_secret or " +
+			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, " +
+			"az, is not there")
 	}
 	for _, s := range []string{a.tenant, a.subscription} {
 		if s != "" && !cliArgument.MatchString(s) {
@@ -65,7 +66,7 @@ func (a Access) environ() []string {
 	return child.Environ(os.Environ())
 }
 
-// Subscription asks the Azure CLI for the ID of its current subscription.
+// Subscription gets the ID of the current subscription from the Azure CLI.
 // https://learn.microsoft.com/cli/azure/account#az-account-show
 func (a Access) Subscription(ctx context.Context) (string, error) {
 	out, err := az(ctx, a.environ(), "account", "show", "-o", "json")
@@ -81,7 +82,7 @@ func (a Access) Subscription(ctx context.Context) (string, error) {
 	return answer.ID, nil
 }
 
-// GetToken asks for an access token of a resource.
+// GetToken gets an access token for a resource.
 // https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
 func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if len(options.Scopes) != 1 {
@@ -128,21 +129,12 @@ func (c *cli) ask(ctx context.Context, arguments []string) (azcore.AccessToken, 
 
 // az runs the Azure CLI. The arguments must have been checked.
 func az(ctx context.Context, environ []string, arguments ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, cliPatience)
-	defer cancel()
-	command := exec.CommandContext(ctx, "az", arguments...) //nolint:gosec // G204: no shell, and the arguments are checked
-	command.Env = environ
-	child.OwnGroup(command)
-	defer child.KillGroup(command)
-	var out bytes.Buffer
-	command.Stdout = &out
-	if err := command.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, &Error{"the Azure CLI gives no access token; run az login"}
+	p := child.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
+	out, _, err := p.Run(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		err = &Error{"the Azure CLI gives no access token; run az login"}
 	}
-	return out.Bytes(), nil
+	return out, err
 }
 
 func parseCLI(out []byte) (azcore.AccessToken, error) {

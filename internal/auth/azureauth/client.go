@@ -21,7 +21,7 @@ func (a Access) clientOptions(transport policy.Transporter) policy.ClientOptions
 	}
 	return policy.ClientOptions{
 		Cloud:     a.cloud.Configuration,
-		Transport: careful{transport},
+		Transport: limitedTransport{transport},
 		Retry:     policy.RetryOptions{RetryDelay: a.RetryDelay},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
@@ -48,15 +48,15 @@ func (a Access) httpClient() *http.Client {
 }
 
 // noRedirect hands back a redirect as the answer. None of the services
-// redirects, and what is sent is for one address only.
+// redirects, and what is sent is meant for one address only.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// careful keeps from the SDK what it does not expect of an answer: more than a
+// limitedTransport keeps from the SDK what it does not expect of an answer: more than a
 // megabyte, and a challenge on which azkeys would panic.
-type careful struct{ policy.Transporter }
+type limitedTransport struct{ policy.Transporter }
 
-func (c careful) Do(request *http.Request) (*http.Response, error) {
-	response, err := c.Transporter.Do(request)
+func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
+	response, err := t.Transporter.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -64,14 +64,15 @@ func (c careful) Do(request *http.Request) (*http.Response, error) {
 		io.Reader
 		io.Closer
 	}{io.LimitReader(response.Body, maxAnswer), response.Body}
-	if challenge := response.Header.Get("WWW-Authenticate"); challenge != "" && strings.HasPrefix(challenge, "Bearer") && !wellFormed(challenge) {
+	if challenge := response.Header.Get("WWW-Authenticate"); challenge != "" && strings.HasPrefix(challenge,
+		"Bearer") && !wellFormed(challenge) {
 		response.Header.Del("WWW-Authenticate")
 	}
 	return response, nil
 }
 
 // wellFormed reports whether the authorization of a challenge is an address
-// with a path: azkeys takes what stands after the third slash for the tenant.
+// with a path: azkeys treats what follows the third slash as the tenant.
 func wellFormed(challenge string) bool {
 	for part := range strings.FieldsSeq(challenge) {
 		if address, ok := strings.CutPrefix(part, "authorization="); ok && address != `""` {

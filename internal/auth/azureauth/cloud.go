@@ -15,12 +15,12 @@ import (
 type Cloud struct {
 	cloud.Configuration // without services
 
-	// What manages resources, as https://host, and whom tokens for it are for.
-	// "" where a metadata host does not tell.
+	// The resource manager, as https://host, and the audience of tokens for it.
+	// "" if a metadata host does not say.
 	ResourceManager, ResourceManagerAudience string
 
 	// StorageSuffix ends the hosts of storage services, as in
-	// account.blob.core.windows.net. "" where a metadata host does not tell.
+	// account.blob.core.windows.net. "" if a metadata host does not say.
 	StorageSuffix string
 }
 
@@ -41,7 +41,8 @@ func known(c cloud.Configuration, manager, suffix string) Cloud {
 	return Cloud{Configuration: c, ResourceManager: manager, ResourceManagerAudience: manager, StorageSuffix: suffix}
 }
 
-// Cloud returns the cloud that is configured. A metadata host is asked.
+// Cloud returns the configured cloud. It may send a request to the metadata
+// host.
 func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 	if a.metadataHost == "" || a.cloud.ActiveDirectoryAuthorityHost != "" {
 		return a.cloud, nil
@@ -62,8 +63,10 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 		return Cloud{}, errors.New("metadata_host: the answer names no https address to sign in at")
 	}
 	c := Cloud{Configuration: cloud.Configuration{ActiveDirectoryAuthorityHost: answer.Authentication.LoginEndpoint}}
-	if u, err := url.Parse(answer.ResourceManager); err == nil && u.Scheme == "https" && hostName.MatchString(u.Host) && len(answer.Authentication.Audiences) > 0 {
-		c.ResourceManager, c.ResourceManagerAudience = "https://"+u.Host, strings.TrimSuffix(answer.Authentication.Audiences[0], "/")
+	u, err := url.Parse(answer.ResourceManager)
+	audiences := answer.Authentication.Audiences
+	if err == nil && u.Scheme == "https" && hostName.MatchString(u.Host) && len(audiences) > 0 {
+		c.ResourceManager, c.ResourceManagerAudience = "https://"+u.Host, strings.TrimSuffix(audiences[0], "/")
 	}
 	if suffix := answer.Suffixes["storage"]; hostName.MatchString(suffix) {
 		c.StorageSuffix = suffix
@@ -74,7 +77,7 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 // hostName is a name of several parts.
 var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)
 
-// WithCloud returns a, which then asks no metadata host about the cloud.
+// WithCloud returns a, which then sends no request to a metadata host.
 func (a Access) WithCloud(c Cloud) Access {
 	a.cloud = c
 	return a

@@ -1,13 +1,13 @@
-// Package googleauth is about who somebody is to Google: credentials and the
-// tokens that they give, for those who read keys or states there.
+// Package googleauth gets access tokens for Google Cloud from the credentials
+// of key providers and sources.
 package googleauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -18,8 +18,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
-
-const maxFile = 1 << 20 // bytes
 
 // Access is how to authenticate.
 type Access struct {
@@ -36,8 +34,8 @@ type Access struct {
 	Environment bool // may be read
 }
 
-// Open finds the credentials and gets a first token with them, so that what is
-// wrong with them is not taken for what is wrong with what is read.
+// Open finds the credentials and gets a first token with them, so that a
+// mistake in them is not reported as a failed read.
 func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
 	creds, err := a.base(ctx)
 	if err != nil {
@@ -85,7 +83,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		text = wellKnownFile()
 	}
 	if text == "" {
-		if err := a.Steered("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
+		if err := a.RefuseVariables("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
 			return nil, err
 		}
 		return detect(ctx, options)
@@ -110,15 +108,15 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	return creds, nil
 }
 
-// staticToken is an access token that somebody else renews.
+// staticToken is an access token that is renewed elsewhere.
 type staticToken string
 
 func (t staticToken) Token(context.Context) (*auth.Token, error) {
 	return &auth.Token{Value: string(t), Type: "Bearer"}, nil
 }
 
-// detect asks the metadata server for credentials. Outside of Google's cloud
-// that can wait for one that is not there, and cannot be cancelled.
+// detect gets credentials from the metadata server. Outside of Google's cloud
+// it may wait for a server that does not exist, and cannot be cancelled.
 func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	found := make(chan *auth.Credentials, 1)
 	go func() {
@@ -133,14 +131,15 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 		return nil, fmt.Errorf("looking for Google credentials: %w", ctx.Err())
 	case creds := <-found:
 		if creds == nil {
-			return nil, errors.New("no usable Google credentials were found; set credentials or access_token, GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login")
+			return nil, errors.New("no usable Google credentials were found; set credentials or access_token, " +
+				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login")
 		}
 		return creds, nil
 	}
 }
 
-// readCredentials takes JSON, or the path of a file with it, as OpenTofu does.
-// It returns their kind too, which the SDK wants to be told.
+// readCredentials reads JSON, or the file with it, as OpenTofu does. It returns
+// their type too, which the SDK requires.
 func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	document, err := ReadPathOrContents(text)
 	if err != nil {
@@ -163,29 +162,14 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 // ReadPathOrContents returns the contents of the file whose path text is, or
 // else text itself.
 func ReadPathOrContents(text string) ([]byte, error) {
-	// No error of these may be shown: what was not found may be the secret.
+	// No error names the file: its name may be the secret.
 	if path, err := keyfile.ExpandHome(text); err == nil {
-		if info, err := os.Stat(path); err == nil {
-			return readFile(path, info)
+		if _, err := os.Stat(path); err == nil {
+			content, err := keyfile.Read(path)
+			return content, cmp.Or(errors.Unwrap(err), err)
 		}
 	}
 	return []byte(text), nil
-}
-
-func readFile(path string, info os.FileInfo) ([]byte, error) {
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("the path does not lead to a regular file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	document, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(document) > maxFile {
-		err = errors.New("the file is larger than 1 MiB")
-	}
-	return document, err
 }
 
 // Silence is a logger that logs nothing. With GOOGLE_SDK_GO_LOGGING_LEVEL in

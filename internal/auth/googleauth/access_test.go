@@ -23,7 +23,7 @@ func TestReadPathOrContents(t *testing.T) {
 		t.Fatal(err)
 	}
 	large := filepath.Join(home, "large")
-	if err := os.WriteFile(large, make([]byte, maxFile+1), 0o600); err != nil {
+	if err := os.WriteFile(large, make([]byte, 1<<20+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{path: "contents", "~/file": "contents", "{}": "{}", "/canary/none": "/canary/none", "": ""} {

@@ -36,7 +36,7 @@ func (b Bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string
 	return header, nil
 }
 
-// RequireTransportSecurity is for gRPC: no token goes out in clear.
+// RequireTransportSecurity is for gRPC: no token is sent in clear.
 func (Bearer) RequireTransportSecurity() bool { return true }
 
 // RoundTrip is for HTTP.
@@ -63,13 +63,14 @@ func DirectTransport() http.RoundTripper {
 	return direct
 }
 
-// Steered is an error where the environment is switched off and one of the
-// variables is set, which the SDK reads by itself and offers no way to do
-// without. It is better to have no credentials than those that they say.
-func (a Access) Steered(variables ...string) error {
+// RefuseVariables returns an error if the environment is switched off and one
+// of the variables is set. The SDK always reads them. No credentials are better
+// than those that they name.
+func (a Access) RefuseVariables(variables ...string) error {
 	for _, name := range variables {
 		if os.Getenv(name) != "" && !a.Environment {
-			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; unset it, or set credentials or access_token", name)
+			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
+				"unset it, or set credentials or access_token", name)
 		}
 	}
 	return nil
@@ -104,8 +105,8 @@ type file struct {
 	Inner json.RawMessage `json:"source_credentials"` // of impersonation
 }
 
-// check looks for what the SDK would run or read by itself. It returns the
-// program that gives the tokens, if there is one.
+// check refuses credentials for which the SDK would read the environment. It
+// returns the program that gives the tokens, if there is one.
 func (a Access) check(document []byte) (*program, error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {
@@ -114,7 +115,8 @@ func (a Access) check(document []byte) (*program, error) {
 	if f.Inner != nil {
 		inner, err := a.check(f.Inner)
 		if err == nil && inner != nil {
-			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use its credentials with impersonate_service_account")
+			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use " +
+				"its credentials with impersonate_service_account")
 		}
 		return nil, err
 	}
@@ -133,7 +135,7 @@ func (a Access) check(document []byte) (*program, error) {
 		if what != "" {
 			return nil, fmt.Errorf("credentials: %s need the environment, which is switched off", what)
 		}
-		if err := a.Steered("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"); err != nil {
+		if err := a.RefuseVariables("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"); err != nil {
 			return nil, err
 		}
 	}

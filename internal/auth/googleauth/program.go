@@ -1,13 +1,10 @@
 package googleauth
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path"
 	"strings"
 	"time"
@@ -17,6 +14,7 @@ import (
 	"cloud.google.com/go/auth/credentials/externalaccount"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 const (
@@ -77,10 +75,8 @@ func (p program) SubjectToken(ctx context.Context, request *externalaccount.Requ
 		return "", errors.New("credentials: a program (executable) runs only with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment")
 	}
 	if p.OutputFile != "" {
-		if f, err := os.Open(p.OutputFile); err == nil {
-			answer, err := io.ReadAll(io.LimitReader(f, maxProgramAnswer))
-			f.Close()
-			if token, ok := parseProgram(answer); err == nil && ok {
+		if answer, err := keyfile.Read(p.OutputFile); err == nil {
+			if token, ok := parseProgram(answer); ok {
 				return token, nil
 			}
 		}
@@ -105,34 +101,22 @@ func (p program) run(ctx context.Context, request *externalaccount.RequestOption
 	if p.TimeoutMillis <= 0 || patience > maxProgramTime {
 		patience = defaultProgramTime
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...) //nolint:gosec // the user's own credentials name it
-	command.Env = append(child.Environ(os.Environ()),
+	run := child.Program{Args: arguments, Patience: patience, Limit: maxProgramAnswer, Environ: append(child.Environ(os.Environ()),
 		"GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE="+request.Audience,
 		"GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE="+request.SubjectTokenType,
 		"GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0",
-	)
+	)}
 	if p.impersonated != "" {
-		command.Env = append(command.Env, "GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL="+p.impersonated)
+		run.Environ = append(run.Environ, "GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL="+p.impersonated)
 	}
 	if p.OutputFile != "" {
-		command.Env = append(command.Env, "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE="+p.OutputFile)
+		run.Environ = append(run.Environ, "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE="+p.OutputFile)
 	}
-	child.OwnGroup(command)
-	defer child.KillGroup(command)
-	var out bytes.Buffer
-	command.Stdout = &out
-	if err := command.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, errProgram
+	answer, _, err := run.Run(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		err = errProgram
 	}
-	if out.Len() > maxProgramAnswer {
-		return nil, errProgram
-	}
-	return out.Bytes(), nil
+	return answer, err
 }
 
 // parseProgram returns the token of an answer, if there is a valid one.

@@ -62,7 +62,7 @@ func TestArguments(t *testing.T) {
 		"long version":      {asks().With("version_id", strings.Repeat("k", 1025)), good, "", "version_id: this cannot be the ID of a version"},
 		"directory bucket":  {asks().With("bucket", "a--use1-az4--x-s3"), good, "", "directory buckets, Object Lambda and Outposts"},
 		"FIPS elsewhere":    {asks(), good.With("use_fips_endpoint", true), "", "excludes use_fips_endpoint and use_dualstack_endpoint"},
-		"two roles":         {asks(), good.With("allowed_account_ids", []string{"1"}).With("forbidden_account_ids", []string{"1"}), "", "exclude one another"},
+		"two roles":         {asks(), good.With("allowed_account_ids", []string{"1"}).With("forbidden_account_ids", []string{"1"}), "", "mutually exclusive"},
 		"role without ARN":  {asks(), good.With("assume_role", attrs{}), "", "role_arn: this argument is required"},
 		"retries":           {asks(), good.With("max_retries", -1), "", "max_retries: a number from 0 to 1000 is required"},
 		"retry mode":        {asks(), good.With("retry_mode", "canary"), "", "retry_mode: standard or adaptive is required"},

@@ -1,15 +1,15 @@
-// Package external runs the programs of OpenTofu's external key providers and
+// Package program runs the programs of OpenTofu's external key providers and
 // methods: a header line and one JSON document on their standard output, one
 // JSON document on their standard input.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/keyprovider/external
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/method/external
-package external
+package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,10 +30,10 @@ const (
 	maxHeader = 64 << 10 // bytes; later versions may add fields
 )
 
-// Program is a command that speaks one of the two protocols.
-type Program struct {
-	Command []string // no shell; the first is looked up in PATH
-	Magic   string   // which protocol, as its header says
+// Command is a program, with its arguments, that speaks one of the two protocols.
+type Command struct {
+	Argv  []string // no shell; the first is looked up in PATH
+	Magic string   // which protocol, as its header says
 
 	patience time.Duration // for tests; zero is a minute
 }
@@ -50,9 +50,9 @@ var (
 	errTooLong = errors.New("the program answered more than it may")
 )
 
-// Check reports what is wrong with the command as it is written.
-func (p Program) Check() error {
-	if len(p.Command) == 0 || p.Command[0] == "" {
+// Check reports a command that cannot be run.
+func (c Command) Check() error {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return errors.New("a program is required as the first element")
 	}
 	return nil
@@ -61,24 +61,21 @@ func (p Program) Check() error {
 // Run gives input to the program and decodes what it answers into output. An
 // answer longer than limit is an error. Secrets are cut out of what the
 // program said on stderr, which is part of errors.
-func (p Program) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
-	path, err := exec.LookPath(p.Command[0])
+func (c Command) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
+	path, err := exec.LookPath(c.Argv[0])
 	if err != nil {
-		return p.notFound(err)
+		return c.notFound(err)
 	}
-	granted := p.patience
-	if granted == 0 {
-		granted = patience
-	}
+	granted := cmp.Or(c.patience, patience)
 	limited, cancel := context.WithTimeoutCause(ctx, granted, errTimeout)
 	defer cancel()
 	limited, stop := context.WithCancelCause(limited)
 	defer stop(nil)
 
-	stdout := &answer{magic: p.Magic, limit: limit, stop: stop}
+	stdout := &answer{magic: c.Magic, limit: limit, stop: stop}
 	var stderr tail
-	cmd := exec.CommandContext(limited, path, p.Command[1:]...) //nolint:gosec // running it is what the user asked for
-	cmd.Args[0] = p.Command[0]
+	cmd := exec.CommandContext(limited, path, c.Argv[1:]...) //nolint:gosec // running it is what the user asked for
+	cmd.Args[0] = c.Argv[0]
 	cmd.Env = child.Environ(os.Environ())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, &stderr
 	cmd.WaitDelay = killDelay
@@ -87,43 +84,42 @@ func (p Program) Run(ctx context.Context, input []byte, limit int, output any, s
 	if limited.Err() != nil {
 		child.KillGroup(cmd)
 	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the program is done; an agent that it started holds the pipe
-	}
-	said := stderr.excerpt(secrets)
-	switch exit, exited := errors.AsType[*exec.ExitError](err); {
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case limited.Err() != nil && errors.Is(context.Cause(limited), errTimeout):
-		return fmt.Errorf("%s: %w: it is stopped after %v%s", p.name(), errTimeout, granted, said)
+		err = fmt.Errorf("%w: it was stopped after %v", errTimeout, granted)
 	case stdout.err != nil:
-		return fmt.Errorf("%s: %w%s", p.name(), stdout.err, said)
+		err = stdout.err
 	case exited:
-		return fmt.Errorf("%s: %w: %v%s", p.name(), ErrFailed, exit.ProcessState, said)
-	case err != nil:
-		return fmt.Errorf("%s could not be run: %w", p.name(), err)
+		err = fmt.Errorf("%w: %v", ErrFailed, exit.ProcessState)
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is an agent that it started, which holds the pipe
+		return fmt.Errorf("%s could not be run: %w", c.name(), err)
+	default:
+		err = stdout.decode(output)
 	}
-	if err := stdout.decode(output); err != nil {
-		return fmt.Errorf("%s: %w%s", p.name(), err, said)
+	if err != nil {
+		return fmt.Errorf("%s: %w%s", c.name(), err, stderr.excerpt(secrets))
 	}
 	return nil
 }
 
-func (p Program) notFound(err error) error {
+func (c Command) notFound(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrDot):
-		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", ErrFailed, p.name())
+		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", ErrFailed, c.name())
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s is not found", ErrFailed, p.name())
+		return fmt.Errorf("%w: %s is not found", ErrFailed, c.name())
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s is not executable", ErrFailed, p.name())
+		return fmt.Errorf("%w: %s is not executable", ErrFailed, c.name())
 	}
-	return fmt.Errorf("%s could not be run", p.name())
+	return fmt.Errorf("%s could not be run", c.name())
 }
 
 // name shows which program it is. Its arguments may hold secrets.
-func (p Program) name() string {
-	return outside.Quoted(filepath.Base(p.Command[0]), maxName)
+func (c Command) name() string {
+	return outside.Quoted(filepath.Base(c.Argv[0]), maxName)
 }
 
 // answer is the program's standard output. The header is looked at as soon as
@@ -182,15 +178,8 @@ func (a *answer) decode(output any) error {
 	d := json.NewDecoder(bytes.NewReader(a.body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(output); err != nil {
-		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, or has fields that do not belong there", ErrProtocol)
+		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, or has fields "+
+			"that do not belong there", ErrProtocol)
 	}
 	return nil
-}
-
-// encodings are the forms in which a secret may come back on stderr.
-func encodings(secret []byte) [][]byte {
-	if len(secret) == 0 {
-		return nil
-	}
-	return [][]byte{secret, []byte(base64.StdEncoding.EncodeToString(secret))}
 }

@@ -1,7 +1,8 @@
-package external
+package program
 
 import (
 	"bytes"
+	"encoding/base64"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
@@ -23,13 +24,14 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// excerpt is the end of an error: what the program said, without secrets,
-// escaped and cut.
+// excerpt is the end of an error: the last of what the program said, without
+// secrets, escaped.
 func (t *tail) excerpt(secrets [][]byte) string {
 	text := t.kept
 	for _, s := range secrets {
-		for _, form := range encodings(s) {
-			text = bytes.ReplaceAll(text, form, []byte("(secret)"))
+		if len(s) > 0 {
+			text = bytes.ReplaceAll(text, s, []byte("(secret)"))
+			text = bytes.ReplaceAll(text, []byte(base64.StdEncoding.EncodeToString(s)), []byte("(secret)"))
 		}
 	}
 	if said := outside.End(string(text), maxShown); said != "" {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package external
+package program
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 
 const header = `printf '{"magic":"M","version":1,"later":"field"}\n'; `
 
-func sh(script string) Program {
-	return Program{Command: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M"}
+func sh(script string) Command {
+	return Command{Argv: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M"}
 }
 
 type reply struct {
@@ -98,13 +98,13 @@ func TestNotFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/nonexistent/kp", "statecrypt-no-such-program", plain} {
-		err := Program{Command: []string{path, "canary"}, Magic: "M"}.Run(t.Context(), nil, 1000, &reply{})
+		err := Command{Argv: []string{path, "canary"}, Magic: "M"}.Run(t.Context(), nil, 1000, &reply{})
 		if !errors.Is(err, ErrFailed) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, command := range [][]string{nil, {}, {""}, {"", "x"}} {
-		if (Program{Command: command}).Check() == nil {
+		if (Command{Argv: command}).Check() == nil {
 			t.Errorf("%q is accepted", command)
 		}
 	}

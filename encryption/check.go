@@ -1,0 +1,70 @@
+package encryption
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// check looks at what must be right before any file is read: every method
+// exists, and none of them breaks enforced.
+func (t Target) check() error {
+	for i, address := range t.methods {
+		if address == "" {
+			return t.fail("no method is set")
+		}
+		if _, ok := t.encryption.methods[address]; !ok {
+			return t.fail("%s", t.encryption.notConfigured(address))
+		}
+		if t.enforced && t.encryption.isPlaintext(address) {
+			return t.fail("%s reads unencrypted data, which enforced = true forbids; remove it from the %s",
+				address, [...]string{"method", "fallbacks"}[min(i, 1)])
+		}
+		if err := t.encryption.checkThen(address, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkThen follows then from method to method. A method that cannot be built
+// is reported when its turn comes.
+func (e *Encryption) checkThen(address string, path []string) error {
+	path = append(path, address)
+	m, err := e.methods[address]()
+	if err != nil || m.then == "" {
+		return nil
+	}
+	fail := func(format string, args ...any) error {
+		pos := e.config.Methods[address].Settings["then"].Pos
+		return &attr.Error{Address: address, Attr: "then", Pos: pos, Err: fmt.Errorf(format, args...)}
+	}
+	switch _, exists := e.methods[m.then]; {
+	case e.isPlaintext(m.then):
+		return fail("plaintext needs no method here: without then, what is inside is the plaintext")
+	case !exists:
+		return fail("%s", e.notConfigured(m.then))
+	case slices.Contains(path, m.then):
+		start := slices.Index(path, m.then)
+		return fail("the methods lead to one another in a circle: %s", strings.Join(append(path[start:], m.then), " → "))
+	}
+	return e.checkThen(m.then, path)
+}
+
+func (t Target) fail(format string, args ...any) error {
+	return &attr.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
+}
+
+func (e *Encryption) notConfigured(method string) string {
+	return outside.Line(method, maxName) + " is not configured" + attr.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
+}
+
+// isPlaintext reports whether the method at address reads unencrypted data.
+func (e *Encryption) isPlaintext(address string) bool {
+	entry, ok := e.config.Methods[address]
+	return address == attr.Unencrypted || ok && entry.Kind == attr.Unencrypted
+}

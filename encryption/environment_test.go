@@ -1,0 +1,144 @@
+package encryption_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+)
+
+// variables is an environment of these pairs: a name, and its value.
+func variables(pairs ...string) attr.LookupEnv {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+// TestEnvironmentRunsNoCommand: the documented program runs nothing that
+// TF_ENCRYPTION names.
+func TestEnvironmentRunsNoCommand(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "ran")
+	lookup := variables("TF_ENCRYPTION", fmt.Sprintf(`
+key_provider "external" "main" { command = ["touch", %q] }
+method "aes_gcm" "main" { keys = key_provider.external.main }
+state { method = method.aes_gcm.main }`, mark))
+	for name, c := range map[string]struct {
+		layers []encryption.Layer
+		ran    bool
+	}{
+		"the environment":              {layers: []encryption.Layer{encryption.Environment(lookup)}},
+		"the environment over nothing": {layers: []encryption.Layer{encryption.Code("", "none"), encryption.Environment(lookup)}},
+		"nothing over the environment": {layers: []encryption.Layer{encryption.Environment(lookup), encryption.Code("", "none")}},
+		"allowed":                      {layers: []encryption.Layer{encryption.Environment(lookup).AllowCommands()}, ran: true},
+	} {
+		enc, err := encryption.Load(builtin.Registry(), c.layers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = enc.State().Encrypt(t.Context(), []byte(state))
+		if err == nil || !c.ran && !strings.Contains(err.Error(), "only the environment names this command") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(mark); (err == nil) != c.ran {
+			t.Errorf("%s: the command ran: %t", name, err == nil)
+		}
+	}
+}
+
+// TestEnvironmentRedirectsNoSecret: whoever sets TF_ENCRYPTION does not get the
+// token that stands in the code.
+func TestEnvironmentRedirectsNoSecret(t *testing.T) {
+	t.Parallel()
+	var got atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got.Store(r.Header.Get("X-Vault-Token"))
+	}))
+	t.Cleanup(server.Close)
+	const method = `
+method "aes_gcm" "main" { keys = key_provider.openbao.main }
+state { method = method.aes_gcm.main }
+key_provider "openbao" "main" {
+	key_name = "k"
+`
+	toServer := fmt.Sprintf("address = %q\n", server.URL)
+	for name, c := range map[string]struct {
+		code, environment, token string
+		refused                  bool
+	}{
+		"another address":            {code: "address = \"https://bao.example.com\"\ntoken = \"canary\"", environment: toServer, refused: true},
+		"an address":                 {code: "token = \"canary\"", environment: toServer, refused: true},
+		"the value of a variable":    {code: "", environment: toServer + "token = var.canary", refused: true},
+		"a variable in another part": {code: "", environment: toServer + "namespace = var.canary", refused: true},
+		"the same address":           {code: toServer + "token = \"canary\"", environment: toServer, token: "canary"},
+		"a token of its own":         {code: toServer + "token = \"canary\"", environment: "token = \"own\"", token: "own"},
+		"all of its own":             {code: "token = \"canary\"", environment: toServer + "token = \"own\"", token: "own"},
+	} {
+		code := encryption.Code(method+c.code+"\n}", "code").WithVariables(canary())
+		environment := encryption.Environment(variables("TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\n"+c.environment+"\n}"))
+		enc, err := encryption.Load(builtin.Registry(), code, environment.WithVariables(canary()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Store("")
+		_, err = enc.State().Encrypt(t.Context(), []byte(state))
+		if err == nil || c.refused != strings.Contains(err.Error(), "the environment must not decide") || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := got.Load(); got != c.token {
+			t.Errorf("%s: the server got the token %q", name, got)
+		}
+	}
+}
+
+// TestEnvironmentFillsWhatIsAbsent: an address that the code leaves to the
+// environment is its to give.
+func TestEnvironmentFillsWhatIsAbsent(t *testing.T) {
+	t.Parallel()
+	var got atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got.Store(r.Header.Get("X-Vault-Token"))
+	}))
+	t.Cleanup(server.Close)
+	code := encryption.Code(`
+method "aes_gcm" "main" { keys = key_provider.openbao.main }
+state { method = method.aes_gcm.main }
+key_provider "openbao" "main" {
+	key_name = "k"
+	token    = "of the code"
+}`, "code")
+	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(variables("BAO_ADDR", server.URL)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := enc.State().Encrypt(t.Context(), []byte(state)); err == nil || got.Load() != "of the code" {
+		t.Errorf("got the token %q: %v", got.Load(), err)
+	}
+}
+
+func TestLoadReportsEveryLayer(t *testing.T) {
+	t.Parallel()
+	_, err := encryption.Load(builtin.Registry(), encryption.Code("nonsense {}", "code"), encryption.Environment(variables("TF_ENCRYPTION", "rubbish {}")))
+	if err == nil || !strings.Contains(err.Error(), "code:1,") || !strings.Contains(err.Error(), "TF_ENCRYPTION:1,") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func canary() cty.Value {
+	return cty.ObjectVal(map[string]cty.Value{"canary": cty.StringVal("canary")})
+}

@@ -1,0 +1,67 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+)
+
+// try opens the file with the first candidate that has the key.
+func (t Target) try(ctx context.Context, candidates []candidate, file []byte, env *envelope) (*Opened, error) {
+	var attempts []Attempt
+	for i, c := range candidates {
+		if c.broken != nil {
+			return nil, &Error{Step: StepConfiguration, Attempts: attempts, Err: c.broken}
+		}
+		last := i == len(candidates)-1 // only it may overwrite the file
+		data, err := c.data(file, env, last)
+		if err != nil {
+			return nil, &Error{Step: StepEnvelope, Attempts: attempts, Err: damaged(err)}
+		}
+		opened, err := t.open(ctx, c, data, env)
+		if err == nil {
+			opened.Attempts = attempts
+			return opened, nil
+		}
+		attempts = append(attempts, Attempt{c.address, err})
+		if !isForAnother(err) {
+			return nil, failure(attempts, "the file could not be opened, and this is not a matter of the wrong key:")
+		}
+	}
+	return nil, failure(attempts, describeAll(attempts))
+}
+
+// data is what the method decrypts. It may overwrite it; the file stays as it is
+// unless inPlace.
+func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error) {
+	switch {
+	case !c.whole:
+		return env.decode(inPlace)
+	case inPlace:
+		return file, nil
+	}
+	return bytes.Clone(file), nil
+}
+
+// open decrypts data with one method and looks at what is inside.
+func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelope) (*Opened, error) {
+	keys := fileKeys{encryption: t.encryption}
+	if !c.whole {
+		keys.meta = env.Meta
+	}
+	plain, err := c.Decrypt(ctx, keys.key, data)
+	if err != nil {
+		return nil, err
+	}
+	opened := &Opened{Data: plain, Method: c.address, UsedFallback: !c.primary, Encrypted: !c.plaintext}
+	if w, ok := c.Method.(Warner); ok {
+		opened.Warnings = []string{fmt.Sprintf("%s: %s", c.address, w.Warning())}
+	}
+	switch {
+	case !c.whole:
+		err = env.check(plain)
+	case !c.plaintext:
+		err = t.inside(ctx, c.then, opened)
+	}
+	return opened, err
+}

@@ -1,0 +1,63 @@
+package encryption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// inside goes on with what a method for whole files opened: with the method at
+// the address then or, without one, by checking that it is the plaintext.
+func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
+	kind, env, damage := identify(opened.Data)
+	switch {
+	case kind == Empty:
+		return errors.New("what it decrypted is empty")
+	case then == "" && (kind == State || kind == Plan):
+		return nil
+	case then == "":
+		return &contentError{t.refuseInside(kind, opened.Data)}
+	}
+	t.methods = []string{then}
+	candidates := t.choose(kind, opened.Data, env)
+	switch {
+	case len(candidates) == 0 && damage != nil:
+		return &thenError{then, StepEnvelope, damage}
+	case len(candidates) == 0:
+		return &contentError{fmt.Errorf("it decrypted a %s, which is not for its then, %s", kind, then)}
+	}
+	inner, err := t.try(ctx, candidates, opened.Data, env)
+	if err != nil {
+		return newThenError(then, err)
+	}
+	opened.Data = inner.Data
+	opened.Warnings = append(opened.Warnings, inner.Warnings...)
+	return nil
+}
+
+// contentError says that what a method for whole files opened is not what its
+// then is for. Like the kind of the file itself, this decides which method is
+// the right one, so the next is tried.
+type contentError struct{ err error }
+
+func (e *contentError) Error() string { return e.err.Error() }
+func (e *contentError) Unwrap() error { return e.err }
+
+// thenError is the failure of the method that then names.
+type thenError struct {
+	address string
+	step    Step
+	err     error
+}
+
+// newThenError drops from the error of try what the outer method says anyway.
+func newThenError(then string, err error) error {
+	failed, _ := errors.AsType[*Error](err)
+	if len(failed.Attempts) == 1 {
+		err = failed.Attempts[0].Err
+	}
+	return &thenError{then, failed.Step, err}
+}
+
+func (e *thenError) Error() string { return fmt.Sprintf("then %s: %v", e.address, e.err) }
+func (e *thenError) Unwrap() error { return e.err }

@@ -1,0 +1,64 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"time"
+)
+
+const (
+	maxSaid   = 64 << 10        // bytes of standard error that are kept
+	waitDelay = 5 * time.Second // for output that what the program started still holds open
+)
+
+// Program is a program to run once, without a shell and without a terminal.
+type Program struct {
+	Args     []string // the first is looked up in PATH
+	Environ  []string
+	Stdin    io.Reader     // may be nil
+	Patience time.Duration // how long it may take
+	Limit    int           // bytes that it may print
+}
+
+// ErrTooLong means that a program printed more than it may.
+var ErrTooLong = errors.New("the program printed too much")
+
+// Run returns what the program printed, and the beginning of what it said on
+// standard error. The error is that of ctx when it ended, and
+// [context.DeadlineExceeded] when the program took too long.
+func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
+	limited, cancel := context.WithTimeout(ctx, p.Patience)
+	defer cancel()
+	stdout, stderr := &capped{limit: p.Limit + 1}, &capped{limit: maxSaid}
+	cmd := exec.CommandContext(limited, p.Args[0], p.Args[1:]...) //nolint:gosec // the caller has checked it
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Environ, p.Stdin, stdout, stderr, waitDelay
+	OwnGroup(cmd)
+	err = cmd.Run()
+	KillGroup(cmd)
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case limited.Err() != nil:
+		err = limited.Err()
+	case errors.Is(err, exec.ErrWaitDelay):
+		err = nil // the program is done; an agent that it started holds the pipe
+	}
+	if err == nil && len(stdout.kept) > p.Limit {
+		err = ErrTooLong
+	}
+	return stdout.kept, stderr.kept, err
+}
+
+// capped keeps the beginning of what is written. It is no [bytes.Buffer], whose
+// ReadFrom would go past the limit.
+type capped struct {
+	kept  []byte
+	limit int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.kept = append(c.kept, p[:min(len(p), c.limit-len(c.kept))]...)
+	return len(p), nil
+}
