@@ -400,6 +400,17 @@ func rules() map[string]func(*testing.T, arena) {
 				}
 			}
 		},
+		"away, a guard of the environment has no say": func(t *testing.T, a arena) {
+			if a.guards == nil || !a.bound {
+				t.Skip("no variable changes how secrets are protected, or the variables are meant for no single server")
+			}
+			for _, guard := range a.guards {
+				_, err := a.read(t, a.thief, join(guard, a.forward, a.home(a.others[0])), a.here(a.thief))
+				if got := a.stolen.take(); err == nil || got != "" {
+					t.Errorf("with %q, a stranger answered (%v)\n%s", guard, err, got)
+				}
+			}
+		},
 		"a guard of the environment is for its own secrets": func(t *testing.T, a arena) {
 			if a.guards == nil {
 				t.Skip("no variable changes how secrets are protected")
