@@ -5,6 +5,7 @@ package clitest
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,12 +137,9 @@ func (p *Project) Apply(tb testing.TB, workspace string) {
 func (p *Project) Enlarge(tb testing.TB, size int) {
 	tb.Helper()
 	text := make([]byte, size*3/2)
-	x := uint32(1)
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not for secrets
 	for i := range text {
-		x ^= x << 13
-		x ^= x >> 17
-		x ^= x << 5
-		text[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[x>>26]
+		text[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[random.IntN(64)]
 	}
 	p.large = string(text)
 	write(tb, p.dir, "large", p.large)

@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -46,12 +45,13 @@ type Front struct {
 	ended     sync.WaitGroup // the servers
 	done      chan struct{}  // closed when the test ends
 
-	mu       sync.Mutex
-	fault    fault
-	over     chan struct{} // closed when the fault ends
-	hits     int
-	requests []Request
-	strayed  []Request
+	requests nettest.Log[Request] // what arrived at URL, unless TLS broke
+	strayed  nettest.Log[Request] // what arrived at Other
+
+	mu    sync.Mutex
+	fault fault
+	over  chan struct{} // closed when the fault ends
+	hits  int
 }
 
 // Request is one that arrived.
@@ -140,24 +140,10 @@ func (f *Front) now() fault {
 	return f.fault
 }
 
-// Requests returns what arrived at URL, before TLS broke or not.
-func (f *Front) Requests() []Request {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.requests)
-}
-
-// Strayed returns what arrived at Other.
-func (f *Front) Strayed() []Request {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.strayed)
-}
-
 func (f *Front) handle(w http.ResponseWriter, r *http.Request) {
 	r, request := record(r)
+	f.requests.Note(request)
 	f.mu.Lock()
-	f.requests = append(f.requests, request)
 	answer := f.fault.answer
 	if f.options.At != nil && !f.options.At(r, request.Body) || f.fault.once && f.hits > 0 {
 		answer = nil
@@ -174,9 +160,7 @@ func (f *Front) handle(w http.ResponseWriter, r *http.Request) {
 
 func (f *Front) elsewhere(w http.ResponseWriter, r *http.Request) {
 	r, request := record(r)
-	f.mu.Lock()
-	f.strayed = append(f.strayed, request)
-	f.mu.Unlock()
+	f.strayed.Note(request)
 	f.behind.ServeHTTP(w, r)
 }
 

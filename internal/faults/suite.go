@@ -227,8 +227,8 @@ func (s Suite) recovers(t *testing.T, client Client) {
 // checkRequests looks at what arrived: reads, and nothing secret elsewhere.
 func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row fault) {
 	t.Helper()
-	strayed := front.Strayed()
-	all := append(front.Requests(), strayed...)
+	strayed := front.strayed.Requests()
+	all := append(front.requests.Requests(), strayed...)
 	if len(all) == 0 && !row.refused {
 		t.Error("nothing arrived: this test shows nothing")
 	}
