@@ -134,12 +134,12 @@ func DamageEnvelope(t *testing.T, file []byte, counts [4]int, open func(file []b
 		Why: "the metadata has another name, and its key provider knows it by its shape; or what differs in it does not " +
 			"matter, such as the case of a letter in a name",
 		Count: counts[1],
-		Is: func(d Damaged) bool { return in(d, metadata) },
+		Is:    func(d Damaged) bool { return in(d, metadata) },
 	}, Harmless{
 		Why: "a name differs in the case of a letter, or there is no copy of the serial or lineage any more, as early " +
 			"versions wrote none",
 		Count: counts[2],
-		Is: func(d Damaged) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
+		Is:    func(d Damaged) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
 	}, Harmless{
 		Why: "these bits of the last digit of base64 hold nothing", Count: counts[3],
 		Is: func(d Damaged) bool { return in(d, data) && d.At >= data[1]-4 },
