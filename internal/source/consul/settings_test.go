@@ -344,7 +344,7 @@ func TestTLS(t *testing.T) {
 		"not verified":           {change: func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, want: "!was not verified, because ssl_verify is off"},
 		"no certificates":        {change: func(a attrs) { a["ca_file"] = text(file(t, canary)) }, want: "the file that ca_file names holds no certificate in PEM format"},
 		"not its key":            {change: func(a attrs) { a["key_file"] = text(file(t, clients.Issue(nil).Key)) }, want: "a certificate and its unencrypted key in PEM format"},
-		"no such key":            {func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, `the file "/no/such/file", which key_file names: `},
+		"no such key":            {change: func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, want: `the file "/no/such/file", which key_file names: `},
 		"two lines in the token": {change: func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, want: "holds more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {
