@@ -56,7 +56,9 @@ func (d *Derivations) Quick(pbkdf2 encryption.Block[encryption.KeyProvider], fil
 	})
 }
 
-func wrapped(block encryption.Block[encryption.KeyProvider], wrap func(encryption.KeyProvider, attr.Values) encryption.KeyProvider) encryption.Block[encryption.KeyProvider] {
+func wrapped(
+	block encryption.Block[encryption.KeyProvider], wrap func(encryption.KeyProvider, attr.Values) encryption.KeyProvider,
+) encryption.Block[encryption.KeyProvider] {
 	original := block.Build
 	block.Build = func(v attr.Values) (encryption.KeyProvider, error) {
 		built, err := original(v)

@@ -32,7 +32,9 @@ func Build(tb testing.TB, block encryption.Block[encryption.KeyProvider], attrs 
 //
 // Each worker of the fuzzer calls its test anew, so the seeds, and the key that
 // belongs to them, must be the same each time.
-func FuzzStored(f *testing.F, provider encryption.KeyProvider, keys encryption.Keys, check func(t *testing.T, stored, key []byte), seeds ...string) {
+func FuzzStored(
+	f *testing.F, provider encryption.KeyProvider, keys encryption.Keys, check func(t *testing.T, stored, key []byte), seeds ...string,
+) {
 	f.Helper()
 	want, err := provider.Key(f.Context(), keys, json.RawMessage(seeds[0]))
 	if err != nil || len(want) == 0 {
@@ -129,11 +131,15 @@ func DamageEnvelope(t *testing.T, file []byte, counts [4]int, open func(file []b
 		Why: "the line end at the end is missing", Count: counts[0],
 		Is: func(d Damaged) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },
 	}, Harmless{
-		Why: "the metadata has another name, and its key provider knows it by its shape; or what differs in it does not matter, such as the case of a letter in a name", Count: counts[1],
-		Is: func(d Damaged) bool { return in(d, metadata) },
+		Why: "the metadata has another name, and its key provider knows it by its shape; or what differs in it does not " +
+			"matter, such as the case of a letter in a name",
+		Count: counts[1],
+		Is:    func(d Damaged) bool { return in(d, metadata) },
 	}, Harmless{
-		Why: "a name differs in the case of a letter, or there is no copy of the serial or lineage any more, as early versions wrote none", Count: counts[2],
-		Is: func(d Damaged) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
+		Why: "a name differs in the case of a letter, or there is no copy of the serial or lineage any more, as early " +
+			"versions wrote none",
+		Count: counts[2],
+		Is:    func(d Damaged) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
 	}, Harmless{
 		Why: "these bits of the last digit of base64 hold nothing", Count: counts[3],
 		Is: func(d Damaged) bool { return in(d, data) && d.At >= data[1]-4 },

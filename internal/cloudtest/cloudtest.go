@@ -50,7 +50,10 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	if !Supported() {
 		tb.Skip("on this system, Go reads no SSL_CERT_FILE by which a program could trust the certificates of a test")
 	}
-	i := &Internet{CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts, authority: nettest.NewAuthority(), certificates: map[string]*tls.Certificate{}}
+	i := &Internet{
+		CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts,
+		authority: nettest.NewAuthority(), certificates: map[string]*tls.Certificate{},
+	}
 	if err := os.WriteFile(i.CAFile, []byte(i.CA()), 0o600); err != nil {
 		tb.Fatal(err)
 	}

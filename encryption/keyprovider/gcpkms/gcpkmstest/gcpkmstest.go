@@ -164,9 +164,10 @@ func (s *Service) Start(tb testing.TB) []option.ClientOption {
 		server.Stop()
 		<-done
 	})
+	trust := &tls.Config{RootCAs: nettest.Pool(authority.PEM), MinVersion: tls.VersionTLS12}
 	return []option.ClientOption{
 		option.WithEndpoint(listener.Addr().String()),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: nettest.Pool(authority.PEM), MinVersion: tls.VersionTLS12}))),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(trust))),
 		option.WithGRPCConnectionPool(1),
 	}
 }

@@ -43,7 +43,9 @@ func Serve(w http.ResponseWriter, r *http.Request, granted func(form url.Values)
 		})
 	case path == "/metadata/endpoints":
 		nettest.Reply(w, 200, map[string]any{
-			"authentication":  map[string]any{"loginEndpoint": "https://login.private.test/", "audiences": []string{"https://management.private.test/"}},
+			"authentication": map[string]any{
+				"loginEndpoint": "https://login.private.test/", "audiences": []string{"https://management.private.test/"},
+			},
 			"resourceManager": "https://management.private.test/", "suffixes": map[string]any{"storage": "private.test"},
 		})
 	case path != "/oidc" || r.Header.Get("Authorization") != "Bearer request-token":

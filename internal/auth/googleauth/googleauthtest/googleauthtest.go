@@ -43,7 +43,8 @@ func (s *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		nettest.Reply(w, 200, map[string]any{"access_token": UserToken, "expires_in": 3600, "token_type": "Bearer"})
 	case r.Host == "sts.googleapis.com" && has("subject_token="+s.Workload):
 		nettest.Reply(w, 200, map[string]any{
-			"access_token": UserToken, "issued_token_type": "urn:ietf:params:oauth:token-type:access_token", "expires_in": 3600, "token_type": "Bearer",
+			"access_token": UserToken, "expires_in": 3600, "token_type": "Bearer",
+			"issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
 		})
 	case r.Host == "iamcredentials.googleapis.com" && strings.Contains(r.URL.Path, fmt.Sprintf("/%s@", s.Account)):
 		nettest.Reply(w, 200, map[string]any{"accessToken": s.Token, "expireTime": time.Now().Add(time.Hour).Format(time.RFC3339)})
