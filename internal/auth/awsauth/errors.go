@@ -22,10 +22,13 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-func (f *failure) Unwrap() error { return f.cause }
+// Is tells that somebody gave up. The cause itself stays inside: its text repeats
+// what servers and programs answered.
+func (f *failure) Is(target error) bool {
+	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(f.cause, target) //nolint:errorlint // it is compared by errors.Is
+}
 
-// Failure is an error with a text of its own in place of that of its cause, which
-// repeats what servers and programs answered.
+// Failure is an error with a text of its own in place of that of its cause.
 func Failure(text string, cause error) error { return &failure{text: text, cause: cause} }
 
 // CommonReason knows the codes that every service of AWS has:
