@@ -47,7 +47,8 @@ func TestDamage(t *testing.T) {
 
 func FuzzDecrypt(f *testing.F) {
 	registry := builtin.Registry()
-	cfg, err := config.Parse(keys+"state {\nmethod = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.u\n}\n}", "fuzz", registry.Options(cty.NilVal))
+	cfg, err := config.Parse(keys+"state {\nmethod = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.u\n}\n}", "fuzz",
+		registry.Options(cty.NilVal))
 	if err != nil {
 		f.Fatal(err)
 	}

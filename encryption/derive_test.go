@@ -64,8 +64,10 @@ var derivedKeys = []struct {
 	{"key_provider.pbkdf2.chained", "backup", "0123456789abcdef", "", "9a221be1a387a698d24f4886e640280c030d9a4c7e028cb871990312619327a3", 32},
 	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219", 32},
 	{"key_provider.static.root", "signing", "", "", "870f87635baa3bff5e2d7eed5a4fcd08", 16},
-	{"key_provider.pbkdf2.documented", "backup", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", "", "97688685156a8b1c2ef6501a71d04c56f208df9ae825be1204771e0d2b9c1111", 32},
-	{"key_provider.pbkdf2.documented_sha256", "backup", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", "", "dd806e52e30dd72a14e599bc923f404885ec935bcf729c0dd2056a7676fa77ad", 32},
+	{"key_provider.pbkdf2.documented", "backup", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", "",
+		"97688685156a8b1c2ef6501a71d04c56f208df9ae825be1204771e0d2b9c1111", 32},
+	{"key_provider.pbkdf2.documented_sha256", "backup", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", "",
+		"dd806e52e30dd72a14e599bc923f404885ec935bcf729c0dd2056a7676fa77ad", 32},
 }
 
 func TestDeriveKey(t *testing.T) {
@@ -96,21 +98,30 @@ func TestDeriveKeyRefuses(t *testing.T) {
 		d       encryption.Derivation
 		want    string
 	}{
-		"no info":             {"key_provider.static.root", encryption.Derivation{Length: 32}, "info"},
-		"too short":           {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 15}, "16 to 64"},
-		"too long":            {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 65}, "16 to 64"},
-		"not exportable":      {"key_provider.static.kept", encryption.Derivation{Info: "x", Length: 32}, "exportable = true"},
-		"not configured":      {"key_provider.static.rot", encryption.Derivation{Info: "x", Length: 32}, `Did you mean "key_provider.static.root"`},
+		"no info":        {"key_provider.static.root", encryption.Derivation{Length: 32}, "info"},
+		"too short":      {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 15}, "16 to 64"},
+		"too long":       {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 65}, "16 to 64"},
+		"not exportable": {"key_provider.static.kept", encryption.Derivation{Info: "x", Length: 32}, "exportable = true"},
+		"not configured": {"key_provider.static.rot", encryption.Derivation{Info: "x", Length: 32},
+			`Did you mean "key_provider.static.root"`},
 		"short static key":    {"key_provider.static.short", encryption.Derivation{Info: "x", Length: 32}, "at least 16 bytes"},
 		"static with a salt":  {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "needs neither"},
 		"pbkdf2 without salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32}, "salt is required"},
-		"salt and wrapped":    {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt, Wrapped: wrapped(`{}`)}, "mutually exclusive"},
-		"short salt":          {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt[:15]}, "salt of at least 16"},
-		"short key":           {"key_provider.pbkdf2.small", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "key_length of at least 16"},
-		"weak wrapped key":    {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Wrapped: wrapped(`{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":199999,"hash_function":"sha256","key_length":16}`)}, "at least 200000"},
-		"short wrapped salt":  {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Wrapped: wrapped(`{"salt":"MDE=","iterations":200000,"hash_function":"sha256","key_length":16}`)}, "salt of at least 16"},
-		"excessive wrapped":   {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Wrapped: wrapped(`{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":2000000000,"hash_function":"sha256","key_length":16}`)}, "max_iterations"},
-		"chain without salt":  {"key_provider.pbkdf2.on_pbkdf2", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "key_provider.pbkdf2.main: no key"},
+		"salt and wrapped": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt, Wrapped: wrapped(`{}`)},
+			"mutually exclusive"},
+		"short salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt[:15]}, "salt of at least 16"},
+		"short key": {"key_provider.pbkdf2.small", encryption.Derivation{Info: "x", Length: 32, Salt: salt},
+			"key_length of at least 16"},
+		"weak wrapped key": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32,
+			Wrapped: wrapped(`{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":199999,"hash_function":"sha256","key_length":16}`)},
+			"at least 200000"},
+		"short wrapped salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32,
+			Wrapped: wrapped(`{"salt":"MDE=","iterations":200000,"hash_function":"sha256","key_length":16}`)}, "salt of at least 16"},
+		"excessive wrapped": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32,
+			Wrapped: wrapped(`{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":2000000000,"hash_function":"sha256","key_length":16}`)},
+			"max_iterations"},
+		"chain without salt": {"key_provider.pbkdf2.on_pbkdf2", encryption.Derivation{Info: "x", Length: 32, Salt: salt},
+			"key_provider.pbkdf2.main: no key"},
 	} {
 		if key, err := enc.DeriveKey(context.Background(), c.address, c.d); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %x, %v; want %q", name, key, err, c.want)

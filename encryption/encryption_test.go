@@ -101,7 +101,8 @@ func TestRoundTrip(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if string(opened.Data) != c.plain || opened.Method != "method."+kind+".m" || opened.UsedFallback || opened.Encrypted == (kind == "unencrypted") {
+				if string(opened.Data) != c.plain || opened.Method != "method."+kind+".m" || opened.UsedFallback ||
+					opened.Encrypted == (kind == "unencrypted") {
 					t.Errorf("got %+v", opened)
 				}
 			}
@@ -122,10 +123,13 @@ func TestFallback(t *testing.T) {
 		"second fallback":            {[]string{"method.aes_gcm.a", "method.aes_gcm.a", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
 		"unencrypted is passed over": {[]string{"unencrypted", "method.unencrypted.u", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
 		"wrong key":                  {[]string{"method.aes_gcm.a"}, "method.aes_gcm.a: no key for this file", false},
-		"every attempt is named":     {[]string{"method.aes_gcm.a", "method.aes_gcm.a"}, "a: no key for this file: authentication failed: the key or the aad is another one, or the file was changed\n  - method.aes_gcm.a", false},
-		"undeclared fallback":        {[]string{"method.aes_gcm.b", "method.aes_gcm.c"}, `method.aes_gcm.c is not configured. Did you mean "method.aes_gcm.a"?`, false},
-		"only unencrypted":           {[]string{"unencrypted"}, `(its metadata names "key_provider.static.b")`, false},
-		"none":                       {nil, "no method for encrypted data is in effect;", false},
+		"every attempt is named": {[]string{"method.aes_gcm.a", "method.aes_gcm.a"},
+			"a: no key for this file: authentication failed: the key or the aad is another one, or the file was changed\n  - method.aes_gcm.a",
+			false},
+		"undeclared fallback": {[]string{"method.aes_gcm.b", "method.aes_gcm.c"},
+			`method.aes_gcm.c is not configured. Did you mean "method.aes_gcm.a"?`, false},
+		"only unencrypted": {[]string{"unencrypted"}, `(its metadata names "key_provider.static.b")`, false},
+		"none":             {nil, "no method for encrypted data is in effect;", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -299,7 +303,8 @@ state { method = method.aes_gcm.m }`
 	enc := newEncryption(t, builtin.Registry(), text)
 	want := "key_provider.pbkdf2.a → key_provider.pbkdf2.b → key_provider.pbkdf2.a"
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
-	if _, err := enc.State().Decrypt(context.Background(), file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "test:2,1") {
+	if _, err := enc.State().Decrypt(context.Background(), file); err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "test:2,1") {
 		t.Errorf("opening: got %v", err)
 	}
 	if _, err := enc.State().Encrypt(context.Background(), []byte(state)); err == nil || !strings.Contains(err.Error(), want) {
@@ -412,7 +417,8 @@ method "aes_gcm" "gone" { keys = key_provider.pbkdf2.gone }`)
 		if _, err := enc.Use("method.aes_gcm.a", method).Decrypt(context.Background(), bytes.Clone(file)); err != nil {
 			t.Errorf("%s as an unused fallback: %v", method, err)
 		}
-		if _, err := enc.Use(method, "method.aes_gcm.a").Decrypt(context.Background(), bytes.Clone(file)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := enc.Use(method, "method.aes_gcm.a").Decrypt(context.Background(), bytes.Clone(file)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", method, err, want)
 		}
 	}
@@ -461,16 +467,17 @@ state { method = method.aes_gcm.m }`
 	enc := newEncryption(t, builtin.Registry(), text)
 	salt := base64.StdEncoding.EncodeToString(make([]byte, 32))
 	for meta, want := range map[string]string{
-		`{"salt":"` + salt + `","iterations":2147483647,"hash_function":"sha512","key_length":32}`:                                         "max_iterations",
-		`{"salt":"` + salt + `","iterations":9223372036854775807,"hash_function":"sha512","key_length":32}`:                                "max_iterations",
-		`{"salt":"` + salt + `","iterations":10000000,"hash_function":"sha256","key_length":64}`:                                           "max_iterations",
-		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":9223372036854775807}`:                                 "at most 1024",
-		`{"salt":"` + salt + `","iterations":-1,"hash_function":"sha512","key_length":32}`:                                                 "negative",
-		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":-32}`:                                                 "negative",
-		`{"salt":"` + salt + `","iterations":1,"hash_function":"md5","key_length":32}`:                                                     "hash function",
-		`{"salt":"` + salt + `","iterations":"1","hash_function":"sha512","key_length":32}`:                                                "damaged",
-		`{"salt":"","iterations":1,"hash_function":"sha512","key_length":32}`:                                                              "lacks",
-		`{"salt":"` + base64.StdEncoding.EncodeToString(make([]byte, 5000)) + `","iterations":1,"hash_function":"sha512","key_length":32}`: "salt of 5000 bytes",
+		`{"salt":"` + salt + `","iterations":2147483647,"hash_function":"sha512","key_length":32}`:          "max_iterations",
+		`{"salt":"` + salt + `","iterations":9223372036854775807,"hash_function":"sha512","key_length":32}`: "max_iterations",
+		`{"salt":"` + salt + `","iterations":10000000,"hash_function":"sha256","key_length":64}`:            "max_iterations",
+		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":9223372036854775807}`:  "at most 1024",
+		`{"salt":"` + salt + `","iterations":-1,"hash_function":"sha512","key_length":32}`:                  "negative",
+		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":-32}`:                  "negative",
+		`{"salt":"` + salt + `","iterations":1,"hash_function":"md5","key_length":32}`:                      "hash function",
+		`{"salt":"` + salt + `","iterations":"1","hash_function":"sha512","key_length":32}`:                 "damaged",
+		`{"salt":"","iterations":1,"hash_function":"sha512","key_length":32}`:                               "lacks",
+		`{"salt":"` + base64.StdEncoding.EncodeToString(make([]byte, 5000)) +
+			`","iterations":1,"hash_function":"sha512","key_length":32}`: "salt of 5000 bytes",
 		`[]`: "damaged",
 		``:   "damaged",
 	} {

@@ -97,7 +97,8 @@ key_provider "openbao" "main" {
 		}
 		got.Store("")
 		_, err = enc.State().Encrypt(t.Context(), []byte(state))
-		if err == nil || c.refused != strings.Contains(err.Error(), "the environment must not decide") || strings.Contains(err.Error(), "canary") {
+		if err == nil || c.refused != strings.Contains(err.Error(), "the environment must not decide") ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := got.Load(); got != c.token {
@@ -133,7 +134,8 @@ key_provider "openbao" "main" {
 
 func TestLoadReportsEveryLayer(t *testing.T) {
 	t.Parallel()
-	_, err := encryption.Load(builtin.Registry(), encryption.Code("nonsense {}", "code"), encryption.Environment(variables("TF_ENCRYPTION", "rubbish {}")))
+	_, err := encryption.Load(builtin.Registry(), encryption.Code("nonsense {}", "code"),
+		encryption.Environment(variables("TF_ENCRYPTION", "rubbish {}")))
 	if err == nil || !strings.Contains(err.Error(), "code:1,") || !strings.Contains(err.Error(), "TF_ENCRYPTION:1,") {
 		t.Errorf("got %v", err)
 	}

@@ -29,7 +29,8 @@ func TestCommandsOfTheEnvironment(t *testing.T) {
 		}
 		return c
 	}
-	const names, other, note = `key_provider "run" "x" { command = ["a", "canary"] }`, `key_provider "run" "x" { command = ["b", "canary"] }`, `key_provider "run" "x" { note = "n" }`
+	const names, other, note = `key_provider "run" "x" { command = ["a", "canary"] }`, `key_provider "run" "x" { command = ["b", "canary"] }`,
+		`key_provider "run" "x" { note = "n" }`
 	for name, c := range map[string]struct {
 		code, environment string
 		refused           bool
@@ -45,7 +46,8 @@ func TestCommandsOfTheEnvironment(t *testing.T) {
 		entry := merged.KeyProviders["key_provider.run.x"]
 		_, err := merged.Decode(entry, table)
 		e, isError := errors.AsType[*attr.Error](err)
-		if (err != nil) != c.refused || c.refused && (!isError || e.Attr != "command" || e.Pos.Line != 1 || strings.Contains(err.Error(), "canary")) {
+		if (err != nil) != c.refused || c.refused && (!isError || e.Attr != "command" || e.Pos.Line != 1 ||
+			strings.Contains(err.Error(), "canary")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		merged.AllowExternal = true

@@ -99,21 +99,23 @@ remote_state_data_sources {
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`key_provider "pbkdf2" "k" { passphrse = "x" }`:                                                           `text:1,29: Unsupported argument: An argument named "passphrse" is not expected here. Did you mean "passphrase"?`,
-		`metod "aes_gcm" "m" {}`:                                                                                  `Did you mean "method"?`,
-		`{"method": {"aes_gcm": {"m": {"key": "x"}}}}`:                                                            `Did you mean "keys"?`,
-		"key_provider \"pbkdf2\" \"k\" {}\nkey_provider \"pbkdf2\" \"k\" {}":                                      "text:2,1: key_provider.pbkdf2.k: configured twice",
-		"state {\nmethod = method.a.b\n}\nstate {}":                                                               "text:4,1: state: configured twice",
-		"remote_state_data_sources {\nremote_state_data_source \"x\" {}\nremote_state_data_source \"x\" {}\n}":    "configured twice",
-		`key_provider "pbkdf2" "a b" {}`:                                                                          "letters, digits, underscores and dashes",
-		`state { method = key_provider.pbkdf2.k }`:                                                                "a method is required",
-		`state { method = method.aes_gcm }`:                                                                       "a method is required",
-		"state {\nmethod = method.a.b\nfallback {}\n}":                                                            "state.fallback.method: this argument is required",
+		`key_provider "pbkdf2" "k" { passphrse = "x" }`: `text:1,29: Unsupported ` +
+			`argument: An argument named "passphrse" is not expected here. Did you mean "passphrase"?`,
+		`metod "aes_gcm" "m" {}`:                                             `Did you mean "method"?`,
+		`{"method": {"aes_gcm": {"m": {"key": "x"}}}}`:                       `Did you mean "keys"?`,
+		"key_provider \"pbkdf2\" \"k\" {}\nkey_provider \"pbkdf2\" \"k\" {}": "text:2,1: key_provider.pbkdf2.k: configured twice",
+		"state {\nmethod = method.a.b\n}\nstate {}": "text:4,1: state: " +
+			"configured twice",
+		"remote_state_data_sources {\nremote_state_data_source \"x\" {}\nremote_state_data_source \"x\" {}\n}": "configured twice",
+		`key_provider "pbkdf2" "a b" {}`:               "letters, digits, underscores and dashes",
+		`state { method = key_provider.pbkdf2.k }`:     "a method is required",
+		`state { method = method.aes_gcm }`:            "a method is required",
+		"state {\nmethod = method.a.b\nfallback {}\n}": "state.fallback.method: this argument is required",
 		"state {\nmethod = method.a.b\nfallback {\nmethod = method.a.c\n}\nfallback {\nmethod = method.a.d\n}\n}": "nest a second one",
-		`state { enforced = "maybe" }`:                                                                            "a bool is required",
-		"remote_state_data_sources {\ndefault {\nenforced = true\n}\n}":                                           `"enforced" is not expected`,
-		`key_provider "pbkdf2" "k" {`:                                                                             "text:1,",
-		`{`:                                                                                                       "text:1,",
+		`state { enforced = "maybe" }`:                                  "a bool is required",
+		"remote_state_data_sources {\ndefault {\nenforced = true\n}\n}": `"enforced" is not expected`,
+		`key_provider "pbkdf2" "k" {`:                                   "text:1,",
+		`{`:                                                             "text:1,",
 	} {
 		_, err := config.Parse(text, "text", builtin.Registry().Options(cty.NilVal))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -265,7 +267,8 @@ remote_state_data_sources {
 	merged := config.Merge(code, nil, env)
 	k := merged.KeyProviders["key_provider.pbkdf2.k"].Settings
 	for name, want := range map[string]cty.Value{
-		"passphrase": cty.StringVal("from env, sixteen bytes!"), "iterations": cty.NumberIntVal(300000), "encrypted_metadata_alias": cty.StringVal("alias"),
+		"passphrase": cty.StringVal("from env, sixteen bytes!"), "iterations": cty.NumberIntVal(300000),
+		"encrypted_metadata_alias": cty.StringVal("alias"),
 	} {
 		if !k[name].Value.RawEquals(want) {
 			t.Errorf("%s: %#v", name, k[name].Value)
@@ -280,13 +283,15 @@ remote_state_data_sources {
 	if !slices.Equal(merged.State.Methods(), []string{"method.a.env", "method.a.old"}) || !merged.State.Enforced {
 		t.Errorf("state: %+v", merged.State)
 	}
-	if !slices.Equal(merged.Remote["x"].Methods(), []string{"method.a.code", "method.a.env"}) || merged.Remote["y"].Method != "method.a.env" || merged.RemoteDefault.Method != "method.a.code" {
+	if !slices.Equal(merged.Remote["x"].Methods(), []string{"method.a.code", "method.a.env"}) ||
+		merged.Remote["y"].Method != "method.a.env" || merged.RemoteDefault.Method != "method.a.code" {
 		t.Errorf("remote: %+v", merged.Remote)
 	}
 	if merged.Plan.Method != "" || !merged.Plan.Enforced {
 		t.Errorf("plan: %+v", merged.Plan)
 	}
-	if code.KeyProviders["key_provider.pbkdf2.k"].Settings["passphrase"].Value.AsString() != "from code, sixteen bytes" || config.Merge(nil, nil) != nil {
+	if code.KeyProviders["key_provider.pbkdf2.k"].Settings["passphrase"].Value.AsString() != "from code, sixteen bytes" ||
+		config.Merge(nil, nil) != nil {
 		t.Error("merging must not change the layers, and none is nothing")
 	}
 }

@@ -21,16 +21,18 @@ func TestRun(t *testing.T) {
 	}
 	ran := filepath.Join(t.TempDir(), "ran")
 	for name, c := range map[string]struct{ encryption, out, err string }{
-		"opened":       {text + `"pbkdf2" "main" { passphrase = "` + strings.TrimSpace(string(passphrase)) + `" }`, `"vpc-0a1b2c3d4e5f"`, ""},
-		"no settings":  {"", "", "is encrypted"},
-		"not ours":     {strings.ReplaceAll(text, "pbkdf2", "aws_kms") + `"aws_kms" "main" {}`, "", "there are: pbkdf2, static, external"},
-		"command":      {strings.ReplaceAll(text, "pbkdf2", "external") + `"external" "main" { command = ["touch", "` + ran + `"] }`, "", "only the environment names this command"},
+		"opened":      {text + `"pbkdf2" "main" { passphrase = "` + strings.TrimSpace(string(passphrase)) + `" }`, `"vpc-0a1b2c3d4e5f"`, ""},
+		"no settings": {"", "", "is encrypted"},
+		"not ours":    {strings.ReplaceAll(text, "pbkdf2", "aws_kms") + `"aws_kms" "main" {}`, "", "there are: pbkdf2, static, external"},
+		"command": {strings.ReplaceAll(text, "pbkdf2", "external") + `"external" "main" { command = ["touch", "` + ran + `"] }`, "",
+			"only the environment names this command"},
 		"not settings": {"{", "", "TF_ENCRYPTION:1"},
 	} {
 		env := func(string) (string, bool) { return c.encryption, true }
 		var out bytes.Buffer
 		err := run(t.Context(), []string{filepath.Join(demo, "network.tfstate")}, env, &out)
-		if !strings.Contains(out.String(), c.out) || c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if !strings.Contains(out.String(), c.out) || c.err == "" && err != nil || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %v, %s", name, err, &out)
 		}
 	}

@@ -183,7 +183,8 @@ func (p *Project) CheckShown(tb testing.TB, workspace string, read []byte) {
 	tb.Helper()
 	local := tb.TempDir()
 	write(tb, local, "terraform.tfstate", string(read))
-	shown := fmt.Sprintf(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"l","resources":[],"outputs":%s}`, p.run(tb, local, "output", "-json"))
+	shown := fmt.Sprintf(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"l","resources":[],"outputs":%s}`,
+		p.run(tb, local, "output", "-json"))
 	compare(tb, parsed(tb, []byte(shown)), wanted(workspace, p.applied[workspace]))
 }
 

@@ -42,7 +42,8 @@ func TestInternet(t *testing.T) {
 	}
 	asked := internet.Asked()
 	slices.Sort(asked)
-	if want := []string{"example.net", "http://one.example.com", "one.example.com", "one.example.com", "two.example.com", "two.example.net", "www.a.example.net"}; !slices.Equal(asked, want) {
+	if want := []string{"example.net", "http://one.example.com", "one.example.com", "one.example.com", "two.example.com", "two.example.net",
+		"www.a.example.net"}; !slices.Equal(asked, want) {
 		t.Errorf("asked: got %q, want %q", asked, want)
 	}
 }
@@ -50,8 +51,10 @@ func TestInternet(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	internet := cloudtest.New(t, nil)
-	env := internet.Environ([]string{"PATH=p", "AWS_PROFILE=canary", "ARM_CLIENT_SECRET=canary", "GOOGLE_CREDENTIALS=canary", "https_proxy=canary", "NO_PROXY=canary", "BAO_TOKEN=canary"})
-	if !slices.Contains(env, "PATH=p") || !slices.Contains(env, "HTTPS_PROXY="+internet.Proxy) || strings.Contains(strings.Join(env, " "), "canary") {
+	env := internet.Environ([]string{"PATH=p", "AWS_PROFILE=canary", "ARM_CLIENT_SECRET=canary", "GOOGLE_CREDENTIALS=canary",
+		"https_proxy=canary", "NO_PROXY=canary", "BAO_TOKEN=canary"})
+	if !slices.Contains(env, "PATH=p") || !slices.Contains(env, "HTTPS_PROXY="+internet.Proxy) ||
+		strings.Contains(strings.Join(env, " "), "canary") {
 		t.Errorf("got %q", env)
 	}
 }

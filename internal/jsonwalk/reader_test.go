@@ -56,7 +56,8 @@ func decode(text string) (any, error) {
 
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
-		` {"a":[1,-2.5e3,true,false,null,"x","é","\u00e9\n",{"":[]},{}],"a":2} `, "{\"\xff\":\"\xff\\ud800\"}", `[01]`, `[1,]`, `{"a":}`, `"a`, `tru`, `[1}`, "[\"a\nb\"]",
+		` {"a":[1,-2.5e3,true,false,null,"x","é","\u00e9\n",{"":[]},{}],"a":2} `, "{\"\xff\":\"\xff\\ud800\"}", `[01]`, `[1,]`, `{"a":}`, `"a`,
+		`tru`, `[1}`, "[\"a\nb\"]",
 	} {
 		f.Add(seed)
 	}

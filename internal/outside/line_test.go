@@ -124,10 +124,12 @@ func FuzzShown(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		const most = 60
-		shown := map[string]string{"Line": Line(s, most), "Value": Value(s, most), "Quoted": Quoted(s, most), "End": End(s, most), "Text": Text(s)}
+		shown := map[string]string{"Line": Line(s, most), "Value": Value(s, most), "Quoted": Quoted(s, most), "End": End(s, most),
+			"Text": Text(s)}
 		for name, got := range shown {
 			plain := strings.ReplaceAll(got, "\n", "")
-			if strings.ContainsFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(got) || strings.Contains(got, "##") {
+			if strings.ContainsFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(got) ||
+				strings.Contains(got, "##") {
 				t.Errorf("%s: %q", name, got)
 			}
 			for _, word := range strings.Fields(got) {

@@ -39,8 +39,9 @@ func TestRun(t *testing.T) {
 		"does not read":        {script: header + `printf '{"a":1}'`, want: `1`},
 		"answer in pieces":     {script: `printf '{"magic":"M",'; sleep 0.05; printf '"version":1}\n{"a"'; sleep 0.05; printf ':2}'`, want: `2`},
 		"only the first value": {script: header + `printf '{"a":1} {"a":2} and more'`, want: `1`},
-		"environment":          {script: header + `printf '{"a":"%s%s%s"}' "$TF_ENCRYPTION" "$STATE_PASSPHRASE" "$THEIR_OWN_TOKEN"`, want: `"needed"`},
-		"an agent stays":       {script: header + `sleep 20 & printf '{"a":1}'`, want: `1`},
+		"environment": {script: header + `printf '{"a":"%s%s%s"}' "$TF_ENCRYPTION" "$STATE_PASSPHRASE" "$THEIR_OWN_TOKEN"`,
+			want: `"needed"`},
+		"an agent stays": {script: header + `sleep 20 & printf '{"a":1}'`, want: `1`},
 
 		"status":          {script: header + `printf '{"a":1}'; echo why >&2; exit 3`, err: ErrFailed, text: `exit status 3; it said: why`},
 		"signal":          {script: header + `kill -9 $$`, err: ErrFailed, text: "killed"},
@@ -54,7 +55,8 @@ func TestRun(t *testing.T) {
 		"no answer":       {script: header, err: ErrProtocol},
 		"endless":         {script: header + `printf '{"a":"'; yes | tr -d '\n'`, err: errTooLong},
 		"escaped":         {script: header + `printf 'a\033[2Jb\nc\xff' >&2; exit 1`, err: ErrFailed, text: `a\u001b[2Jb\nc\xff`},
-		"secrets":         {script: header + `echo "canary-secret and $(printf canary-secret | base64)" >&2; exit 1`, err: ErrFailed, text: "(secret) and (secret)"},
+		"secrets": {script: header + `echo "canary-secret and $(printf canary-secret | base64)" >&2; exit 1`, err: ErrFailed,
+			text: "(secret) and (secret)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out reply

@@ -31,9 +31,10 @@ func argumentsFiles(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	other := strings.ReplaceAll(argumentsState, `"o"`, `"of the workspace"`)
 	for name, data := range map[string][]byte{
-		"sealed":                       sealed(t, argumentsState),
-		"plain":                        []byte(argumentsState),
-		"foreign":                      []byte(strings.ReplaceAll(string(sealed(t, argumentsState)), `"encrypted_data":"`, `"encrypted_data":"AAAA`)),
+		"sealed": sealed(t, argumentsState),
+		"plain":  []byte(argumentsState),
+		"foreign": []byte(strings.ReplaceAll(string(sealed(t, argumentsState)), `"encrypted_data":"`,
+			`"encrypted_data":"AAAA`)),
 		"broken":                       []byte("{"),
 		"ws/staging/terraform.tfstate": sealed(t, other),
 	} {
@@ -63,7 +64,8 @@ func TestAccArguments(t *testing.T) {
 		return cty.ObjectVal(m)
 	}
 	defaultsIfMissing := `on_missing = "defaults"` + "\n"
-	workspaces := fmt.Sprintf("file {\npath = %s\nworkspace_dir = %s\n}\n", quote(filepath.Join(dir, "sealed")), quote(filepath.Join(dir, "ws")))
+	workspaces := fmt.Sprintf("file {\npath = %s\nworkspace_dir = %s\n}\n", quote(filepath.Join(dir, "sealed")),
+		quote(filepath.Join(dir, "ws")))
 
 	config, want := []string{textProvider(staticText)}, map[string]cty.Value{}
 	for name, c := range map[string]struct {
@@ -79,16 +81,20 @@ func TestAccArguments(t *testing.T) {
 		"not_encrypted":      {in("plain") + "\nmethod = \"unencrypted\"", "encrypted", cty.False},
 		"no_method":          {in("plain") + "\nmethod = \"unencrypted\"", "decrypted_with", cty.NullVal(cty.String)},
 
-		"only":              {in("sealed") + "\nonly = [\"list\", \"list\"]", "outputs", cty.ObjectVal(map[string]cty.Value{"list": list})},
-		"only_nothing":      {in("sealed") + "\nonly = []", "outputs", cty.EmptyObjectVal},
-		"only_names":        {in("sealed") + "\nonly = [\"open\"]", "sensitive_output_names", cty.ListValEmpty(cty.String)},
-		"only_and_default":  {in("sealed") + "\nonly = [\"new\"]\ndefaults = { new = 1, other = 2 }", "outputs", cty.ObjectVal(map[string]cty.Value{"new": cty.NumberIntVal(1)})},
-		"default_is_extra":  {in("sealed") + "\ndefaults = { new = [1, \"x\"] }", "outputs", with("new", cty.TupleVal([]cty.Value{cty.NumberIntVal(1), text("x")}))},
+		"only":         {in("sealed") + "\nonly = [\"list\", \"list\"]", "outputs", cty.ObjectVal(map[string]cty.Value{"list": list})},
+		"only_nothing": {in("sealed") + "\nonly = []", "outputs", cty.EmptyObjectVal},
+		"only_names":   {in("sealed") + "\nonly = [\"open\"]", "sensitive_output_names", cty.ListValEmpty(cty.String)},
+		"only_and_default": {in("sealed") + "\nonly = [\"new\"]\ndefaults = { new = 1, other = 2 }", "outputs",
+			cty.ObjectVal(map[string]cty.Value{"new": cty.NumberIntVal(1)})},
+		"default_is_extra": {in("sealed") + "\ndefaults = { new = [1, \"x\"] }", "outputs",
+			with("new", cty.TupleVal([]cty.Value{cty.NumberIntVal(1), text("x")}))},
 		"state_beats":       {in("sealed") + "\ndefaults = { open = \"default\" }", "outputs", cty.ObjectVal(all())},
 		"null_beats":        {in("sealed") + "\ndefaults = { null = \"default\" }", "outputs", cty.ObjectVal(all())},
 		"sensitive_is_kept": {in("sealed") + "\ndefaults = { hidden = \"default\" }", "outputs", cty.ObjectVal(all())},
-		"map_of_defaults":   {in("sealed") + "\nonly = [\"a\"]\ndefaults = tomap({ a = \"x\" })", "outputs", cty.ObjectVal(map[string]cty.Value{"a": text("x")})},
-		"missing":           {in("gone") + "\n" + defaultsIfMissing + "defaults = { new = 1 }", "outputs", cty.ObjectVal(map[string]cty.Value{"new": cty.NumberIntVal(1)})},
+		"map_of_defaults": {in("sealed") + "\nonly = [\"a\"]\ndefaults = tomap({ a = \"x\" })", "outputs",
+			cty.ObjectVal(map[string]cty.Value{"a": text("x")})},
+		"missing": {in("gone") + "\n" + defaultsIfMissing + "defaults = { new = 1 }", "outputs",
+			cty.ObjectVal(map[string]cty.Value{"new": cty.NumberIntVal(1)})},
 		"missing_bare":      {in("gone") + "\n" + defaultsIfMissing, "outputs", cty.EmptyObjectVal},
 		"missing_exists":    {in("gone") + "\n" + defaultsIfMissing, "exists", cty.False},
 		"missing_serial":    {in("gone") + "\n" + defaultsIfMissing, "serial", cty.NullVal(cty.Number)},
@@ -100,8 +106,10 @@ func TestAccArguments(t *testing.T) {
 		"workspace_default": {workspaces + "workspace = \"default\"", "outputs.open", text("o")},
 		"workspace_null":    {workspaces + "workspace = null", "outputs.open", text("o")},
 		"workspace_missing": {workspaces + "workspace = \"new\"\n" + defaultsIfMissing, "exists", cty.False},
-		"own_method":        {in("sealed") + "\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}", "used_fallback", cty.False},
-		"own_fallback":      {in("plain") + "\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}", "used_fallback", cty.True},
+		"own_method": {in("sealed") + "\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}", "used_fallback",
+			cty.False},
+		"own_fallback": {in("plain") + "\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}", "used_fallback",
+			cty.True},
 		"sensitive_is_null": {in("sealed"), "sensitive_outputs == null", cty.True},
 	} {
 		expression := "data.statecrypt_remote_state." + name + "." + c.attribute
@@ -125,33 +133,47 @@ func TestAccArgumentMistakes(t *testing.T) {
 		body     []string
 		words    []string
 	}{
-		"only, misspelt":             {"", []string{in("sealed"), `only = ["opn"]`}, []string{`only names the output "opn"`, `Did you mean "open"?`}},
-		"missing":                    {"", []string{in("gone"), `defaults = { open = "default" }`}, []string{"Step: fetch", "there is no state", `on_missing = "defaults"`}},
-		"missing, only":              {"", []string{in("gone"), defaultsIfMissing, `only = ["list"]`}, []string{"neither the state nor the defaults have"}},
-		"missing under a lineage":    {"", []string{in("gone"), defaultsIfMissing, `expected_lineage = "l-1"`}, []string{"there is no state", "there must be one"}},
-		"missing under a serial":     {"", []string{in("gone"), defaultsIfMissing, "minimum_serial = 0"}, []string{"there is no state", "there must be one"}},
-		"other lineage":              {"", []string{in("sealed"), `expected_lineage = "l-2"`}, []string{`has the lineage "l-1"`, `"l-2"`, "another state"}},
-		"empty lineage":              {"", []string{in("sealed"), `expected_lineage = ""`}, []string{"expected_lineage", "must not be empty"}},
-		"old copy":                   {"", []string{in("sealed"), "minimum_serial = 8"}, []string{"has the serial 7, and minimum_serial says 8"}},
-		"fraction of a serial":       {"", []string{in("sealed"), "minimum_serial = 6.5"}, []string{"whole number"}},
-		"not decrypted":              {"", []string{in("foreign"), defaultsIfMissing}, []string{"Step: decrypt", "no method in effect has the key"}},
-		"plaintext is not missing":   {"", []string{in("plain"), defaultsIfMissing}, []string{"Step: envelope", "the file is a plaintext state"}},
-		"garbage is not missing":     {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: envelope"}},
-		"directory is not missing":   {"", []string{in("ws"), defaultsIfMissing}, []string{"this is a directory"}},
-		"too large":                  {"", []string{in("sealed"), "max_size = 100"}, []string{"larger than 100 bytes", "max_size"}},
-		"no size":                    {"", []string{in("sealed"), "max_size = 0"}, []string{"max_size", "at least 1"}},
-		"on_missing, misspelt":       {"", []string{in("sealed"), `on_missing = "default"`}, []string{"on_missing", `"error" or "defaults" is required`}},
-		"defaults are no object":     {"", []string{in("sealed"), `defaults = ["x"]`}, []string{"defaults must be an object of outputs"}},
-		"inherits no fallback":       {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`}, []string{"no method for encrypted data"}},
-		"inherits no method":         {"", []string{in("sealed"), `method = "unencrypted"`}, []string{"Step: envelope", "no method for encrypted data"}},
-		"fallback without method":    {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"}, []string{"method is required with a fallback"}},
-		"name and method":            {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"mutually exclusive"}},
-		"name in nobody's text":      {"", []string{in("sealed"), `name = "x"`}, []string{`no remote_state_data_source "x"`}},
-		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`}, []string{"enforced = true forbids"}},
-		"workspace of http":          {"", []string{fromHTTP("https://state.example.com/"), `workspace = "staging"`}, []string{"sources of the kind http have no workspaces"}},
-		"workspace of git":           {"", []string{fromGit("https://git.example.com/a.git", "main", "a"), `workspace = "staging"`}, []string{"sources of the kind git have no workspaces"}},
-		"empty workspace":            {"", []string{in("sealed"), `workspace = ""`}, []string{"must not be empty"}},
-		"workspace that climbs":      {"", []string{in("sealed"), `workspace = "../ws/staging"`}, []string{"not the name of a workspace"}},
+		"only, misspelt": {"", []string{in("sealed"), `only = ["opn"]`},
+			[]string{`only names the output "opn"`, `Did you mean "open"?`}},
+		"missing": {"", []string{in("gone"), `defaults = { open = "default" }`},
+			[]string{"Step: fetch", "there is no state", `on_missing = "defaults"`}},
+		"missing, only": {"", []string{in("gone"), defaultsIfMissing, `only = ["list"]`},
+			[]string{"neither the state nor the defaults have"}},
+		"missing under a lineage": {"", []string{in("gone"), defaultsIfMissing, `expected_lineage = "l-1"`},
+			[]string{"there is no state", "there must be one"}},
+		"missing under a serial": {"", []string{in("gone"), defaultsIfMissing, "minimum_serial = 0"},
+			[]string{"there is no state", "there must be one"}},
+		"other lineage": {"", []string{in("sealed"), `expected_lineage = "l-2"`},
+			[]string{`has the lineage "l-1"`, `"l-2"`, "another state"}},
+		"empty lineage":        {"", []string{in("sealed"), `expected_lineage = ""`}, []string{"expected_lineage", "must not be empty"}},
+		"old copy":             {"", []string{in("sealed"), "minimum_serial = 8"}, []string{"has the serial 7, and minimum_serial says 8"}},
+		"fraction of a serial": {"", []string{in("sealed"), "minimum_serial = 6.5"}, []string{"whole number"}},
+		"not decrypted": {"", []string{in("foreign"), defaultsIfMissing},
+			[]string{"Step: decrypt", "no method in effect has the key"}},
+		"plaintext is not missing": {"", []string{in("plain"), defaultsIfMissing}, []string{"Step: envelope", "the file is a plaintext state"}},
+		"garbage is not missing":   {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: envelope"}},
+		"directory is not missing": {"", []string{in("ws"), defaultsIfMissing}, []string{"this is a directory"}},
+		"too large":                {"", []string{in("sealed"), "max_size = 100"}, []string{"larger than 100 bytes", "max_size"}},
+		"no size":                  {"", []string{in("sealed"), "max_size = 0"}, []string{"max_size", "at least 1"}},
+		"on_missing, misspelt": {"", []string{in("sealed"), `on_missing = "default"`},
+			[]string{"on_missing", `"error" or "defaults" is required`}},
+		"defaults are no object": {"", []string{in("sealed"), `defaults = ["x"]`}, []string{"defaults must be an object of outputs"}},
+		"inherits no fallback": {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`},
+			[]string{"no method for encrypted data"}},
+		"inherits no method": {"", []string{in("sealed"), `method = "unencrypted"`},
+			[]string{"Step: envelope", "no method for encrypted data"}},
+		"fallback without method": {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"},
+			[]string{"method is required with a fallback"}},
+		"name and method":       {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"mutually exclusive"}},
+		"name in nobody's text": {"", []string{in("sealed"), `name = "x"`}, []string{`no remote_state_data_source "x"`}},
+		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`},
+			[]string{"enforced = true forbids"}},
+		"workspace of http": {"", []string{fromHTTP("https://state.example.com/"), `workspace = "staging"`},
+			[]string{"sources of the kind http have no workspaces"}},
+		"workspace of git": {"", []string{fromGit("https://git.example.com/a.git", "main", "a"), `workspace = "staging"`},
+			[]string{"sources of the kind git have no workspaces"}},
+		"empty workspace":       {"", []string{in("sealed"), `workspace = ""`}, []string{"must not be empty"}},
+		"workspace that climbs": {"", []string{in("sealed"), `workspace = "../ws/staging"`}, []string{"not the name of a workspace"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.provider == "" {
@@ -172,7 +194,8 @@ func TestAccNoWorkspaces(t *testing.T) {
 	config, want := []string{textProvider(staticText)}, map[string]cty.Value{}
 	for kind, source := range map[string]string{"http": fromHTTP(server.URL), "git": fromGit(repo.FileURL(), "main", "s")} {
 		for name, workspace := range map[string]string{"default": `"default"`, "null": "null"} {
-			config = append(config, reads(kind+name, source, "workspace = "+workspace), output(kind+name, "data.statecrypt_remote_state."+kind+name+".serial"))
+			config = append(config, reads(kind+name, source, "workspace = "+workspace),
+				output(kind+name, "data.statecrypt_remote_state."+kind+name+".serial"))
 			want[kind+name] = cty.NumberIntVal(7)
 		}
 	}
@@ -199,7 +222,8 @@ func TestAccMissingOverHTTP(t *testing.T) {
 	config, want := []string{}, map[string]cty.Value{}
 	for _, status := range []string{"204", "404"} {
 		name := "missing_" + status
-		config = append(config, reads(name, fromHTTP(server.URL+"/"+status), tolerant), output(name, "data.statecrypt_remote_state."+name+".outputs.open"))
+		config = append(config, reads(name, fromHTTP(server.URL+"/"+status), tolerant),
+			output(name, "data.statecrypt_remote_state."+name+".outputs.open"))
 		want[name] = cty.StringVal("default")
 	}
 	t.Run("missing", func(t *testing.T) { runParallel(t, applies(configuration(config...), want)) })
@@ -233,10 +257,13 @@ func TestAccMissingInGit(t *testing.T) {
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
 	tolerant := "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"
 	run(t,
-		applies(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"), tolerant), output("open", "data.statecrypt_remote_state.s.outputs.open")),
+		applies(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"), tolerant),
+			output("open", "data.statecrypt_remote_state.s.outputs.open")),
 			map[string]cty.Value{"open": cty.StringVal("default")}),
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"), tolerant)), "Step: fetch", `there is no branch, tag or ref`, "nope"),
-		failing(configuration(reads("s", fromGit(repo.FileURL()+".gone", "main", "s"), tolerant)), "Step: fetch", "does not appear to be a git repository"),
+		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"), tolerant)), "Step: fetch", `there is no branch, tag or ref`,
+			"nope"),
+		failing(configuration(reads("s", fromGit(repo.FileURL()+".gone", "main", "s"), tolerant)), "Step: fetch",
+			"does not appear to be a git repository"),
 		failing(configuration(reads("s", fromGit(server.URL, "main", "s"), tolerant)), "Step: fetch", "the server wants credentials"))
 }
 
@@ -245,12 +272,14 @@ func TestAccStoreSensitive(t *testing.T) {
 	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
 	address := "data.statecrypt_remote_state.s"
 	runParallel(t,
-		failing(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true"), output("o", address+".sensitive_outputs.hidden")),
+		failing(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true"),
+			output("o", address+".sensitive_outputs.hidden")),
 			"Output refers to sensitive values"),
 		resourceStep(configuration(textProvider(staticText), reads("s", file)),
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("sensitive_outputs"), knownvalue.Null()),
 			stateHolds{"hidden-canary", false}),
-		resourceStep(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true", `sensitive_defaults = { hidden = "default", more = "m" }`)),
+		resourceStep(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true",
+			`sensitive_defaults = { hidden = "default", more = "m" }`)),
 			statecheck.ExpectSensitiveValue(address, tfjsonpath.New("sensitive_outputs")),
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("sensitive_outputs"), knownvalue.ObjectExact(map[string]knownvalue.Check{
 				"hidden": knownvalue.StringExact("hidden-canary"), "more": knownvalue.StringExact("m"),
@@ -264,8 +293,10 @@ func TestAccWarnings(t *testing.T) {
 	server := serve(t, httptest.NewTLSServer, gives(sealed(t, argumentsState)))
 	missing := serve(t, httptest.NewServer, http.NotFound)
 	p := newProject(t, map[string]string{"main.tf": configuration(
-		fmt.Sprintf("provider \"statecrypt\" {\nencryption = %s\ncredentials {\nhttp {\nurl = %s\nskip_cert_verification = true\n}\nhttp {\nurl = %s\nbearer_token = \"t\"\n}\n}\n}\n",
-			quote(strings.Replace(staticText, "state {", "key_provider \"static\" \"n\" { key = \""+strings.Repeat("ab", 32)+"\" }\nmethod \"aes_gcm\" \"n\" { keys = key_provider.static.n }\nstate {", 1)),
+		fmt.Sprintf("provider \"statecrypt\" {\nencryption = %s\ncredentials {\nhttp {\nurl = %s\nskip_cert_verification = true\n}\nhttp "+
+			"{\nurl = %s\nbearer_token = \"t\"\n}\n}\n}\n",
+			quote(strings.Replace(staticText, "state {", "key_provider \"static\" \"n\" { key = \""+strings.Repeat("ab", 32)+
+				"\" }\nmethod \"aes_gcm\" \"n\" { keys = key_provider.static.n }\nstate {", 1)),
 			quote(server.URL+"/"), quote(missing.URL+"/")),
 		reads("plain", in("plain"), `method = "unencrypted"`),
 		reads("fallback", in("sealed"), `method = "method.aes_gcm.n"`, "fallback {\nmethod = \"method.aes_gcm.m\"\n}"),

@@ -26,10 +26,13 @@ func TestAccTerraformBackendGitModes(t *testing.T) {
 		method    string
 		env       []string
 	}{
-		"aes":                      {"", "my/state.json", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git", nil},
-		"aes_amend":                {"", "amended.json", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git", nil},
-		"aes_implicit_locked":      {"main", "deep/path/to/prod.tfstate", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git", nil},
-		"aes_over_tofu_encryption": {"", "my/state.json", inner + "method {\n" + tofu + "terraform_backend_git {\nname = \"m\"\n" + then + "}\n}\n", "terraform_backend_git", nil},
+		"aes": {"", "my/state.json", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git",
+			nil},
+		"aes_amend": {"", "amended.json", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n", "terraform_backend_git", nil},
+		"aes_implicit_locked": {"main", "deep/path/to/prod.tfstate", "method {\nterraform_backend_git {\nname = \"m\"\n}\n}\n",
+			"terraform_backend_git", nil},
+		"aes_over_tofu_encryption": {"", "my/state.json", inner + "method {\n" + tofu + "terraform_backend_git {\nname = \"m\"\n" + then +
+			"}\n}\n", "terraform_backend_git", nil},
 		"sops_age_over_tofu_encryption": {"", "my/state.json", inner + "method {\n" + tofu + "sops {\nname = \"m\"\n" + then + "}\n}\n", "sops",
 			[]string{"SOPS_AGE_KEY=AGE-SECRET-KEY-1WP9VPNFJJY0F4PL8M6NFV7S3X2U4ALJCLJM0PE2WD78WA8MHKNKS6GTX78"}},
 	} {

@@ -37,7 +37,8 @@ func TestAccTerraformBackendGit(t *testing.T) {
 
 	repo.Commit("refs/heads/locks/my/state.json", gittest.File{Path: "my/state.json.lock",
 		Data: `{"ID":"aaaa-1111","Operation":"OperationTypeApply","Who":"::error::tester@example.test","Created":"2024-05-06T07:08:09Z"}`})
-	p.wantError("Cannot fetch the state", `the state is locked (who: ":\u003aerror:\u003atester@example.test", operation: "OperationTypeApply"`, `id: "aaaa-1111")`)
+	p.wantError("Cannot fetch the state", `the state is locked (who: ":\u003aerror:\u003atester@example.test", operation: `+
+		`"OperationTypeApply"`, `id: "aaaa-1111")`)
 
 	p = newProject(t, files)
 	p.setenv(environ...)

@@ -273,12 +273,14 @@ func stuckProgram(hangs string) func(*testing.T, *stuck) (string, []string) {
 func stuckKeyService(t *testing.T, s *stuck) (string, []string) {
 	server, state := transit(t)
 	server.Fault = s.before
-	return settings(openbaoBlock("b", server.URL, `token = "t"`), entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`), staticDefault) +
+	return settings(openbaoBlock("b", server.URL, `token = "t"`), entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`),
+		staticDefault) +
 		reads("s", fromFile(writeTemp(t, "state", state))), nil
 }
 
 func kubernetesAt(host, ca, how string) string {
-	return settings(fmt.Sprintf("encryption = %s\ncredentials {\nkubernetes {\nhost = %q\ncluster_ca_certificate = %s\n%s\n}\n}", quote(staticText), host, quote(ca), how)) +
+	return settings(fmt.Sprintf("encryption = %s\ncredentials {\nkubernetes {\nhost = %q\ncluster_ca_certificate = %s\n%s\n}\n}",
+		quote(staticText), host, quote(ca), how)) +
 		reads("s", "kubernetes {\nsecret_suffix = \"s\"\n}")
 }
 
@@ -292,13 +294,15 @@ func stuckKubernetesPlugin(t *testing.T, s *stuck) (string, []string) {
 	server := kubetest.New(t)
 	started := filepath.Join(t.TempDir(), "started")
 	s.watch(t, started)
-	return kubernetesAt(server.URL, server.CA(), fmt.Sprintf("exec {\napi_version = \"client.authentication.k8s.io/v1\"\ncommand = \"sh\"\nargs = [\"-c\", %s]\n}",
+	return kubernetesAt(server.URL, server.CA(), fmt.Sprintf("exec {\napi_version = \"client.authentication.k8s.io/v1\"\ncommand = "+
+		"\"sh\"\nargs = [\"-c\", %s]\n}",
 		quote("touch '"+started+"'; sleep 600 & wait"))), nil
 }
 
 // stuckDerivation is work that does not stop: some seconds of PBKDF2.
 func stuckDerivation(t *testing.T, s *stuck) (string, []string) {
-	const maker = "key_provider \"pbkdf2\" \"k\" {\npassphrase = \"a passphrase for one test\"\niterations = 200000\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\n" + stateTarget
+	const maker = "key_provider \"pbkdf2\" \"k\" {\npassphrase = \"a passphrase for one test\"\niterations = 200000\n}\nmethod " +
+		"\"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\n" + stateTarget
 	var file map[string]json.RawMessage
 	if err := json.Unmarshal(sealedAs(t, maker, argumentsState), &file); err != nil {
 		t.Fatal(err)

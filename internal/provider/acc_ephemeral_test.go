@@ -48,7 +48,8 @@ func TestAccEphemeralRemoteState(t *testing.T) {
 	})
 	t.Run("sensitive defaults", func(t *testing.T) {
 		runEphemeral(t,
-			resourceStep(configuration(textProvider(staticText), opens("s", file+"\nonly = [\"new\"]\nsensitive_defaults = { new = \"default\" }"), echoes("ephemeral.statecrypt_remote_state.s")),
+			resourceStep(configuration(textProvider(staticText), opens("s", file+"\nonly = [\"new\"]\nsensitive_defaults = { new = \"default\" }"),
+				echoes("ephemeral.statecrypt_remote_state.s")),
 				check(knownvalue.ObjectExact(map[string]knownvalue.Check{"new": knownvalue.StringExact("default")}), "sensitive_outputs"),
 				check(knownvalue.ObjectExact(map[string]knownvalue.Check{}), "outputs")))
 	})
@@ -57,10 +58,13 @@ func TestAccEphemeralRemoteState(t *testing.T) {
 func TestAccEphemeralStoresNothing(t *testing.T) {
 	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
 	runEphemeral(t,
-		failing(configuration(textProvider(staticText), opens("s", file), sensitiveOutput("o", "ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden")), "ephemeral"),
-		failing(configuration(textProvider(staticText), opens("s", file+"\nstore_sensitive = true")), `an argument named "store_sensitive" is not expected here`),
+		failing(configuration(textProvider(staticText), opens("s", file),
+			sensitiveOutput("o", "ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden")), "ephemeral"),
+		failing(configuration(textProvider(staticText), opens("s", file+"\nstore_sensitive = true")),
+			`an argument named "store_sensitive" is not expected here`),
 		resourceStep(configuration(textProvider(staticText), opens("s", file),
-			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden == \"hidden-canary\"\nerror_message = \"no\"\n}\n}\n}\n"),
+			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = "+
+				"ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden == \"hidden-canary\"\nerror_message = \"no\"\n}\n}\n}\n"),
 			stateHolds{"hidden-canary", false}))
 }
 
@@ -70,7 +74,8 @@ func TestAccEphemeralMistakes(t *testing.T) {
 	runEphemeral(t,
 		failing(configuration(textProvider(staticText), opens("s", plain)), "Step: envelope", "the file is a plaintext state"),
 		failing(configuration(textProvider(staticText), opens("s", "")), "exactly one of these blocks is required"),
-		failing(configuration(textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")), "there is no state"))
+		failing(configuration(textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")),
+			"there is no state"))
 }
 
 // A key from the state of one team opens the state of another.
@@ -123,15 +128,18 @@ key_provider "pbkdf2" "documented_sha256" {
 			derives("backup", "static.root", `info = "backup"`),
 			derives("signing", "static.root", "info = \"signing\"\nlength = 16"),
 			derives("pbkdf2", "pbkdf2.documented_sha256", fmt.Sprintf("info = \"backup\"\nsalt = %q", salt)),
-			echoes("{ backup = ephemeral.statecrypt_derived_key.backup, signing = ephemeral.statecrypt_derived_key.signing, pbkdf2 = ephemeral.statecrypt_derived_key.pbkdf2 }")),
+			echoes("{ backup = ephemeral.statecrypt_derived_key.backup, signing = ephemeral.statecrypt_derived_key.signing, pbkdf2 = "+
+				"ephemeral.statecrypt_derived_key.pbkdf2 }")),
 			hex("backup", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219"),
 			hex("signing", "870f87635baa3bff5e2d7eed5a4fcd08"),
 			hex("pbkdf2", "dd806e52e30dd72a14e599bc923f404885ec935bcf729c0dd2056a7676fa77ad"),
-			statecheck.ExpectKnownValue("echo.it", echoed("backup", "key_base64"), knownvalue.StringExact("8i2RFX15iyJAHhBLcZm+2TEHAwH3eJDd6TKeF7x9ghk="))))
+			statecheck.ExpectKnownValue("echo.it", echoed("backup", "key_base64"),
+				knownvalue.StringExact("8i2RFX15iyJAHhBLcZm+2TEHAwH3eJDd6TKeF7x9ghk="))))
 	})
 	t.Run("nothing stored", func(t *testing.T) {
 		runEphemeral(t, resourceStep(configuration(provider, derives("backup", "static.root", `info = "backup"`),
-			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = startswith(ephemeral.statecrypt_derived_key.backup.key_hex, \"f22d9115\")\nerror_message = \"no\"\n}\n}\n}\n"),
+			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = "+
+				"startswith(ephemeral.statecrypt_derived_key.backup.key_hex, \"f22d9115\")\nerror_message = \"no\"\n}\n}\n}\n"),
 			stateHolds{"f22d9115", false}, stateHolds{"8i2RFX15", false}))
 	})
 	for name, c := range map[string]struct{ keyProvider, more, words string }{
@@ -141,7 +149,8 @@ key_provider "pbkdf2" "documented_sha256" {
 		"no base64":       {"static.root", "info = \"x\"\nsalt = \"?\"", "not standard base64"},
 		"too short":       {"static.root", "info = \"x\"\nlength = 15", "length"},
 		"undeclared":      {"static.nobody", `info = "x"`, "key_provider.static.nobody"},
-		"weak parameters": {"pbkdf2.documented_sha256", "info = \"x\"\nwrapped_key = jsonencode({ salt = " + fmt.Sprintf("%q", salt) + ", iterations = 1000, hash_function = \"sha256\", key_length = 32 })", "200000"},
+		"weak parameters": {"pbkdf2.documented_sha256", "info = \"x\"\nwrapped_key = jsonencode({ salt = " + fmt.Sprintf("%q", salt) +
+			", iterations = 1000, hash_function = \"sha256\", key_length = 32 })", "200000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runEphemeral(t, failing(configuration(provider, derives("k", c.keyProvider, c.more)), c.words))

@@ -81,7 +81,8 @@ func (k *keyService) block(name, arguments string) string {
 
 // text is OpenTofu's text for the key good, as it sealed the states.
 func (k *keyService) text(target string) string {
-	return fmt.Sprintf("key_provider %q \"good\" {\n%s}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.%[1]s.good }\n%[3]s\n", k.kind, k.arguments("good"), target)
+	return fmt.Sprintf("key_provider %q \"good\" {\n%s}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.%[1]s.good }\n%[3]s\n", k.kind,
+		k.arguments("good"), target)
 }
 
 // project is a root module in whose folder the states are, as state0 to state4,
@@ -179,7 +180,8 @@ func newAWS(t *testing.T) *keyService {
 		return awskmstest.Key{ID: "alias/" + name, Master: bytes.Repeat([]byte(name[:1]), 32), State: state}
 	}
 	good := key("good", awskmstest.Enabled)
-	server := awskmstest.New(t, good, key("other", awskmstest.Enabled), key("denied", awskmstest.Denied), key("disabled", awskmstest.Disabled), key("pending", awskmstest.PendingDeletion))
+	server := awskmstest.New(t, good, key("other", awskmstest.Enabled), key("denied", awskmstest.Denied),
+		key("disabled", awskmstest.Disabled), key("pending", awskmstest.PendingDeletion))
 	sealer := awskmstest.New(t, good)
 	sealer.Allow("GenerateDataKey")
 	fails := func(status int, code string) http.Handler {
@@ -207,7 +209,8 @@ func newAWS(t *testing.T) *keyService {
 			"credentials": {"good", settings("eu-west-3"), []string{"the credentials are not valid"}},
 		},
 	}
-	k.env = []string{"AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY=" + k.add("AWS_SECRET_ACCESS_KEY"), "AWS_SESSION_TOKEN=" + k.add("AWS_SESSION_TOKEN")}
+	k.env = []string{"AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY=" + k.add("AWS_SECRET_ACCESS_KEY"), "AWS_SESSION_TOKEN=" +
+		k.add("AWS_SESSION_TOKEN")}
 	k.keep("what the service answered", awskmstest.Leak)
 	k.cloud = cloudtest.New(t, map[string]http.Handler{
 		"kms.eu-west-1.amazonaws.com": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,11 +220,13 @@ func newAWS(t *testing.T) *keyService {
 			}
 		}),
 		"kms.us-east-1.amazonaws.com":  http.HandlerFunc(breaksOff),
-		"kms.eu-north-1.amazonaws.com": fails(500, "DependencyTimeoutException"), "kms.eu-west-2.amazonaws.com": fails(400, "ThrottlingException"),
-		"kms.eu-west-3.amazonaws.com": fails(400, "UnrecognizedClientException"),
+		"kms.eu-north-1.amazonaws.com": fails(500, "DependencyTimeoutException"),
+		"kms.eu-west-2.amazonaws.com":  fails(400, "ThrottlingException"),
+		"kms.eu-west-3.amazonaws.com":  fails(400, "UnrecognizedClientException"),
 	})
 	sealing := cloudtest.New(t, map[string]http.Handler{"kms.eu-west-1.amazonaws.com": sealer})
-	k.seal(t, awskms.Block(), fmt.Sprintf("access_key = \"AKIASEAL\"\nsecret_key = \"s\"\nhttps_proxy = %q\ncustom_ca_bundle = %q\n", sealing.Proxy, sealing.CAFile))
+	k.seal(t, awskms.Block(), fmt.Sprintf("access_key = \"AKIASEAL\"\nsecret_key = \"s\"\nhttps_proxy = %q\ncustom_ca_bundle = %q\n",
+		sealing.Proxy, sealing.CAFile))
 	return k
 }
 
@@ -240,10 +245,12 @@ func newGoogle(t *testing.T) *keyService {
 		},
 	}
 	k.final = map[string]finalError{
-		"quota":       {"quota", k.settings, []string{"too many calls"}},
-		"broken":      {"broken", k.settings, []string{"unexpected answer"}},
-		"credentials": {"good", k.settings + fmt.Sprintf("access_token = %q\n", k.add("access_token")), []string{"no access: Cloud KMS does not accept the credentials"}},
-		"unreachable": {"good", k.settings + "impersonate_service_account = \"i@p.iam.gserviceaccount.com\"\n", []string{"Google gives no access token for i@p.iam.gserviceaccount.com"}},
+		"quota":  {"quota", k.settings, []string{"too many calls"}},
+		"broken": {"broken", k.settings, []string{"unexpected answer"}},
+		"credentials": {"good", k.settings + fmt.Sprintf("access_token = %q\n", k.add("access_token")),
+			[]string{"no access: Cloud KMS does not accept the credentials"}},
+		"unreachable": {"good", k.settings + "impersonate_service_account = \"i@p.iam.gserviceaccount.com\"\n",
+			[]string{"Google gives no access token for i@p.iam.gserviceaccount.com"}},
 	}
 	var document struct {
 		PrivateKey string `json:"private_key"`
@@ -265,7 +272,8 @@ func newGoogle(t *testing.T) *keyService {
 		return nil
 	}}
 	kms := cloudtest.CloudKMS(t, service, account)
-	k.cloud = cloudtest.New(t, map[string]http.Handler{"cloudkms.googleapis.com": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	k.cloud = cloudtest.New(t, map[string]http.Handler{"cloudkms.googleapis.com": http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
 		k.note(path.Base(r.URL.Path), googleKeyOf(r.Header.Values("X-Goog-Request-Params")))
 		kms.ServeHTTP(w, r)
 	})})
@@ -309,7 +317,8 @@ func newAzure(t *testing.T) *keyService {
 		"broken":      {"good", settings("broken"), []string{"no usable answer from https://broken.vault.azure.net"}},
 		"busy":        {"busy", k.settings, []string{"too many calls"}},
 		"network":     {"walled", k.settings, []string{"the network rules of https://acceptance.vault.azure.net do not let this machine in"}},
-		"credentials": {"good", k.settings + fmt.Sprintf("client_secret = %q\n", k.add("client_secret")), []string{"no access token: Azure does not accept the credentials"}},
+		"credentials": {"good", k.settings + fmt.Sprintf("client_secret = %q\n", k.add("client_secret")),
+			[]string{"no access token: Azure does not accept the credentials"}},
 	}
 	secret := k.add("ARM_CLIENT_SECRET")
 	k.keep("access token", azurevaulttest.Token)
@@ -341,7 +350,8 @@ func newAzure(t *testing.T) *keyService {
 	})
 	sealer := &azurevaulttest.Service{RSA: keys, AllowEncrypt: true}
 	k.seal(t, azurevault.BlockWith(azurevault.Options{Transport: sealer.Start(t)}),
-		fmt.Sprintf("tenant_id = %q\nclient_id = %q\nclient_secret = %q\n", azurevaulttest.Tenant, azurevaulttest.ClientID, azurevaulttest.Secret))
+		fmt.Sprintf("tenant_id = %q\nclient_id = %q\nclient_secret = %q\n", azurevaulttest.Tenant, azurevaulttest.ClientID,
+			azurevaulttest.Secret))
 	return k
 }
 

@@ -27,7 +27,8 @@ func TestAccKMSTimeout(t *testing.T) {
 	var env []string
 	for _, k := range []*keyService{aws, google, azure} {
 		alias := fmt.Sprintf("provider \"statecrypt\" {\nalias = %q\n", k.kind)
-		config = append(config, alias+k.block("good", k.arguments("good"))+staticBlocks+"default {\nmethod = \"method.aes_gcm.good\"\nfallback {\nmethod = \"method.aes_gcm.m\"\n}\n}\n}\n",
+		config = append(config, alias+k.block("good", k.arguments("good"))+staticBlocks+
+			"default {\nmethod = \"method.aes_gcm.good\"\nfallback {\nmethod = \"method.aes_gcm.m\"\n}\n}\n}\n",
 			reads(k.kind, "provider = statecrypt."+k.kind, fromFile(writeTemp(t, "state", []byte(k.states[0])))))
 		env = append(env, k.env...)
 	}
@@ -63,7 +64,8 @@ func TestAccKMSIsAskedOnce(t *testing.T) {
 			"blocks, two configurations": func(k *keyService) (int, string, []string) {
 				settings := settings(k.block("good", k.arguments("good")), "default {\nmethod = \"method.aes_gcm.good\"\n}")
 				second := strings.Replace(settings, "{\n", "{\nalias = \"second\"\n", 1)
-				return 2, "", []string{settings, second, many("s", ""), many("t", "provider = statecrypt.second"), output("sum", sums("s")+" + "+sums("t"))}
+				return 2, "", []string{settings, second, many("s", ""), many("t", "provider = statecrypt.second"),
+					output("sum", sums("s")+" + "+sums("t"))}
 			},
 			"text": func(*keyService) (int, string, []string) {
 				return 1, "", []string{settings(`encryption = file("encryption.hcl")`), many("s", ""), output("sum", sums("s"))}
@@ -125,9 +127,12 @@ func TestAccKMSFallback(t *testing.T) {
 			var sources, fallbacks, used []string
 			for _, name := range names {
 				all += k.block(name, k.arguments(name))
-				sources = append(sources, reads(name, "file {\npath = \"state1\"\n}", fmt.Sprintf("method = \"method.aes_gcm.%s\"", name), "fallback {\nmethod = \"method.aes_gcm.good\"\n}"))
+				sources = append(sources, reads(name, "file {\npath = \"state1\"\n}", fmt.Sprintf("method = \"method.aes_gcm.%s\"", name),
+					"fallback {\nmethod = \"method.aes_gcm.good\"\n}"))
 				fallbacks = append(fallbacks, fmt.Sprintf("fallback {\nmethod = \"method.aes_gcm.%s\"\n}", name))
-				used = append(used, fmt.Sprintf("data.statecrypt_remote_state.%s.used_fallback && data.statecrypt_remote_state.%[1]s.decrypted_with == \"method.aes_gcm.good\" && data.statecrypt_remote_state.%[1]s.serial == 1", name))
+				used = append(used, fmt.Sprintf("data.statecrypt_remote_state.%s.used_fallback && "+
+					"data.statecrypt_remote_state.%[1]s.decrypted_with == \"method.aes_gcm.good\" && data.statecrypt_remote_state.%[1]s.serial == 1",
+					name))
 			}
 			p := k.project(t, settings(all), strings.Join(sources, ""), output("used", strings.Join(used, " && ")))
 			out, err := k.run(t, p, "plan", "-json") // else the CLI shows one warning of its kind
@@ -136,7 +141,8 @@ func TestAccKMSFallback(t *testing.T) {
 			}
 			out = strings.NewReplacer(`\n`, "\n", `\u003e`, ">").Replace(out)
 			for _, name := range names {
-				want := slices.Concat([]string{"was opened by the fallback method.aes_gcm.good", fmt.Sprintf("method.aes_gcm.%s: key_provider.%s.%[1]s:", name, kind)}, k.noKey[name])
+				want := slices.Concat([]string{"was opened by the fallback method.aes_gcm.good",
+					fmt.Sprintf("method.aes_gcm.%s: key_provider.%s.%[1]s:", name, kind)}, k.noKey[name])
 				if !says(want...).MatchString(out) {
 					t.Errorf("want a warning that says %q:\n%s", want, out)
 				}
@@ -155,7 +161,8 @@ func TestAccKMSFallback(t *testing.T) {
 			p.wantOutputs(map[string]cty.Value{"used": cty.True})
 
 			// And when none has it, one error lists all of them, in order.
-			p = k.project(t, settings(all), reads("s", "file {\npath = \"state1\"\n}", fmt.Sprintf("method = \"method.aes_gcm.%s\"", names[0]), strings.Join(fallbacks[1:], "\n")))
+			p = k.project(t, settings(all), reads("s", "file {\npath = \"state1\"\n}", fmt.Sprintf("method = \"method.aes_gcm.%s\"", names[0]),
+				strings.Join(fallbacks[1:], "\n")))
 			words := []string{"Cannot get the key of the state", "Step: key", "no method in effect has the key for this file"}
 			for _, name := range names {
 				words = append(append(words, fmt.Sprintf("- method.aes_gcm.%s: key_provider.%s.%[1]s:", name, kind)), k.noKey[name]...)
@@ -181,7 +188,8 @@ func TestAccKMSFinal(t *testing.T) {
 			var sources []string
 			for name, final := range k.final {
 				all += k.block(name, fmt.Sprintf("%s%s\"\n%s", k.named, final.key, final.settings))
-				sources = append(sources, reads(name, "file {\npath = \"state1\"\n}", fmt.Sprintf("method = \"method.aes_gcm.%s\"", name), "fallback {\nmethod = \"method.aes_gcm.fallback\"\n}"))
+				sources = append(sources, reads(name, "file {\npath = \"state1\"\n}", fmt.Sprintf("method = \"method.aes_gcm.%s\"", name),
+					"fallback {\nmethod = \"method.aes_gcm.fallback\"\n}"))
 			}
 			p := k.project(t, settings(all), strings.Join(sources, ""))
 			out, err := k.run(t, p, "plan")
@@ -189,7 +197,9 @@ func TestAccKMSFinal(t *testing.T) {
 				t.Errorf("got %v, want %d errors:\n%s", err, len(k.final), out)
 			}
 			for name, final := range k.final {
-				want := slices.Concat([]string{"Cannot get the key of the state", "Step: key", "the file could not be opened, and this is not a matter of the wrong key", fmt.Sprintf("- method.aes_gcm.%s: key_provider.%s.%[1]s:", name, kind)}, final.words)
+				want := slices.Concat([]string{"Cannot get the key of the state", "Step: key",
+					"the file could not be opened, and this is not a matter of the wrong key",
+					fmt.Sprintf("- method.aes_gcm.%s: key_provider.%s.%[1]s:", name, kind)}, final.words)
 				if !says(want...).MatchString(out) {
 					t.Errorf("want an error that says %q:\n%s", want, out)
 				}
@@ -210,14 +220,18 @@ func TestAccKMSIsLazy(t *testing.T) {
 	dead := cloudtest.Dead(t)
 	var blocks, text strings.Builder
 	for kind, arguments := range map[string]string{
-		"aws_kms":     "kms_key_id = \"alias/k\"\nkey_spec = \"AES_256\"\nregion = \"nowhere-1\"\nprofile = \"nobody\"\nshared_config_files = [\"/nowhere\"]\n",
-		"gcp_kms":     "kms_encryption_key = \"" + googleKeys + "k\"\nkey_length = 32\ncredentials = \"/nowhere\"\n",
-		"azure_vault": "vault_uri = \"https://nowhere.vault.azure.net\"\nvault_key_name = \"k\"\nkey_length = 32\nclient_id_file_path = \"/nowhere\"\ntenant_id = \"t\"\nclient_secret = \"s\"\n",
-		"openbao":     fmt.Sprintf("key_name = \"k\"\naddress = \"http://%s\"\n", dead),
+		"aws_kms": "kms_key_id = \"alias/k\"\nkey_spec = \"AES_256\"\nregion = \"nowhere-1\"\nprofile = \"nobody\"\nshared_config_files " +
+			"= [\"/nowhere\"]\n",
+		"gcp_kms": "kms_encryption_key = \"" + googleKeys + "k\"\nkey_length = 32\ncredentials = \"/nowhere\"\n",
+		"azure_vault": "vault_uri = \"https://nowhere.vault.azure.net\"\nvault_key_name = \"k\"\nkey_length = 32\nclient_id_file_path = " +
+			"\"/nowhere\"\ntenant_id = \"t\"\nclient_secret = \"s\"\n",
+		"openbao": fmt.Sprintf("key_name = \"k\"\naddress = \"http://%s\"\n", dead),
 	} {
 		method := "unused_" + kind
-		blocks.WriteString(entry("key_provider", kind, "unused", arguments) + entry("method", "aes_gcm", method, fmt.Sprintf("keys = \"key_provider.%s.unused\"", kind)))
-		fmt.Fprintf(&text, "key_provider %q \"unused\" {\n%s}\nmethod \"aes_gcm\" %q { keys = key_provider.%[1]s.unused }\n", kind, arguments, method)
+		blocks.WriteString(entry("key_provider", kind, "unused", arguments) +
+			entry("method", "aes_gcm", method, fmt.Sprintf("keys = \"key_provider.%s.unused\"", kind)))
+		fmt.Fprintf(&text, "key_provider %q \"unused\" {\n%s}\nmethod \"aes_gcm\" %q { keys = key_provider.%[1]s.unused }\n", kind, arguments,
+			method)
 	}
 	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
 	// OpenTofu knows no static.
@@ -228,7 +242,8 @@ func TestAccKMSIsLazy(t *testing.T) {
 		"environment": {"", text.String() + passphraseText(passphrase, readerTarget), forText},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProject(t, map[string]string{"main.tf": configuration(c.provider, reads("s", c.file), output("serial", "data.statecrypt_remote_state.s.serial"))})
+			p := newProject(t, map[string]string{"main.tf": configuration(c.provider, reads("s", c.file),
+				output("serial", "data.statecrypt_remote_state.s.serial"))})
 			p.env = internet.Environ(p.env)
 			if c.text != "" {
 				p.setenv("TF_ENCRYPTION=" + c.text)

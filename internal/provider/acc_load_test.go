@@ -90,7 +90,8 @@ func newLoaded(t *testing.T) *loaded {
 			states[fmt.Sprintf("%s /http/%d", user, i)] = withKey(user, loadState(fmt.Sprintf("%s http %d", user, i)))
 		}
 		for i := range loadTransit {
-			text := fmt.Sprintf("key_provider \"openbao\" \"b\" {\nkey_name = \"k\"\ntoken = \"t\"\naddress = %q\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.openbao.b }\n%s", maker.URL, stateTarget)
+			text := fmt.Sprintf("key_provider \"openbao\" \"b\" {\nkey_name = \"k\"\ntoken = \"t\"\naddress = %q\n}\nmethod \"aes_gcm\" \"m\" { "+
+				"keys = key_provider.openbao.b }\n%s", maker.URL, stateTarget)
 			states[fmt.Sprintf("%s /transit/%d", user, i)] = sealedAs(t, text, loadState(fmt.Sprintf("%s transit %d", user, i)))
 		}
 	}
@@ -127,7 +128,8 @@ func newLoaded(t *testing.T) *loaded {
 		return false
 	}})
 	for i := range loadFiles {
-		if err := os.WriteFile(filepath.Join(l.files, strconv.Itoa(i)), withKey("both", loadState(fmt.Sprintf("file %d", i))), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(l.files, strconv.Itoa(i)), withKey("both", loadState(fmt.Sprintf("file %d", i))),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +147,8 @@ func (l *loaded) provider(user string) string {
 		entry("method", "aes_gcm", "both", `keys = "key_provider.static.both"`),
 		entry("method", "aes_gcm", "transit", `keys = "key_provider.openbao.b"`),
 		staticDefault,
-		fmt.Sprintf("credentials {\nhttp {\nurl = \"%[1]s/\"\nusername = %[2]q\npassword = \"password of %[2]s\"\n}\ngit {\nurl = \"%[3]s/\"\nusername = %[2]q\npassword = \"git of %[2]s\"\n}\n}", l.http.URL, user, l.git.Origin))
+		fmt.Sprintf("credentials {\nhttp {\nurl = \"%[1]s/\"\nusername = %[2]q\npassword = \"password of %[2]s\"\n}\ngit {\nurl = "+
+			"\"%[3]s/\"\nusername = %[2]q\npassword = \"git of %[2]s\"\n}\n}", l.http.URL, user, l.git.Origin))
 }
 
 // data are the data sources of one user, and an output for each kind of source.
@@ -326,9 +329,11 @@ func TestAccAliasesShareNothing(t *testing.T) {
 	const anna = "provider = statecrypt.anna\ncount = 20"
 	const bert = "provider = statecrypt.bert\ncount = 20"
 	ofAnna := fromFile(writeTemp(t, "state", sealedAs(t, strings.ReplaceAll(staticText, staticKey, loadKey("anna")), loadState("x"))))
-	p := newProject(t, map[string]string{"main.tf": configuration(l.provider("anna"), l.provider("bert"), reads("anna", anna, ofAnna), reads("bert", bert, ofAnna))})
+	p := newProject(t, map[string]string{"main.tf": configuration(l.provider("anna"), l.provider("bert"), reads("anna", anna, ofAnna),
+		reads("bert", bert, ofAnna))})
 	out, err := p.run("plan", "-parallelism=50")
-	if err == nil || strings.Count(out, "data.statecrypt_remote_state.bert[") < 20 || strings.Contains(out, "with data.statecrypt_remote_state.anna[") ||
+	if err == nil || strings.Count(out, "data.statecrypt_remote_state.bert[") < 20 ||
+		strings.Contains(out, "with data.statecrypt_remote_state.anna[") ||
 		!says("no method in effect has the key for this file").MatchString(out) {
 		t.Errorf("want an error for each of bert's, and none of anna's: %v\n%s", err, out)
 	}
@@ -346,15 +351,19 @@ func TestManyReadsLeaveNothing(t *testing.T) {
 		configure := func() {
 			value := server.block.sends(t, map[string]cty.Value{
 				"key_provider": one(map[string]cty.Value{"static": one(map[string]cty.Value{"name": text1("k"), "key": text1(loadKey("both"))})}),
-				"method":       one(map[string]cty.Value{"aes_gcm": one(map[string]cty.Value{"name": text1("m"), "keys": text1("key_provider.static.k")})}),
-				"credentials":  one(map[string]cty.Value{"git": one(map[string]cty.Value{"url": text1(l.git.Origin + "/"), "username": text1("anna"), "password": text1("git of anna")})}),
+				"method": one(map[string]cty.Value{"aes_gcm": one(map[string]cty.Value{"name": text1("m"),
+					"keys": text1("key_provider.static.k")})}),
+				"credentials": one(map[string]cty.Value{"git": one(map[string]cty.Value{"url": text1(l.git.Origin + "/"), "username": text1("anna"),
+					"password": text1("git of anna")})}),
 			})
-			if resp, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &value}); err != nil || len(resp.Diagnostics) > 0 {
+			if resp, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &value}); err != nil ||
+				len(resp.Diagnostics) > 0 {
 				t.Fatalf("%v, %v", err, resp)
 			}
 		}
 		read := func(i int) (problem string) {
-			place := map[string]cty.Value{"git": one(map[string]cty.Value{"repository": text1(l.git.URL), "ref": text1("main"), "path": text1(fmt.Sprintf("git/%d", i%loadGit))})}
+			place := map[string]cty.Value{"git": one(map[string]cty.Value{"repository": text1(l.git.URL), "ref": text1("main"),
+				"path": text1(fmt.Sprintf("git/%d", i%loadGit))})}
 			if i%2 == 0 {
 				place = map[string]cty.Value{"file": one(map[string]cty.Value{"path": text1(filepath.Join(l.files, strconv.Itoa(i%loadFiles)))})}
 			}

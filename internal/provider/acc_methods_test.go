@@ -34,11 +34,14 @@ func TestAccFileMethods(t *testing.T) {
 		warns                    bool
 	}{
 		"terraform_backend_git": {"tbg_aes", methodProvider(tbg("")), "method.terraform_backend_git.m", true},
-		"encrypted twice":       {"tbg_aes_over_tofu_encryption", methodProvider(tbg("then = \"method.aes_gcm.m\"\n")), "method.terraform_backend_git.m", true},
-		"encrypted twice, text": {"tbg_aes_over_tofu_encryption", textProvider(envelopeText +
-			"method \"terraform_backend_git\" \"m\" {\npassphrase = \"throwaway aes passphrase\"\nthen = method.aes_gcm.m\n}\nstate { method = method.terraform_backend_git.m }\n"),
+		"encrypted twice": {"tbg_aes_over_tofu_encryption", methodProvider(tbg("then = \"method.aes_gcm.m\"\n")),
 			"method.terraform_backend_git.m", true},
-		"kubeform": {"kubeform_module_zoo", methodProvider("kubeform {\nname = \"m\"\nkey = " + quote(vectors.Get(t, "kubeform_module_zoo").SecretKey) + "\n}\n"), "method.kubeform.m", false},
+		"encrypted twice, text": {"tbg_aes_over_tofu_encryption", textProvider(envelopeText +
+			"method \"terraform_backend_git\" \"m\" {\npassphrase = \"throwaway aes passphrase\"\nthen = method.aes_gcm.m\n}\nstate { method = " +
+			"method.terraform_backend_git.m }\n"),
+			"method.terraform_backend_git.m", true},
+		"kubeform": {"kubeform_module_zoo", methodProvider("kubeform {\nname = \"m\"\nkey = " +
+			quote(vectors.Get(t, "kubeform_module_zoo").SecretKey) + "\n}\n"), "method.kubeform.m", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := vectors.Get(t, c.vector)
@@ -71,19 +74,29 @@ func TestAccFileMethodErrors(t *testing.T) {
 		vector, provider string
 		want             []string
 	}{
-		"wrong passphrase":     {"tbg_aes", tbg("canary", ""), []string{"Step: decrypt", "no method in effect has the key for this file", "the passphrase is another one"}},
-		"plaintext":            {"tbg_plain", tbg("canary", ""), []string{"Step: envelope", "the file is a plaintext state"}},
-		"an envelope inside":   {"tbg_aes_over_tofu_encryption", tbg("throwaway aes passphrase", ""), []string{"Step: envelope", `add then = "method.…" to it`}},
-		"plaintext inside":     {"tbg_aes_amend", tbg("throwaway aes passphrase", "then = \"method.aes_gcm.m\"\n"), []string{"Step: envelope", "it decrypted a plaintext state, which is not for its then"}},
-		"then is no method":    {"tbg_aes", tbg("canary", "then = \"key_provider.pbkdf2.k\"\n"), []string{"method.terraform_backend_git.m.then: a method is required"}},
-		"then is not there":    {"tbg_aes", tbg("canary", "then = \"method.aes_gcm.n\"\n"), []string{"method.aes_gcm.n is not configured"}},
-		"then is a circle":     {"tbg_aes", tbg("canary", "then = \"method.terraform_backend_git.m\"\n"), []string{"in a circle"}},
-		"not for this method":  {"tbg_aes", methodProvider("kubeform {\nname = \"m\"\nkey = \"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"), []string{"Step: envelope", "neither an encrypted state nor a plaintext one"}},
-		"wrong key of secret":  {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = \"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n"), []string{"Step: decrypt", "secretbox: authentication failed"}},
-		"key is not 32 bytes":  {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = \"b25seTE2Ynl0ZXNsb25nIQ==\"\n}\n"), []string{"method.kubeform.m.key: the key has 16 bytes; Kubeform's have 32"}},
-		"no identity for age":  {"tbg_aes", methodProvider("age {\nname = \"m\"\n}\n"), []string{"one of identities, identity_files and passphrase is required"}},
-		"other identities":     {"", methodProvider("age {\nname = \"m\"\npassphrase = \"canary\"\n}\n"), []string{"Step: decrypt", `it is encrypted for "X25519"`}},
-		"identity of a plugin": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n"), []string{"Step: decrypt", "plugins are programs, and none is run here"}},
+		"wrong passphrase": {"tbg_aes", tbg("canary", ""), []string{"Step: decrypt", "no method in effect has the key for this file",
+			"the passphrase is another one"}},
+		"plaintext": {"tbg_plain", tbg("canary", ""), []string{"Step: envelope", "the file is a plaintext state"}},
+		"an envelope inside": {"tbg_aes_over_tofu_encryption", tbg("throwaway aes passphrase", ""),
+			[]string{"Step: envelope", `add then = "method.…" to it`}},
+		"plaintext inside": {"tbg_aes_amend", tbg("throwaway aes passphrase", "then = \"method.aes_gcm.m\"\n"),
+			[]string{"Step: envelope", "it decrypted a plaintext state, which is not for its then"}},
+		"then is no method": {"tbg_aes", tbg("canary", "then = \"key_provider.pbkdf2.k\"\n"),
+			[]string{"method.terraform_backend_git.m.then: a method is required"}},
+		"then is not there": {"tbg_aes", tbg("canary", "then = \"method.aes_gcm.n\"\n"), []string{"method.aes_gcm.n is not configured"}},
+		"then is a circle":  {"tbg_aes", tbg("canary", "then = \"method.terraform_backend_git.m\"\n"), []string{"in a circle"}},
+		"not for this method": {"tbg_aes", methodProvider("kubeform {\nname = \"m\"\nkey = " +
+			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"), []string{"Step: envelope", "neither an encrypted state nor a plaintext one"}},
+		"wrong key of secret": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = " +
+			"\"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n"), []string{"Step: decrypt", "secretbox: authentication failed"}},
+		"key is not 32 bytes": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = \"b25seTE2Ynl0ZXNsb25nIQ==\"\n}\n"),
+			[]string{"method.kubeform.m.key: the key has 16 bytes; Kubeform's have 32"}},
+		"no identity for age": {"tbg_aes", methodProvider("age {\nname = \"m\"\n}\n"),
+			[]string{"one of identities, identity_files and passphrase is required"}},
+		"other identities": {"", methodProvider("age {\nname = \"m\"\npassphrase = \"canary\"\n}\n"),
+			[]string{"Step: decrypt", `it is encrypted for "X25519"`}},
+		"identity of a plugin": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n"),
+			[]string{"Step: decrypt", "plugins are programs, and none is run here"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needAcceptance(t)
@@ -98,7 +111,8 @@ func TestAccFileMethodErrors(t *testing.T) {
 					method = "method." + other + ".m"
 				}
 			}
-			p := newProject(t, map[string]string{"main.tf": configuration(c.provider, reads("s", fromFile(writeTemp(t, "state", file)), "method = "+quote(method)))})
+			p := newProject(t, map[string]string{"main.tf": configuration(c.provider,
+				reads("s", fromFile(writeTemp(t, "state", file)), "method = "+quote(method)))})
 			p.wantError(c.want...)
 			if out, _ := p.run("plan"); strings.Contains(strings.ToLower(out), "canary") {
 				t.Errorf("a secret shows:\n%s", out)
@@ -131,12 +145,14 @@ func TestAccAge(t *testing.T) {
 	}
 	file := fromFile(writeTemp(t, "state", ageFile(t)))
 	p := newProject(t, map[string]string{"main.tf": configuration(
-		methodProvider("age {\nname = \"file\"\nidentity_files = ["+quote(filepath.ToSlash(key))+"]\n}\nage {\nname = \"text\"\nidentities = ["+quote(string(identity))+"]\n}\n"),
+		methodProvider("age {\nname = \"file\"\nidentity_files = ["+quote(filepath.ToSlash(key))+"]\n}\nage {\nname = \"text\"\nidentities = ["+
+			quote(string(identity))+"]\n}\n"),
 		reads("file", file, `method = "method.age.file"`),
 		reads("text", file, `method = "method.age.text"`),
 		output("file", "data.statecrypt_remote_state.file.outputs.greeting"),
 		output("text", "data.statecrypt_remote_state.text.outputs.greeting"),
 		output("with", "data.statecrypt_remote_state.text.decrypted_with"),
 	)})
-	p.wantOutputs(map[string]cty.Value{"file": cty.StringVal("hello"), "text": cty.StringVal("hello"), "with": cty.StringVal("method.age.text")})
+	p.wantOutputs(map[string]cty.Value{"file": cty.StringVal("hello"), "text": cty.StringVal("hello"),
+		"with": cty.StringVal("method.age.text")})
 }

@@ -106,7 +106,8 @@ func TestAccProgramFails(t *testing.T) {
 	t.Parallel()
 	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
 	with := func(script string) string {
-		return settings(entry("key_provider", "external", "e", fmt.Sprintf("command = [\"sh\", %s]", quote(writeTemp(t, "kp.sh", []byte(script))))) +
+		return settings(entry("key_provider", "external", "e", fmt.Sprintf("command = [\"sh\", %s]",
+			quote(writeTemp(t, "kp.sh", []byte(script))))) +
 			entry("method", "aes_gcm", "m", `keys = "key_provider.external.e"`) + staticDefault)
 	}
 	const header = `printf '%s\n' '{"magic":"OpenTofu-External-Key-Provider","version":1}'` + "\n"
@@ -114,8 +115,10 @@ func TestAccProgramFails(t *testing.T) {
 		script string
 		words  []string
 	}{
-		"failure":      {header + "echo 'the vault is \033[31mclosed' >&2\nexit 3", []string{"Step: key", "no method in effect has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
-		"other header": {`echo '{"magic":"OpenTofu-External-Encryption-Method","version":1}'`, []string{"Step: key", "not a matter of the wrong key", "its first line must be"}},
+		"failure": {header + "echo 'the vault is \033[31mclosed' >&2\nexit 3",
+			[]string{"Step: key", "no method in effect has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
+		"other header": {`echo '{"magic":"OpenTofu-External-Encryption-Method","version":1}'`,
+			[]string{"Step: key", "not a matter of the wrong key", "its first line must be"}},
 		"no answer":    {header + "echo '{\"keys\":{}}'", []string{"Step: key", "no decryption_key"}},
 		"other fields": {header + "echo '{\"kyes\":{}}'", []string{"Step: key", "fields that do not belong there"}},
 	} {
@@ -133,7 +136,8 @@ func transit(t *testing.T) (server *openbaotest.Server, state []byte) {
 	t.Helper()
 	maker := openbaotest.New(t, transitKey)
 	maker.MakesKeys = true
-	state = sealedAs(t, fmt.Sprintf("key_provider \"openbao\" \"b\" {\nkey_name = \"k\"\ntoken = \"t\"\naddress = %q\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.openbao.b }\n%s", maker.URL, stateTarget), argumentsState)
+	state = sealedAs(t, fmt.Sprintf("key_provider \"openbao\" \"b\" {\nkey_name = \"k\"\ntoken = \"t\"\naddress = %q\n}\nmethod "+
+		"\"aes_gcm\" \"m\" { keys = key_provider.openbao.b }\n%s", maker.URL, stateTarget), argumentsState)
 	server = openbaotest.New(t, transitKey)
 	server.Token = "t"
 	return server, state
@@ -223,13 +227,15 @@ func TestAccTransitFallback(t *testing.T) {
 				reads("s", fromFile(writeTemp(t, "state", state))),
 				output("fallback", "data.statecrypt_remote_state.s.used_fallback"))})
 			if !c.fallback {
-				p.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: key", "this is not a matter of the wrong key", "method.aes_gcm.m: key_provider.openbao.b:"}, c.words)...)
+				p.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: key", "this is not a matter of the wrong key",
+					"method.aes_gcm.m: key_provider.openbao.b:"}, c.words)...)
 				if asked := good.Requests(); len(asked) > 0 {
 					t.Errorf("the fallback was asked for %q", asked)
 				}
 				return
 			}
-			words := slices.Concat([]string{"Fallback used", "was opened by the fallback method.aes_gcm.old", "method.aes_gcm.m: key_provider.openbao.b:"}, c.words)
+			words := slices.Concat([]string{"Fallback used", "was opened by the fallback method.aes_gcm.old",
+				"method.aes_gcm.m: key_provider.openbao.b:"}, c.words)
 			if out := p.mustRun("plan"); !says(words...).MatchString(out) {
 				t.Errorf("want a warning that says %q:\n%s", words, out)
 			}
@@ -250,7 +256,8 @@ func answers(status int, text string) func(http.ResponseWriter, *http.Request) b
 func TestAccXor(t *testing.T) {
 	const otherKey = "ffffffffffffffffffffffffffffffff00000000000000000000000000000000"
 	text := fmt.Sprintf("key_provider \"static\" \"a\" { key = %q }\nkey_provider \"static\" \"b\" { key = %q }\n", staticKey, otherKey) +
-		"key_provider \"xor\" \"x\" {\na = key_provider.static.a\nb = key_provider.static.b\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.xor.x }\n" + stateTarget
+		"key_provider \"xor\" \"x\" {\na = key_provider.static.a\nb = key_provider.static.b\n}\nmethod \"aes_gcm\" \"m\" { keys = " +
+		"key_provider.xor.x }\n" + stateTarget
 	blocks := func(b string) string {
 		return settings(
 			entry("key_provider", "static", "a", fmt.Sprintf("key = %q", staticKey)),

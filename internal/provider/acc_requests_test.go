@@ -30,10 +30,12 @@ func TestAccOneRequestPerWalk(t *testing.T) {
 		"one configuration":  {[]string{textProvider(staticText), many("s", "")}, 1},
 		"two configurations": {[]string{textProvider(staticText), second, many("s", ""), many("t", "provider = statecrypt.second")}, 2},
 		// A state is kept opened, never as a file: another method asks again.
-		"two methods": {[]string{textProvider(staticText), many("s", ""), many("t", "method = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}")}, 2},
+		"two methods": {[]string{textProvider(staticText), many("s", ""),
+			many("t", "method = \"method.aes_gcm.m\"\nfallback {\nmethod = \"unencrypted\"\n}")}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProject(t, map[string]string{"main.tf": configuration(append(c.config, output("n", "length(data.statecrypt_remote_state.s)"))...)})
+			p := newProject(t, map[string]string{"main.tf": configuration(append(c.config,
+				output("n", "length(data.statecrypt_remote_state.s)"))...)})
 			for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"apply", "-refresh-only", "-auto-approve"}} {
 				server.asked()
 				p.mustRun(args...)
@@ -51,7 +53,8 @@ func TestAccConfigureAsksNobody(t *testing.T) {
 	t.Parallel()
 	server := serve(t, httptest.NewServer, gives(nil))
 	p := newProject(t, map[string]string{"main.tf": configuration(fmt.Sprintf(
-		"provider \"statecrypt\" {\nencryption = %s\ncredentials {\nhttp {\nurl = \"%[2]s/\"\nbearer_token = \"t\"\n}\ngit {\nurl = \"%[2]s/\"\nusername = \"ci\"\npassword = \"p\"\n}\n}\n}\n", quote(staticText), server.URL),
+		"provider \"statecrypt\" {\nencryption = %s\ncredentials {\nhttp {\nurl = \"%[2]s/\"\nbearer_token = \"t\"\n}\ngit {\nurl = "+
+			"\"%[2]s/\"\nusername = \"ci\"\npassword = \"p\"\n}\n}\n}\n", quote(staticText), server.URL),
 		reads("s", "count = 0", fromHTTP(server.URL)))})
 	p.setenv("TF_HTTP_ADDRESS="+server.URL, "TF_HTTP_PASSWORD=p")
 	for _, args := range [][]string{{"validate"}, {"plan"}, {"apply", "-auto-approve"}} {
@@ -79,9 +82,11 @@ func TestAccGitIsCheap(t *testing.T) {
 	}
 	repo.Commit("refs/heads/main", files...)
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "ci", Password: "p"})
-	provider := fmt.Sprintf("provider \"statecrypt\" {\ncredentials {\ngit {\nurl = \"%s/\"\nusername = \"ci\"\npassword = \"p\"\n}\n}\n}\n", server.Origin)
+	provider := fmt.Sprintf("provider \"statecrypt\" {\ncredentials {\ngit {\nurl = \"%s/\"\nusername = \"ci\"\npassword = \"p\"\n}\n}\n}\n",
+		server.Origin)
 	one := reads("s", `method = "unencrypted"`, fromGit(server.URL, "main", files[123].Path), `only = ["open"]`)
-	twenty := reads("s", "count = 20", `method = "unencrypted"`, strings.Replace(fromGit(server.URL, "main", "@"), `"@"`, "format(\"envs/e%03d/terraform.tfstate\", count.index * 7)", 1), `only = []`)
+	twenty := reads("s", "count = 20", `method = "unencrypted"`,
+		strings.Replace(fromGit(server.URL, "main", "@"), `"@"`, "format(\"envs/e%03d/terraform.tfstate\", count.index * 7)", 1), `only = []`)
 	for name, c := range map[string]struct {
 		config   string
 		requests int
@@ -130,10 +135,14 @@ func TestAccLookAlikes(t *testing.T) {
 	covered := []string{"http://state.example.com/acme/s", "http://state.example.com/acme/deep/s", "http://state.example.com/acme/redirect"}
 	coveredByEnvironment := "http://env.example.com/acme/s"
 	alike := []string{
-		"http://state.example.com/acme-x/s", "http://state.example.com/acme.evil/s", "http://state.example.com/ACME/s", "http://state.example.com/x/acme/s",
-		"http://state.example.com//acme/s", "http://state.example.com/acme/../s", "http://state.example.com/acme/..%2fs", "http://state.example.com/acme/%2e%2e/s",
-		"http://state.example.com/acme/..;/s", "http://state.example.com/acme%2fs", "http://state.example.com/%61cme/s", "http://state.example.com:8080/acme/s",
-		"http://state.example.com.evil.io/acme/s", "http://state.example.com./acme/s", "http://evilstate.example.com/acme/s", "http://example.com/acme/s",
+		"http://state.example.com/acme-x/s", "http://state.example.com/acme.evil/s", "http://state.example.com/ACME/s",
+		"http://state.example.com/x/acme/s",
+		"http://state.example.com//acme/s", "http://state.example.com/acme/../s", "http://state.example.com/acme/..%2fs",
+		"http://state.example.com/acme/%2e%2e/s",
+		"http://state.example.com/acme/..;/s", "http://state.example.com/acme%2fs", "http://state.example.com/%61cme/s",
+		"http://state.example.com:8080/acme/s",
+		"http://state.example.com.evil.io/acme/s", "http://state.example.com./acme/s", "http://evilstate.example.com/acme/s",
+		"http://example.com/acme/s",
 		"http://state.example.com@evil.io/acme/s", "http://evil.io/state.example.com/acme/s", "http://evil.io/?http://state.example.com/acme/s",
 		"http://evil.io/#@state.example.com/acme/s", "https://state.example.com/acme/s",
 		"http://env.example.com/acme-x/s", "http://env.example.com.evil.io/acme/s", "http://env.example.com:8080/acme/s",

@@ -41,12 +41,14 @@ func producedState(t *testing.T, secret, passphrase string) string {
 	t.Helper()
 	p := newProject(t, map[string]string{
 		"main.tf": fmt.Sprintf("module \"net\" {\nsource = \"./m\"\nfor_each = toset([\"eu/1\"])\nsecret = sensitive(%q)\n}\n"+
-			"resource \"terraform_data\" \"single\" {\ninput = { list = [1, 2.5, true], null = null }\ntriggers_replace = [\"open\", sensitive(%q)]\n}\n", secret, secret),
+			"resource \"terraform_data\" \"single\" {\ninput = { list = [1, 2.5, true], null = null }\ntriggers_replace = [\"open\", "+
+			"sensitive(%q)]\n}\n", secret, secret),
 		"m/main.tf":    producedModule,
 		"none.tfstate": `{"version":4,"terraform_version":"1.5.0","serial":1,"lineage":"x","outputs":{},"resources":[]}`,
 	})
 	if isTofu() {
-		p.setenv("TF_ENCRYPTION=" + passphraseText(passphrase, "method \"unencrypted\" \"u\" {}\nstate { method = method.aes_gcm.m }\nremote_state_data_sources {\ndefault { method = method.unencrypted.u }\n}"))
+		p.setenv("TF_ENCRYPTION=" + passphraseText(passphrase, "method \"unencrypted\" \"u\" {}\nstate { method = method.aes_gcm.m "+
+			"}\nremote_state_data_sources {\ndefault { method = method.unencrypted.u }\n}"))
 	}
 	p.mustRun("apply", "-auto-approve")
 	state, err := os.ReadFile(filepath.Join(p.dir, "terraform.tfstate"))
@@ -65,7 +67,8 @@ func producedState(t *testing.T, secret, passphrase string) string {
 const producedPassphrase = "the passphrase of the producer"
 
 func resourceProvider() string {
-	return fmt.Sprintf("provider \"statecrypt\" {\nallow_resource_reads = true\nencryption = %s\n}\n", quote(passphraseText(producedPassphrase, stateTarget)))
+	return fmt.Sprintf("provider \"statecrypt\" {\nallow_resource_reads = true\nencryption = %s\n}\n",
+		quote(passphraseText(producedPassphrase, stateTarget)))
 }
 
 func readsResource(name, address string, body ...string) string {
@@ -94,11 +97,14 @@ func TestAccResource(t *testing.T) {
 		output("not_stored", "nonsensitive(data.statecrypt_resource.single.sensitive_attributes == null)"),
 		output("counted", "data.statecrypt_resource.counted.attributes[*].input.value"),
 		output("last", "data.statecrypt_resource.last.attributes.input.value"),
-		output("one", "[data.statecrypt_resource.one.attributes.input, data.statecrypt_resource.one.provider_address, data.statecrypt_resource.one.mode, data.statecrypt_resource.one.type, data.statecrypt_resource.one.schema_version]"),
-		output("other", "[data.statecrypt_resource.other.mode, data.statecrypt_resource.other.attributes.outputs.value.open, data.statecrypt_resource.other.encrypted]"))})
+		output("one", "[data.statecrypt_resource.one.attributes.input, data.statecrypt_resource.one.provider_address, "+
+			"data.statecrypt_resource.one.mode, data.statecrypt_resource.one.type, data.statecrypt_resource.one.schema_version]"),
+		output("other", "[data.statecrypt_resource.other.mode, data.statecrypt_resource.other.attributes.outputs.value.open, "+
+			"data.statecrypt_resource.other.encrypted]"))})
 	p.wantOutputs(map[string]cty.Value{
-		"each":   cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("x"), "b.c": cty.StringVal("y")}),
-		"single": cty.ObjectVal(map[string]cty.Value{"list": cty.TupleVal([]cty.Value{cty.NumberIntVal(1), cty.NumberFloatVal(2.5), cty.True}), "null": null}),
+		"each": cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("x"), "b.c": cty.StringVal("y")}),
+		"single": cty.ObjectVal(map[string]cty.Value{"list": cty.TupleVal([]cty.Value{cty.NumberIntVal(1), cty.NumberFloatVal(2.5), cty.True}),
+			"null": null}),
 		"hidden": cty.True, "not_stored": cty.True,
 		"counted": ints,
 		"last":    cty.NumberIntVal(1),
@@ -125,17 +131,25 @@ func TestAccResourceMistakes(t *testing.T) {
 	plain := fromFile(writeTemp(t, "plain", state))
 	allowing := strings.Replace(textProvider(staticText), "{\n", "{\nallow_resource_reads = true\n", 1)
 	runParallel(t,
-		failing(configuration(textProvider(staticText), readsResource("r", "terraform_data.open", file)), "reading resources is off", "set allow_resource_reads = true in the provider block"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.opne", file)), "Cannot read the resource", "Step: resource", `Did you mean "terraform_data.open"?`),
-		failing(configuration(allowing, readsResource("r", "terraform_data.counted", file)), "the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"),
-		failing(configuration(allowing, readsResource("r", `module.net["a"].terraform_data.counted[1]`, file)), "has no instance [1]; it has [0], [2]"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.open.id", file)), "address", "the address of a resource has a type and a name"),
+		failing(configuration(textProvider(staticText), readsResource("r", "terraform_data.open", file)), "reading resources is off",
+			"set allow_resource_reads = true in the provider block"),
+		failing(configuration(allowing, readsResource("r", "terraform_data.opne", file)), "Cannot read the resource", "Step: resource",
+			`Did you mean "terraform_data.open"?`),
+		failing(configuration(allowing, readsResource("r", "terraform_data.counted", file)),
+			"the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"),
+		failing(configuration(allowing, readsResource("r", `module.net["a"].terraform_data.counted[1]`, file)),
+			"has no instance [1]; it has [0], [2]"),
+		failing(configuration(allowing, readsResource("r", "terraform_data.open.id", file)), "address",
+			"the address of a resource has a type and a name"),
 		failing(configuration(allowing, "data \"statecrypt_resource\" \"r\" {\n"+file+"\n}\n"), "address is required"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.open", file, `on_missing = "defaults"`)), `an argument named "on_missing" is not expected here`),
+		failing(configuration(allowing, readsResource("r", "terraform_data.open", file, `on_missing = "defaults"`)),
+			`an argument named "on_missing" is not expected here`),
 		failing(configuration(allowing, readsResource("r", "terraform_data.open", fromFile("/no/such/file"))), "there is no state"),
 		failing(configuration(allowing, readsResource("r", "terraform_data.open", plain)), "the file is a plaintext state"),
-		failing(configuration(strings.Replace(allowing, "{\n", "{\nenforced = true\n", 1), readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`)), "enforced = true forbids"),
-		applies(configuration(allowing, readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`), output("mode", "data.statecrypt_resource.r.mode")),
+		failing(configuration(strings.Replace(allowing, "{\n", "{\nenforced = true\n", 1),
+			readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`)), "enforced = true forbids"),
+		applies(configuration(allowing, readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`),
+			output("mode", "data.statecrypt_resource.r.mode")),
 			map[string]cty.Value{"mode": cty.StringVal("managed")}))
 }
 
@@ -151,13 +165,17 @@ func TestAccResourceOfObject(t *testing.T) {
 		}
 		manifest = append(append(manifest, data...), '\n')
 	}
-	const body = "object {\napi_version = \"digitalocean.kubeform.com/v1alpha1\"\nkind = \"DatabaseUser\"\nname = \"app\"\nnamespace = \"demo\"\n}\n"
+	const body = "object {\napi_version = \"digitalocean.kubeform.com/v1alpha1\"\nkind = \"DatabaseUser\"\nname = \"app\"\nnamespace = " +
+		"\"demo\"\n}\n"
 	user := "data \"statecrypt_resource\" \"user\" {\n" + fromFile(writeTemp(t, "manifest.yaml", manifest)) + "\n" + body + "%s\n}\n"
 	runParallel(t,
 		failing(configuration(fmt.Sprintf(user, "")), "plaintext is read only where"),
-		resourceStep(configuration(fmt.Sprintf(user, `method = "unencrypted"`), output("user", "[data.statecrypt_resource.user.attributes.name, data.statecrypt_resource.user.attributes.password]")),
-			expectOutput{"user", cty.TupleVal([]cty.Value{cty.StringVal("app"), cty.NullVal(cty.DynamicPseudoType)})}, stateHolds{"throwaway-db-pw", false}),
-		resourceStep(configuration(fmt.Sprintf(user, "method = \"unencrypted\"\nstore_sensitive = true"), sensitiveOutput("password", "data.statecrypt_resource.user.sensitive_attributes.password")),
+		resourceStep(configuration(fmt.Sprintf(user, `method = "unencrypted"`),
+			output("user", "[data.statecrypt_resource.user.attributes.name, data.statecrypt_resource.user.attributes.password]")),
+			expectOutput{"user", cty.TupleVal([]cty.Value{cty.StringVal("app"), cty.NullVal(cty.DynamicPseudoType)})},
+			stateHolds{"throwaway-db-pw", false}),
+		resourceStep(configuration(fmt.Sprintf(user, "method = \"unencrypted\"\nstore_sensitive = true"),
+			sensitiveOutput("password", "data.statecrypt_resource.user.sensitive_attributes.password")),
 			expectOutput{"password", cty.StringVal("throwaway-db-pw")}))
 }
 
@@ -182,8 +200,10 @@ func TestAccEphemeralResource(t *testing.T) {
 	})
 	t.Run("mistakes", func(t *testing.T) {
 		runEphemeral(t,
-			failing(configuration(textProvider(passphraseText(producedPassphrase, stateTarget)), keyed), "set allow_resource_reads = true in the provider block"),
-			failing(configuration(resourceProvider(), opensResource("r", "terraform_data.single", file, "store_sensitive = true")), `an argument named "store_sensitive" is not expected here`),
+			failing(configuration(textProvider(passphraseText(producedPassphrase, stateTarget)), keyed),
+				"set allow_resource_reads = true in the provider block"),
+			failing(configuration(resourceProvider(), opensResource("r", "terraform_data.single", file, "store_sensitive = true")),
+				`an argument named "store_sensitive" is not expected here`),
 			failing(configuration(resourceProvider(), opensResource("r", "terraform_data.sinlge", file)), "Did you mean"))
 	})
 }
@@ -201,10 +221,13 @@ func TestAccResourceSecretsStayHidden(t *testing.T) {
 		output("open", "[data.statecrypt_resource.single.attributes, data.statecrypt_resource.keyed.attributes]"),
 	}
 	if knowsEphemeral() {
-		config = append(config, ephemeralVariables("passphrase"), "provider \"statecrypt\" {\nallow_resource_reads = true\nencryption_variables = { p = var.passphrase }\nencryption = "+
+		config = append(config, ephemeralVariables("passphrase"), "provider \"statecrypt\" {\nallow_resource_reads = "+
+			"true\nencryption_variables = { p = var.passphrase }\nencryption = "+
 			quote(strings.Replace(passphraseText("x", readerTarget), `"x"`, "var.p", 1))+"\n}\n",
 			opensResource("hidden", `module.net["eu/1"].terraform_data.keyed["a"]`, file),
-			"resource \"terraform_data\" \"it\" {\nlifecycle {\nprecondition {\ncondition = startswith(ephemeral.statecrypt_resource.hidden.sensitive_attributes.triggers_replace.value, \"c4/attribute\")\nerror_message = \"no\"\n}\n}\n}\n")
+			"resource \"terraform_data\" \"it\" {\nlifecycle {\nprecondition {\ncondition = "+
+				"startswith(ephemeral.statecrypt_resource.hidden.sensitive_attributes.triggers_replace.value, \"c4/attribute\")\nerror_message = "+
+				"\"no\"\n}\n}\n}\n")
 	} else {
 		config = append(config, "provider \"statecrypt\" {\nallow_resource_reads = true\n}\n")
 	}
@@ -214,7 +237,8 @@ func TestAccResourceSecretsStayHidden(t *testing.T) {
 	} else {
 		p.setenv("TF_ENCRYPTION=" + passphraseText(passphrase, readerTarget))
 	}
-	for _, args := range [][]string{{"validate"}, {"plan", "-out=plan"}, {"show", "-json", "plan"}, {"apply", "plan"}, {"show", "-json"}, {"plan", "-refresh-only"}} {
+	for _, args := range [][]string{{"validate"}, {"plan", "-out=plan"}, {"show", "-json", "plan"}, {"apply", "plan"}, {"show", "-json"},
+		{"plan", "-refresh-only"}} {
 		if out, err := s.run(t, p, args...); err != nil {
 			t.Fatalf("%s: %v\n%s", args, err, out)
 		}

@@ -53,7 +53,8 @@ func (s *secrets) keep(name, secret string) string {
 // spellings are the ways in which a text may stand in a file. In base64 it
 // depends on how many bytes stand before it.
 func spellings(text string) []string {
-	out := []string{text, url.QueryEscape(text), url.PathEscape(text), hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
+	out := []string{text, url.QueryEscape(text), url.PathEscape(text), hex.EncodeToString([]byte(text)),
+		strings.ToUpper(hex.EncodeToString([]byte(text)))}
 	for before := range 3 {
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			encoded := encoding.EncodeToString(append(make([]byte, before), text...))
@@ -154,7 +155,8 @@ func TestSpellings(t *testing.T) {
 	t.Parallel()
 	var s secrets
 	secret := s.add("x")
-	for _, text := range []string{"a " + secret, "Basic " + base64.StdEncoding.EncodeToString([]byte("ci:"+secret)), url.QueryEscape("=" + secret), fmt.Sprintf("%x", "a"+secret)} {
+	for _, text := range []string{"a " + secret, "Basic " + base64.StdEncoding.EncodeToString([]byte("ci:"+secret)),
+		url.QueryEscape("=" + secret), fmt.Sprintf("%x", "a"+secret)} {
 		if s.in([]byte(text)) == "" {
 			t.Errorf("%q is not found in %q", secret, text)
 		}
@@ -165,7 +167,8 @@ func TestSpellings(t *testing.T) {
 }
 
 func passphraseText(passphrase, target string) string {
-	return fmt.Sprintf("key_provider \"pbkdf2\" \"k\" {\npassphrase = %q\niterations = 200000\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\n%s\n", passphrase, target)
+	return fmt.Sprintf("key_provider \"pbkdf2\" \"k\" {\npassphrase = %q\niterations = 200000\n}\nmethod \"aes_gcm\" \"m\" { keys = "+
+		"key_provider.pbkdf2.k }\n%s\n", passphrase, target)
 }
 
 const (
@@ -218,7 +221,8 @@ func newSecretWorld(t *testing.T) *secretWorld {
 	key := w.add("key_file")
 	w.keyFile = writeTemp(t, "key", []byte(key))
 	fromEnv := sealedAs(t, passphraseText(envPassphrase, stateTarget), stateWith("env", w.add("output-env")))
-	w.sealed = writeTemp(t, "sealed", sealedAs(t, fmt.Sprintf("key_provider \"static\" \"k\" { key_file = %q }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.static.k }\n%s\n", w.keyFile, stateTarget),
+	w.sealed = writeTemp(t, "sealed", sealedAs(t, fmt.Sprintf("key_provider \"static\" \"k\" { key_file = %q }\nmethod \"aes_gcm\" \"m\" "+
+		"{ keys = key_provider.static.k }\n%s\n", w.keyFile, stateTarget),
 		stateWith("file", w.add("output-file"))))
 
 	w.http = serve(t, httptest.NewServer, guard(map[string]guarded{
@@ -226,9 +230,10 @@ func newSecretWorld(t *testing.T) *secretWorld {
 			_, password, _ := r.BasicAuth()
 			return password == httpPassword
 		}},
-		"/ephemeral": {sealedAs(t, passphraseText(passphrase, stateTarget), stateWith("ephemeral", w.add("output-ephemeral"))), func(r *http.Request) bool {
-			return r.Header.Get("Authorization") == "Bearer "+bearer && r.Header.Get("X-Token") == header && r.URL.Query().Get("sig") == query
-		}},
+		"/ephemeral": {sealedAs(t, passphraseText(passphrase, stateTarget), stateWith("ephemeral", w.add("output-ephemeral"))),
+			func(r *http.Request) bool {
+				return r.Header.Get("Authorization") == "Bearer "+bearer && r.Header.Get("X-Token") == header && r.URL.Query().Get("sig") == query
+			}},
 	}))
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: string(fromEnv)})
@@ -267,7 +272,8 @@ func (w *secretWorld) environmentProvider() string {
 }
 
 func (w *secretWorld) keyFileProvider() string {
-	return fmt.Sprintf("provider \"statecrypt\" {\nalias = \"file\"\nkey_provider {\nstatic {\nname = \"k\"\nkey_file = %s\n}\n}\nmethod {\naes_gcm {\nname = \"m\"\nkeys = \"key_provider.static.k\"\n}\n}\n%s}\n",
+	return fmt.Sprintf("provider \"statecrypt\" {\nalias = \"file\"\nkey_provider {\nstatic {\nname = \"k\"\nkey_file = %s\n}\n}\nmethod "+
+		"{\naes_gcm {\nname = \"m\"\nkeys = \"key_provider.static.k\"\n}\n}\n%s}\n",
 		quote(w.keyFile), staticDefault)
 }
 
@@ -306,17 +312,21 @@ func TestAccSecretsStayHidden(t *testing.T) {
 	w := newSecretWorld(t)
 	config := []string{
 		w.environmentProvider(), w.keyFileProvider(),
-		reads("http", fromHTTP(w.http.URL+"/env")), reads("git", fromGit(w.git.URL, "main", "s")), reads("file", "provider = statecrypt.file", fromFile(w.sealed)),
-		output("open", "[data.statecrypt_remote_state.http.outputs, data.statecrypt_remote_state.git.outputs, data.statecrypt_remote_state.file.outputs]"),
+		reads("http", fromHTTP(w.http.URL+"/env")), reads("git", fromGit(w.git.URL, "main", "s")),
+		reads("file", "provider = statecrypt.file", fromFile(w.sealed)),
+		output("open", "[data.statecrypt_remote_state.http.outputs, data.statecrypt_remote_state.git.outputs, "+
+			"data.statecrypt_remote_state.file.outputs]"),
 	}
 	if knowsEphemeral() {
 		source := "provider = statecrypt.ephemeral\n" + fromHTTP(w.http.URL+"/ephemeral")
 		config = append(config, ephemeralVariables("passphrase", "bearer", "header", "query"), w.ephemeralProvider(""),
 			reads("ephemeral", source), opens("hidden", source), output("length", "length(data.statecrypt_remote_state.ephemeral.outputs)"),
-			"resource \"terraform_data\" \"it\" {\nlifecycle {\nprecondition {\ncondition = ephemeral.statecrypt_remote_state.hidden.sensitive_outputs.hidden != \"\"\nerror_message = \"no\"\n}\n}\n}\n")
+			"resource \"terraform_data\" \"it\" {\nlifecycle {\nprecondition {\ncondition = "+
+				"ephemeral.statecrypt_remote_state.hidden.sensitive_outputs.hidden != \"\"\nerror_message = \"no\"\n}\n}\n}\n")
 	}
 	p := w.project(t, nil, config...)
-	for _, args := range [][]string{{"validate"}, {"plan", "-out=plan"}, {"show", "plan"}, {"show", "-json", "plan"}, {"apply", "plan"}, {"show", "-json"}, {"plan", "-refresh-only"}} {
+	for _, args := range [][]string{{"validate"}, {"plan", "-out=plan"}, {"show", "plan"}, {"show", "-json", "plan"}, {"apply", "plan"},
+		{"show", "-json"}, {"plan", "-refresh-only"}} {
 		if out, err := w.run(t, p, args...); err != nil {
 			t.Fatalf("%s: %v\n%s", args, err, out)
 		}
@@ -354,32 +364,62 @@ func TestAccErrorsHideSecrets(t *testing.T) {
 		words       []string
 		ephemerally bool
 	}{
-		"refused over http":         {map[string]string{"TF_HTTP_PASSWORD": w.add("wrong-http")}, []string{reads("s", fromHTTP(w.http.URL+"/env"))}, []string{"refused the credentials (403 Forbidden)"}, false},
-		"refused by git":            {map[string]string{"GIT_PASSWORD": w.add("wrong-git")}, []string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"rejected the credentials"}, false},
-		"git password for nobody":   {nil, []string{reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"GIT_PASSWORD is set"}, false},
-		"http password for nobody":  {map[string]string{"TF_HTTP_ADDRESS": ""}, []string{reads("s", fromHTTP(w.http.URL+"/env"))}, []string{"TF_HTTP_PASSWORD is set"}, false},
-		"git password of two lines": {map[string]string{"GIT_PASSWORD": w.add("two") + "\n" + w.add("lines")}, []string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"line break"}, false},
-		"secret in place of a file": {map[string]string{"GIT_PASSWORD": "", "GIT_PASSWORD_FILE": w.add("password-file")}, []string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"GIT_PASSWORD_FILE"}, false},
-		"wrong passphrase": {map[string]string{"TF_ENCRYPTION": passphraseText(w.add("wrong"), readerTarget)}, []string{reads("s", fromHTTP(w.http.URL+"/env"))},
+		"refused over http": {map[string]string{"TF_HTTP_PASSWORD": w.add("wrong-http")},
+			[]string{reads("s", fromHTTP(w.http.URL+"/env"))}, []string{"refused the credentials (403 Forbidden)"}, false},
+		"refused by git": {map[string]string{"GIT_PASSWORD": w.add("wrong-git")},
+			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"rejected the credentials"}, false},
+		"git password for nobody": {nil, []string{reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"GIT_PASSWORD is set"}, false},
+		"http password for nobody": {map[string]string{"TF_HTTP_ADDRESS": ""}, []string{reads("s", fromHTTP(w.http.URL+"/env"))},
+			[]string{"TF_HTTP_PASSWORD is set"}, false},
+		"git password of two lines": {map[string]string{"GIT_PASSWORD": w.add("two") + "\n" + w.add("lines")},
+			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"line break"}, false},
+		"secret in place of a file": {map[string]string{"GIT_PASSWORD": "", "GIT_PASSWORD_FILE": w.add("password-file")},
+			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"GIT_PASSWORD_FILE"}, false},
+		"wrong passphrase": {map[string]string{"TF_ENCRYPTION": passphraseText(w.add("wrong"), readerTarget)},
+			[]string{reads("s", fromHTTP(w.http.URL+"/env"))},
 			[]string{"no method in effect has the key"}, false},
-		"wrong key file": {nil, []string{w.keyFileProvider(), reads("s", "provider = statecrypt.file", fromFile(other))}, []string{"no method in effect has the key"}, false},
-		"wrong bearer":   {map[string]string{"TF_VAR_bearer": w.add("wrong-bearer")}, []string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"refused the credentials"}, true},
-		"broken header":  {map[string]string{"TF_VAR_header": w.add("header1") + "\n" + w.add("header2")}, []string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"X-Token", "line break"}, true},
-		"broken certificate": {map[string]string{"TF_VAR_header": w.add("pem")}, []string{variables, w.ephemeralProvider("client_certificate_pem = var.header\nclient_private_key_pem = var.header"), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
+		"wrong key file": {nil, []string{w.keyFileProvider(), reads("s", "provider = statecrypt.file", fromFile(other))},
+			[]string{"no method in effect has the key"}, false},
+		"wrong bearer": {map[string]string{"TF_VAR_bearer": w.add("wrong-bearer")},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
+			[]string{"refused the credentials"}, true},
+		"broken header": {map[string]string{"TF_VAR_header": w.add("header1") + "\n" + w.add("header2")},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
+			[]string{"X-Token", "line break"}, true},
+		"broken certificate": {map[string]string{"TF_VAR_header": w.add("pem")},
+			[]string{variables, w.ephemeralProvider("client_certificate_pem = var.header\nclient_private_key_pem = var.header"),
+				reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
 			[]string{"certificate"}, true},
-		"secret for a url":   {nil, []string{variables, strings.Replace(w.ephemeralProvider(""), `"`+w.http.URL+`/"`, "var.query", 1), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"url"}, true},
-		"short passphrase":   {map[string]string{"TF_VAR_passphrase": w.keep("short", "c4/sh0rt")}, []string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"16 bytes"}, true},
-		"wrong variable":     {map[string]string{"TF_VAR_passphrase": w.add("wrong-variable")}, []string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"no method in effect has the key"}, true},
-		"secret for a block": {textOnly, []string{onePassphrase(`"${var.passphrase} {}"`), reads("s", fromFile(other))}, []string{"encryption:1,"}, true},
-		"text with a misspelt argument": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { passphrse = \"${var.passphrase}\" }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))},
+		"secret for a url": {nil, []string{variables, strings.Replace(w.ephemeralProvider(""), `"`+w.http.URL+`/"`, "var.query", 1),
+			reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"url"}, true},
+		"short passphrase": {map[string]string{"TF_VAR_passphrase": w.keep("short", "c4/sh0rt")},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"16 bytes"}, true},
+		"wrong variable": {map[string]string{"TF_VAR_passphrase": w.add("wrong-variable")},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
+			[]string{"no method in effect has the key"}, true},
+		"secret for a block": {textOnly, []string{onePassphrase(`"${var.passphrase} {}"`), reads("s", fromFile(other))},
+			[]string{"encryption:1,"}, true},
+		"text with a misspelt argument": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { passphrse = ` +
+			`\"${var.passphrase}\" }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }"`),
+			reads("s", fromFile(other))},
 			[]string{"passphrse", "Did you mean"}, true},
-		"text that does not parse": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { passphrase = \"${var.passphrase} }"`), reads("s", fromFile(other))}, []string{"encryption:1,"}, true},
-		"passphrase for a number":  {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { iterations = \"${var.passphrase}\" }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))}, []string{"iterations"}, true},
-		"passphrase for a key":     {textOnly, []string{onePassphrase(`"key_provider \"static\" \"k\" { key = \"${var.passphrase}\" }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))}, []string{"key"}, true},
-		"wrong function":           {textOnly, []string{onePassphrase(`"key_provider \"static\" \"k\" { key_base64 = base64decode(\"${var.passphrase}\") }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))}, []string{"base64"}, true},
-		"broken TF_ENCRYPTION":     {map[string]string{"TF_ENCRYPTION": "remote_state_data_sources {\ndefault { method = \"" + w.add("broken") + "\n} }"}, []string{reads("s", fromFile(other))}, nil, false},
-		"unreachable":              {map[string]string{"TF_HTTP_ADDRESS": gone.URL + "/"}, []string{reads("s", fromHTTP(gone.URL+"/env"))}, []string{"connection refused"}, false},
-		"redirected": {nil, []string{variables, strings.Replace(w.ephemeralProvider(""), w.http.URL, redirecting.URL, 1), reads("s", fromEphemeral, fromHTTP(redirecting.URL+"/x"))},
+		"text that does not parse": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { passphrase = \"${var.passphrase} }"`),
+			reads("s", fromFile(other))}, []string{"encryption:1,"}, true},
+		"passphrase for a number": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { iterations = \"${var.passphrase}\" ` +
+			`}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))},
+			[]string{"iterations"}, true},
+		"passphrase for a key": {textOnly, []string{onePassphrase(`"key_provider \"static\" \"k\" { key = \"${var.passphrase}\" }\nmethod ` +
+			`\"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))},
+			[]string{"key"}, true},
+		"wrong function": {textOnly, []string{onePassphrase(`"key_provider \"static\" \"k\" { key_base64 = ` +
+			`base64decode(\"${var.passphrase}\") }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = ` +
+			`method.aes_gcm.m }"`), reads("s", fromFile(other))}, []string{"base64"}, true},
+		"broken TF_ENCRYPTION": {map[string]string{"TF_ENCRYPTION": "remote_state_data_sources {\ndefault { method = \"" + w.add("broken") +
+			"\n} }"}, []string{reads("s", fromFile(other))}, nil, false},
+		"unreachable": {map[string]string{"TF_HTTP_ADDRESS": gone.URL + "/"}, []string{reads("s", fromHTTP(gone.URL+"/env"))},
+			[]string{"connection refused"}, false},
+		"redirected": {nil, []string{variables, strings.Replace(w.ephemeralProvider(""), w.http.URL, redirecting.URL, 1),
+			reads("s", fromEphemeral, fromHTTP(redirecting.URL+"/x"))},
 			[]string{"redirected to " + w.http.URL + "/nowhere"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,8 @@ func TestAccStateOfRealTofu(t *testing.T) {
   }
 }`, quote(text), https.Origin, quote(https.CAFile), ssh.Host, ssh.Port, quote(ssh.KeyFile), server.URL)
 
-	revision := map[string]cty.Value{"https": cty.StringVal(commit), "ssh": cty.StringVal(commit), "http": cty.StringVal("v7"), "file": cty.NullVal(cty.String)}
+	revision := map[string]cty.Value{"https": cty.StringVal(commit), "ssh": cty.StringVal(commit), "http": cty.StringVal("v7"),
+		"file": cty.NullVal(cty.String)}
 	config, want := []string{provider}, map[string]cty.Value{}
 	for name, source := range map[string]string{
 		"https": fromGit(https.URL, "main", "envs/prod/terraform.tfstate"),
@@ -112,7 +113,8 @@ func TestAccStateOfRealTofu(t *testing.T) {
 		address := "data.statecrypt_remote_state." + name
 		config = append(config, reads(name, source, "store_sensitive = true"),
 			output(name, address+".outputs"),
-			output(name+"_about", fmt.Sprintf("[%[1]s.exists, %[1]s.encrypted, %[1]s.decrypted_with, %[1]s.sensitive_output_names, %[1]s.revision]", address)),
+			output(name+"_about", fmt.Sprintf("[%[1]s.exists, %[1]s.encrypted, %[1]s.decrypted_with, %[1]s.sensitive_output_names, %[1]s.revision]",
+				address)),
 			sensitiveOutput(name+"_sensitive", address+".sensitive_outputs"))
 		want[name] = cty.ObjectVal(map[string]cty.Value{
 			"text":   cty.StringVal("héllo true"),
@@ -124,7 +126,8 @@ func TestAccStateOfRealTofu(t *testing.T) {
 				"tuple":   cty.TupleVal([]cty.Value{cty.StringVal("a"), cty.True}),
 			}),
 		})
-		want[name+"_about"] = cty.TupleVal([]cty.Value{cty.True, cty.True, cty.StringVal("method.aes_gcm.m"), cty.ListVal([]cty.Value{cty.StringVal("secret")}), revision[name]})
+		want[name+"_about"] = cty.TupleVal([]cty.Value{cty.True, cty.True, cty.StringVal("method.aes_gcm.m"),
+			cty.ListVal([]cty.Value{cty.StringVal("secret")}), revision[name]})
 		want[name+"_sensitive"] = cty.ObjectVal(map[string]cty.Value{"secret": cty.StringVal("s3cret")})
 	}
 	run(t, applies(configuration(config...), want))

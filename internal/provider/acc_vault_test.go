@@ -19,7 +19,8 @@ func TestAccRealVault(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
 	vault := vaulttest.Start(t, "state", "other")
-	sealedState := sealedAs(t, fmt.Sprintf("key_provider \"openbao\" \"b\" {\nkey_name = \"state\"\naddress = %q\ntoken = %q\n}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.openbao.b }\n%s",
+	sealedState := sealedAs(t, fmt.Sprintf("key_provider \"openbao\" \"b\" {\nkey_name = \"state\"\naddress = %q\ntoken = %q\n}\nmethod "+
+		"\"aes_gcm\" \"m\" { keys = key_provider.openbao.b }\n%s",
 		vault.Address, vault.Token, stateTarget), argumentsState)
 	roleID, secretID := vault.AppRole(t, "state")
 	token := vault.Reader(t, "state")
@@ -28,7 +29,8 @@ func TestAccRealVault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vault.Do(t, http.MethodPut, "sys/policies/acl/"+vault.Policy(t, "state"), map[string]any{"policy": strings.ReplaceAll(string(policy), "tofu-state", "state")})
+	vault.Do(t, http.MethodPut, "sys/policies/acl/"+vault.Policy(t, "state"),
+		map[string]any{"policy": strings.ReplaceAll(string(policy), "tofu-state", "state")})
 	address := fmt.Sprintf("address = %q", vault.Address)
 	for name, c := range map[string]struct {
 		key  []string // of the block
@@ -36,11 +38,14 @@ func TestAccRealVault(t *testing.T) {
 		off  bool     // use_environment = false
 		want []string // words of the error; nil when the state is read
 	}{
-		"token":                   {[]string{address, fmt.Sprintf("token = %q", token)}, nil, false, nil},
-		"approle":                 {[]string{address, fmt.Sprintf("auth_approle {\nrole_id = %q\nsecret_id = %q\n}", roleID, secretID)}, nil, false, nil},
-		"environment":             {nil, []string{"VAULT_ADDR=" + vault.Address, "VAULT_TOKEN=" + token}, false, nil},
-		"environment off":         {[]string{address, fmt.Sprintf("token = %q", token)}, []string{"BAO_ADDR=http://127.0.0.1:1", "BAO_TOKEN=canary", "BAO_NAMESPACE=canary", "HTTP_PROXY=http://127.0.0.1:1"}, true, nil},
-		"token of the others":     {[]string{address, fmt.Sprintf("token = %q", vault.Reader(t, "other"))}, nil, false, []string{"denies it (status 403)"}},
+		"token": {[]string{address, fmt.Sprintf("token = %q", token)}, nil, false, nil},
+		"approle": {[]string{address, fmt.Sprintf("auth_approle {\nrole_id = %q\nsecret_id = %q\n}", roleID, secretID)}, nil,
+			false, nil},
+		"environment": {nil, []string{"VAULT_ADDR=" + vault.Address, "VAULT_TOKEN=" + token}, false, nil},
+		"environment off": {[]string{address, fmt.Sprintf("token = %q", token)},
+			[]string{"BAO_ADDR=http://127.0.0.1:1", "BAO_TOKEN=canary", "BAO_NAMESPACE=canary", "HTTP_PROXY=http://127.0.0.1:1"}, true, nil},
+		"token of the others": {[]string{address, fmt.Sprintf("token = %q", vault.Reader(t, "other"))}, nil, false,
+			[]string{"denies it (status 403)"}},
 		"environment off, needed": {[]string{address}, []string{"BAO_TOKEN=" + token}, true, []string{"asks for a token"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,12 +70,14 @@ func TestAccVectorBlocks(t *testing.T) {
 		"pbkdf2_sha512_key24_salt64": both("k", "second throwaway passphrase") + target("method.aes_gcm.k"),
 		"pbkdf2_sha256_key32_salt1":  both("k", "second throwaway passphrase") + target("method.aes_gcm.k"),
 		"pbkdf2_chain_pbkdf2_alias": pbkdf2("a", "passphrase = \"chain-throwaway-passphrase\"\nencrypted_metadata_alias = \"upstream\"") +
-			pbkdf2("b", "chain = \"key_provider.pbkdf2.a\"\nencrypted_metadata_alias = \"downstream\"") + method("m", "key_provider.pbkdf2.b", "") + target("method.aes_gcm.m"),
+			pbkdf2("b", "chain = \"key_provider.pbkdf2.a\"\nencrypted_metadata_alias = \"downstream\"") + method("m", "key_provider.pbkdf2.b", "") +
+			target("method.aes_gcm.m"),
 		"aes_gcm_aad": pbkdf2("k", `passphrase = "correct-horse-battery-staple"`) +
 			method("m", "key_provider.pbkdf2.k", "aad = [112, 117, 98, 108, 105, 99, 45, 97, 97, 100]") + target("method.aes_gcm.m"),
 		"config_literal_keys": static + target("method.aes_gcm.m"), // sealed with the key itself, which is what static gives
 		"enforced_ok":         both("k", "correct-horse-battery-staple") + target("method.aes_gcm.k") + "enforced = true\n",
-		"fallback_two_levels": both("new", "new-throwaway-passphrase") + both("mid", "mid-throwaway-passphrase-x") + both("old", "old-throwaway-passphrase") +
+		"fallback_two_levels": both("new", "new-throwaway-passphrase") + both("mid", "mid-throwaway-passphrase-x") +
+			both("old", "old-throwaway-passphrase") +
 			target("method.aes_gcm.new", "method.aes_gcm.mid", "method.aes_gcm.old"),
 		"unencrypted_state_primary": target("unencrypted"),
 		"unencrypted_state_with_fallback": both("k", "correct-horse-battery-staple") + "method {\nunencrypted {\nname = \"u\"\n}\n}\n" +
@@ -164,7 +166,8 @@ func TestAccVectorPlain(t *testing.T) {
 
 func TestAccVectorErrors(t *testing.T) {
 	for name, words := range map[string][]string{
-		"err_wrong_passphrase":        {"Cannot decrypt the state", "Step: decrypt", "no method in effect has the key for this file", "method.aes_gcm.m", "Check the passphrase or key"},
+		"err_wrong_passphrase": {"Cannot decrypt the state", "Step: decrypt", "no method in effect has the key for this file",
+			"method.aes_gcm.m", "Check the passphrase or key"},
 		"err_wrong_aad":               {"Step: decrypt", "no method in effect has the key for this file", "the key or the aad is another one"},
 		"err_bitflip":                 {"Step: decrypt", "no method in effect has the key for this file", "or the file was changed"},
 		"err_empty_data":              {"Step: decrypt", "the encrypted data is 0 bytes long", "the file may be cut off"},
@@ -185,13 +188,14 @@ func TestAccVectorErrors(t *testing.T) {
 		"err_lineage_mismatch":        {"the lineage beside the encrypted data is not the one inside"},
 		"err_not_json":                {"Step: envelope", "neither an encrypted state nor a plaintext one"},
 		"err_not_a_state":             {"Step: envelope", "neither an encrypted state nor a plaintext one"},
-		"err_no_config":               {"Step: envelope", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`, "no method for encrypted data is in effect"},
-		"err_plain_bad_type":          {"Step: parse"},
-		"err_plain_extra_attr":        {"Step: parse"},
-		"err_plain_no_type":           {"Step: parse", "type"},
-		"err_plain_tuple_length":      {"Step: parse"},
-		"err_plain_version0":          {"version"},
-		"err_plain_version5":          {"Step: parse", "version"},
+		"err_no_config": {"Step: envelope", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`,
+			"no method for encrypted data is in effect"},
+		"err_plain_bad_type":     {"Step: parse"},
+		"err_plain_extra_attr":   {"Step: parse"},
+		"err_plain_no_type":      {"Step: parse", "type"},
+		"err_plain_tuple_length": {"Step: parse"},
+		"err_plain_version0":     {"version"},
+		"err_plain_version5":     {"Step: parse", "version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := vectors.Get(t, name)

@@ -341,7 +341,8 @@ func newProject(tb testing.TB, files map[string]string) *project {
 			tb.Fatal(err)
 		}
 	}
-	settings := fmt.Sprintf("provider_installation {\ndev_overrides {\n\"statecrypt/statecrypt\" = %s\n}\ndirect {\nexclude = [\"*/*/*\"]\n}\n}\n",
+	settings := fmt.Sprintf("provider_installation {\ndev_overrides {\n\"statecrypt/statecrypt\" = %s\n}\ndirect {\nexclude = "+
+		"[\"*/*/*\"]\n}\n}\n",
 		quote(filepath.ToSlash(filepath.Dir(builtProvider(tb)))))
 	p.env = append(gittest.Environ(tb.TempDir()), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0",
 		"TF_CLI_CONFIG_FILE="+writeTemp(tb, "cli.tfrc", []byte(settings)))

@@ -91,7 +91,8 @@ func TestAttacks(t *testing.T) {
 	const name = "key_provider.pbkdf2.k"
 	plain := attackState(7, "l-1", "mine")
 	mine, foreign := seal(derived, plain), seal(derived, attackState(9, "l-2", "foreign"))
-	fixedMine, fixedOld, fixedForeign := seal(fixed, plain), seal(fixed, attackState(6, "l-1", "old")), seal(fixed, attackState(9, "l-2", "foreign"))
+	fixedMine, fixedOld, fixedForeign := seal(fixed, plain), seal(fixed, attackState(6, "l-1", "old")),
+		seal(fixed, attackState(9, "l-2", "foreign"))
 	member := func(file, name string) string {
 		t.Helper()
 		var members map[string]json.RawMessage
@@ -122,45 +123,64 @@ func TestAttacks(t *testing.T) {
 		"untouched":        {derived, mine, "mine", ""},
 		"untouched, fixed": {fixed, fixedMine, "mine", ""},
 
-		"metadata of another file":            {derived, with(mine, func(e *attackEnvelope) { e.Meta = parts(foreign).Meta }), "", "no method in effect has the key"},
-		"encrypted data of another file":      {derived, with(mine, func(e *attackEnvelope) { e.Data = parts(foreign).Data }), "", "no method in effect has the key"},
-		"no metadata":                         {derived, with(mine, func(e *attackEnvelope) { e.Meta = nil }), "", "stores nothing"},
-		"empty metadata":                      {derived, with(mine, func(e *attackEnvelope) { e.Meta = map[string]any{} }), "", "stores nothing"},
-		"metadata is null":                    {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = nil }), "", "stores nothing"},
-		"metadata is empty":                   {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = []byte("{}") }), "", "lacks"},
-		"metadata of another kind":            {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = []byte(`{"magic":"Hello world!"}`) }), "", "lacks"},
-		"metadata twice, the other beside it": {derived, with(mine, func(e *attackEnvelope) { e.Meta["other"] = parts(foreign).Meta[name] }), "mine", ""},
-		"metadata twice, the other in place":  {derived, with(mine, func(e *attackEnvelope) { e.Meta["other"], e.Meta[name] = e.Meta[name], parts(foreign).Meta[name] }), "", "no method in effect has the key"},
-		"metadata twice, neither in place":    {derived, with(mine, func(e *attackEnvelope) { e.Meta = map[string]any{"a": e.Meta[name], "b": parts(foreign).Meta[name]} }), "", "stores nothing"},
+		"metadata of another file": {derived, with(mine, func(e *attackEnvelope) { e.Meta = parts(foreign).Meta }), "",
+			"no method in effect has the key"},
+		"encrypted data of another file": {derived, with(mine, func(e *attackEnvelope) { e.Data = parts(foreign).Data }), "",
+			"no method in effect has the key"},
+		"no metadata":       {derived, with(mine, func(e *attackEnvelope) { e.Meta = nil }), "", "stores nothing"},
+		"empty metadata":    {derived, with(mine, func(e *attackEnvelope) { e.Meta = map[string]any{} }), "", "stores nothing"},
+		"metadata is null":  {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = nil }), "", "stores nothing"},
+		"metadata is empty": {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = []byte("{}") }), "", "lacks"},
+		"metadata of another kind": {derived, with(mine,
+			func(e *attackEnvelope) { e.Meta[name] = []byte(`{"magic":"Hello world!"}`) }), "", "lacks"},
+		"metadata twice, the other beside it": {derived, with(mine, func(e *attackEnvelope) { e.Meta["other"] = parts(foreign).Meta[name] }),
+			"mine", ""},
+		"metadata twice, the other in place": {derived, with(mine,
+			func(e *attackEnvelope) { e.Meta["other"], e.Meta[name] = e.Meta[name], parts(foreign).Meta[name] }), "",
+			"no method in effect has the key"},
+		"metadata twice, neither in place": {derived, with(mine, func(e *attackEnvelope) {
+			e.Meta = map[string]any{"a": e.Meta[name],
+				"b": parts(foreign).Meta[name]}
+		}), "", "stores nothing"},
 		"more work than anybody wants": {derived, with(mine, func(e *attackEnvelope) {
 			e.Meta[name] = []byte(`{"salt":"AAAA","iterations":2000000000,"hash_function":"sha512","key_length":32}`)
 		}), "", "max_iterations"},
-		"no encrypted data":                     {derived, with(mine, func(e *attackEnvelope) { e.Data = nil }), "", "no method in effect has the key"},
-		"no version":                            {derived, with(mine, func(e *attackEnvelope) { e.Version = nil }), "", "neither an encrypted state nor a plaintext one"},
+		"no encrypted data": {derived, with(mine, func(e *attackEnvelope) { e.Data = nil }), "",
+			"no method in effect has the key"},
+		"no version": {derived, with(mine, func(e *attackEnvelope) { e.Version = nil }), "",
+			"neither an encrypted state nor a plaintext one"},
 		"metadata as a member, twice":           {derived, before(mine, member(foreign, "meta")), "mine", ""},
 		"metadata as a member, twice, reversed": {derived, after(mine, member(foreign, "meta")), "", "no method in effect has the key"},
 
-		"data twice":              {fixed, before(fixedMine, member(fixedForeign, "encrypted_data")), "mine", ""},
-		"data twice, reversed":    {fixed, after(fixedMine, member(fixedForeign, "encrypted_data")), "", "somebody changed the file"},
-		"data twice, other case":  {fixed, after(fixedMine, strings.Replace(member(fixedForeign, "encrypted_data"), "e", "E", 1)), "", "somebody changed the file"},
+		"data twice":           {fixed, before(fixedMine, member(fixedForeign, "encrypted_data")), "mine", ""},
+		"data twice, reversed": {fixed, after(fixedMine, member(fixedForeign, "encrypted_data")), "", "somebody changed the file"},
+		"data twice, other case": {fixed, after(fixedMine, strings.Replace(member(fixedForeign, "encrypted_data"), "e", "E", 1)), "",
+			"somebody changed the file"},
 		"serial twice":            {fixed, after(fixedMine, `"serial":8`), "", "somebody changed the file"},
 		"lineage twice":           {fixed, after(fixedMine, `"LINEAGE":"l-2"`), "", "somebody changed the file"},
 		"version twice":           {fixed, after(fixedMine, `"encryption_version":"v1"`), "", "v1"},
 		"version twice, as state": {fixed, after(fixedMine, `"version":4,"outputs":{}`), "mine", ""},
 
-		"another state under the same key":              {fixed, fixedForeign, "", "expected_lineage"},
-		unpinned + "another state under the same key":   {fixed, fixedForeign, "foreign", ""},
-		"its data under my names":                       {fixed, with(fixedMine, func(e *attackEnvelope) { e.Data = parts(fixedForeign).Data }), "", "somebody changed the file"},
-		unpinned + "its data under my names":            {fixed, with(fixedMine, func(e *attackEnvelope) { e.Data = parts(fixedForeign).Data }), "", "somebody changed the file"},
-		"its data without names":                        {fixed, with(fixedForeign, func(e *attackEnvelope) { e.Serial, e.Lineage = nil, nil }), "", "expected_lineage"},
-		"an older state":                                {fixed, fixedOld, "", "minimum_serial"},
-		unpinned + "an older state":                     {fixed, fixedOld, "old", ""},
-		"an older state that says it is new":            {fixed, with(fixedOld, func(e *attackEnvelope) { e.Serial = 7 }), "", "somebody changed the file"},
-		"an older state that says nothing":              {fixed, with(fixedOld, func(e *attackEnvelope) { e.Serial = nil }), "", "minimum_serial"},
-		unpinned + "an older state that says it is new": {fixed, with(fixedOld, func(e *attackEnvelope) { e.Serial = 7 }), "", "somebody changed the file"},
+		"another state under the same key":            {fixed, fixedForeign, "", "expected_lineage"},
+		unpinned + "another state under the same key": {fixed, fixedForeign, "foreign", ""},
+		"its data under my names": {fixed, with(fixedMine, func(e *attackEnvelope) { e.Data = parts(fixedForeign).Data }),
+			"", "somebody changed the file"},
+		unpinned + "its data under my names": {fixed, with(fixedMine, func(e *attackEnvelope) { e.Data = parts(fixedForeign).Data }),
+			"", "somebody changed the file"},
+		"its data without names": {fixed, with(fixedForeign, func(e *attackEnvelope) { e.Serial, e.Lineage = nil, nil }),
+			"", "expected_lineage"},
+		"an older state":            {fixed, fixedOld, "", "minimum_serial"},
+		unpinned + "an older state": {fixed, fixedOld, "old", ""},
+		"an older state that says it is new": {fixed, with(fixedOld, func(e *attackEnvelope) { e.Serial = 7 }), "",
+			"somebody changed the file"},
+		"an older state that says nothing": {fixed, with(fixedOld, func(e *attackEnvelope) { e.Serial = nil }), "",
+			"minimum_serial"},
+		unpinned + "an older state that says it is new": {fixed, with(fixedOld, func(e *attackEnvelope) { e.Serial = 7 }), "",
+			"somebody changed the file"},
 
-		"plaintext":                     {fixed, plain, "", "plaintext is read only where"},
-		"plaintext that looks sealed":   {fixed, after(plain, `"meta":{},"encrypted_data":"","encryption_version":"v0"`), "", "no method in effect has the key"},
+		"plaintext": {fixed, plain, "", "plaintext is read only where"},
+		"plaintext that looks sealed": {fixed, after(plain, `"meta":{},"encrypted_data":"","encryption_version":"v0"`), "",
+			"no method in effect has the key"},
 		"plaintext of version 1":        {fixed, vector("plain_v1"), "", "plaintext is read only where"},
 		"plaintext of version 2":        {fixed, `{"version":2,"serial":7,"lineage":"l-1","modules":[]}`, "", "plaintext is read only where"},
 		"plaintext of version 3":        {fixed, vector("plain_v3"), "", "plaintext is read only where"},
@@ -218,7 +238,8 @@ func TestAttacksOnEnforced(t *testing.T) {
 		cat := newCatalog(m)
 		configured := configureWith(t, cat, nil, map[string]cty.Value{"encryption": text1(attackText), "enforced": cty.BoolVal(c.enforced)})
 		_, err := read(t, configured, cat, map[string]cty.Value{
-			"memory": at("file"), "method": text1("method.aes_gcm.fixed"), "fallback": one(map[string]cty.Value{"method": text1("method.unencrypted.plain")}),
+			"memory": at("file"), "method": text1("method.aes_gcm.fixed"),
+			"fallback": one(map[string]cty.Value{"method": text1("method.unencrypted.plain")}),
 		})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v", label, err)

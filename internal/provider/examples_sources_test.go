@@ -70,25 +70,27 @@ func stores() map[string]func(t *testing.T, state []byte) store {
 // What terraform_remote_state reads, and what reads the guide's block in its
 // place, are the same outputs.
 func TestAccMigrations(t *testing.T) {
-	eachFolder(t, filepath.Join("guides", "from-terraform-remote-state"), func(t *testing.T, dir string, place func(*testing.T, []byte) store) {
-		s := place(t, []byte(guideState))
-		files := map[string]string{}
-		want := map[string]cty.Value{}
-		for _, name := range []string{"old", "new"} {
-			if name == "old" && s.newOnly {
-				continue
+	eachFolder(t, filepath.Join("guides", "from-terraform-remote-state"),
+		func(t *testing.T, dir string, place func(*testing.T, []byte) store) {
+			s := place(t, []byte(guideState))
+			files := map[string]string{}
+			want := map[string]cty.Value{}
+			for _, name := range []string{"old", "new"} {
+				if name == "old" && s.newOnly {
+					continue
+				}
+				read := map[string]string{"old": "data.terraform_remote_state.network", "new": "data.statecrypt_remote_state.network"}[name]
+				files[name+".tf"] = readText(t, filepath.Join(dir, name+".tf")) +
+					output(name, `"${`+read+`.outputs.vpc_id} ${`+read+`.outputs.zones[1]}"`)
+				want[name] = cty.StringVal("vpc-1 b")
 			}
-			read := map[string]string{"old": "data.terraform_remote_state.network", "new": "data.statecrypt_remote_state.network"}[name]
-			files[name+".tf"] = readText(t, filepath.Join(dir, name+".tf")) + output(name, `"${`+read+`.outputs.vpc_id} ${`+read+`.outputs.zones[1]}"`)
-			want[name] = cty.StringVal("vpc-1 b")
-		}
-		variables := ""
-		for _, name := range variablesOf(files) {
-			variables += "variable " + quote(name) + " {\ntype = string\nsensitive = true\n}\n"
-		}
-		files["settings.tf"] = configuration(variables)
-		s.project(t, files).wantOutputs(want)
-	})
+			variables := ""
+			for _, name := range variablesOf(files) {
+				variables += "variable " + quote(name) + " {\ntype = string\nsensitive = true\n}\n"
+			}
+			files["settings.tf"] = configuration(variables)
+			s.project(t, files).wantOutputs(want)
+		})
 }
 
 // The examples of sources run as they are printed, and store no secret.
@@ -200,7 +202,8 @@ func storeAzure(_ *testing.T, state []byte) store {
 	return store{
 		hosts:   map[string]http.Handler{"acmestates.blob.core.windows.net": account, "login.microsoftonline.com": account},
 		replace: map[string]string{"00000000-0000-0000-0000-000000000001": azuretest.Tenant},
-		env:     []string{"ARM_CLIENT_ID=" + azuretest.ClientID, "ARM_CLIENT_SECRET=" + exampleSecret, "ARM_SUBSCRIPTION_ID=" + azuretest.Subscription},
+		env: []string{"ARM_CLIENT_ID=" + azuretest.ClientID, "ARM_CLIENT_SECRET=" + exampleSecret, "ARM_SUBSCRIPTION_ID=" +
+			azuretest.Subscription},
 	}
 }
 
@@ -218,7 +221,8 @@ func storeGCS(_ *testing.T, state []byte) store {
 	// Makes the caller another account.
 	accounts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		if r.Header.Get("Authorization") != "Bearer "+exampleSecret || !strings.Contains(r.URL.Path, "/state-reader@example-project.iam.gserviceaccount.com:") {
+		if r.Header.Get("Authorization") != "Bearer "+exampleSecret ||
+			!strings.Contains(r.URL.Path, "/state-reader@example-project.iam.gserviceaccount.com:") {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
@@ -233,7 +237,8 @@ func storeGCS(_ *testing.T, state []byte) store {
 
 func storeHTTP(_ *testing.T, state []byte) store {
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user, password, _ := r.BasicAuth(); user != "ci" || password != exampleSecret || r.URL.Path != "/network" || r.Method != http.MethodGet {
+		if user, password, _ := r.BasicAuth(); user != "ci" || password != exampleSecret || r.URL.Path != "/network" ||
+			r.Method != http.MethodGet {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
@@ -254,7 +259,8 @@ func storeKubernetes(t *testing.T, state []byte) store {
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 		"metadata": map[string]any{
 			"namespace": "infra", "name": "tfstate-default-network",
-			"labels": map[string]string{"app.kubernetes.io/managed-by": "terraform", "tfstate": "true", "tfstateSecretSuffix": "network", "tfstateWorkspace": "default"},
+			"labels": map[string]string{"app.kubernetes.io/managed-by": "terraform", "tfstate": "true", "tfstateSecretSuffix": "network",
+				"tfstateWorkspace": "default"},
 		},
 		"data": map[string][]byte{"tfstate": packed.Bytes()},
 	})
@@ -276,7 +282,8 @@ func storeLocal(_ *testing.T, state []byte) store {
 func storeOCI(t *testing.T, state []byte) store {
 	t.Helper()
 	return store{
-		hosts:   map[string]http.Handler{"acmenamespace.compat.objectstorage.eu-frankfurt-1.oraclecloud.com": bucket(t, "states", "network/terraform.tfstate", state)},
+		hosts: map[string]http.Handler{"acmenamespace.compat.objectstorage.eu-frankfurt-1.oraclecloud.com": bucket(t, "states",
+			"network/terraform.tfstate", state)},
 		newOnly: true,
 	}
 }
@@ -340,7 +347,8 @@ func storeRemote(t *testing.T, state []byte) store {
 
 func storeS3(t *testing.T, state []byte) store {
 	t.Helper()
-	profiles := "[profile reader]\naws_access_key_id = AKIATEST\naws_secret_access_key = canary\n[profile minio]\naws_access_key_id = AKIALAB\naws_secret_access_key = canary\n"
+	profiles := "[profile reader]\naws_access_key_id = AKIATEST\naws_secret_access_key = canary\n[profile minio]\naws_access_key_id = " +
+		"AKIALAB\naws_secret_access_key = canary\n"
 	sts := awskmstest.NewSTS(t)
 	return store{
 		hosts: map[string]http.Handler{
@@ -360,6 +368,7 @@ func bucket(t *testing.T, name, key string, data []byte) http.Handler {
 	server := objecttest.New(name)
 	server.Put(name, key, data)
 	server.Writable = true // the backends of the CLIs do more than read an object
-	server.Hosts = []string{"s3.eu-west-1.amazonaws.com", "cos.eu-frankfurt.myqcloud.com", "oss-eu-central-1.aliyuncs.com", "s3.oss-eu-central-1.aliyuncs.com"}
+	server.Hosts = []string{"s3.eu-west-1.amazonaws.com", "cos.eu-frankfurt.myqcloud.com", "oss-eu-central-1.aliyuncs.com",
+		"s3.oss-eu-central-1.aliyuncs.com"}
 	return server
 }

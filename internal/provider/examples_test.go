@@ -44,14 +44,20 @@ func TestAccExamples(t *testing.T) {
 		dirs []string
 		want []string
 	}{
-		"demo":                    {[]string{filepath.Join(examples, "demo")}, []string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"eu-west-1a" = "subnet-11aa"`, `decrypted_with = "method.aes_gcm.main"`, `"db_password"`}},
-		"sops":                    {[]string{filepath.Join(examples, "sops")}, []string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"db_password"`}},
-		"data source":             {[]string{shared, filepath.Join(examples, "data-sources", "statecrypt_remote_state")}, []string{`vpc_id = "vpc-1"`, "Unencrypted state", "Defaults in place of a state"}},
-		"resource":                {[]string{filepath.Join(examples, "data-sources", "statecrypt_resource")}, []string{`"eu-west-1b" = "subnet-2"`, `database_user = "app-user"`, "Unencrypted state"}},
-		"ephemeral resource":      {[]string{filepath.Join(examples, "ephemeral-resources", "statecrypt_resource")}, []string{"Apply complete"}},
-		"ephemeral remote state":  {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")}, []string{"Apply complete"}},
-		"ephemeral derived key":   {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_derived_key")}, []string{"Apply complete"}},
-		"terraform-backend-git":   {[]string{shared, filepath.Join(examples, "guides", "leaving-terraform-backend-git")}, []string{`locked_by = "alice@example.com"`, "The state is locked", "Apply complete"}},
+		"demo": {[]string{filepath.Join(examples, "demo")},
+			[]string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"eu-west-1a" = "subnet-11aa"`, `decrypted_with = "method.aes_gcm.main"`, `"db_password"`}},
+		"sops": {[]string{filepath.Join(examples, "sops")}, []string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"db_password"`}},
+		"data source": {[]string{shared, filepath.Join(examples, "data-sources", "statecrypt_remote_state")},
+			[]string{`vpc_id = "vpc-1"`, "Unencrypted state", "Defaults in place of a state"}},
+		"resource": {[]string{filepath.Join(examples, "data-sources", "statecrypt_resource")},
+			[]string{`"eu-west-1b" = "subnet-2"`, `database_user = "app-user"`, "Unencrypted state"}},
+		"ephemeral resource": {[]string{filepath.Join(examples, "ephemeral-resources", "statecrypt_resource")}, []string{"Apply complete"}},
+		"ephemeral remote state": {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")},
+			[]string{"Apply complete"}},
+		"ephemeral derived key": {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_derived_key")},
+			[]string{"Apply complete"}},
+		"terraform-backend-git": {[]string{shared, filepath.Join(examples, "guides", "leaving-terraform-backend-git")},
+			[]string{`locked_by = "alice@example.com"`, "The state is locked", "Apply complete"}},
 		"provider settings alone": {[]string{shared}, []string{"Apply complete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +166,8 @@ func layOut(t *testing.T, dirs []string, server *gittest.HTTPServer) string {
 func applyExample(t *testing.T, cli, bin, dir string) string {
 	t.Helper()
 	rc := filepath.Join(dir, "cli.tfrc")
-	text := "provider_installation {\n  dev_overrides {\n    \"statecrypt/statecrypt\" = \"" + filepath.ToSlash(bin) + "\"\n  }\n  direct {\n    exclude = [\"*/*/*\"]\n  }\n}\n"
+	text := "provider_installation {\n  dev_overrides {\n    \"statecrypt/statecrypt\" = \"" + filepath.ToSlash(bin) +
+		"\"\n  }\n  direct {\n    exclude = [\"*/*/*\"]\n  }\n}\n"
 	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -88,10 +88,11 @@ func TestTextFromOutside(t *testing.T) {
 		set          map[string]cty.Value
 		resource     bool
 	}{
-		"encryption_version":   {method: "method.aes_gcm.m", file: `{"encryption_version":` + q + `,"encrypted_data":"","meta":{}}`},
-		"metadata":             {method: "unencrypted", file: `{"encryption_version":"v0","encrypted_data":"","meta":{` + q + `:"e30="}}`},
-		"member of sops":       {method: "method.sops.s", file: sopsWith(t, hostile)},
-		"recipient of age":     {method: "method.age.a", file: "age-encryption.org/v1\n-> h0stile##vso[x] ::error::\nAAAA\n--- " + strings.Repeat("A", 43) + "\n"},
+		"encryption_version": {method: "method.aes_gcm.m", file: `{"encryption_version":` + q + `,"encrypted_data":"","meta":{}}`},
+		"metadata":           {method: "unencrypted", file: `{"encryption_version":"v0","encrypted_data":"","meta":{` + q + `:"e30="}}`},
+		"member of sops":     {method: "method.sops.s", file: sopsWith(t, hostile)},
+		"recipient of age": {method: "method.age.a", file: "age-encryption.org/v1\n-> h0stile##vso[x] ::error::\nAAAA\n--- " +
+			strings.Repeat("A", 43) + "\n"},
 		"error of age":         {method: "method.age.a", file: "age-encryption.org/v1\n-> h0stile\x1b[2J##vso[x]\n::error::y\n"},
 		"what a program says":  {method: "method.external.e", file: `{"encryption_version":"v0","encrypted_data":"AAAA","meta":{}}`},
 		"deprecation":          {method: "unencrypted", file: state(`"outputs":{"o":{"value":1,"type":"number","deprecated":` + q + `}}`)},

@@ -45,8 +45,9 @@ func TestLockAttribute(t *testing.T) {
 		source lockable
 		want   cty.Value
 	}{
-		"free":        {lockable{plainState, nil}, cty.NullVal(lockType)},
-		"locked":      {lockable{plainState, &source.Lock{ID: "i", Who: "w", Operation: "o", Created: "c"}}, lock(text1("i"), text1("w"), text1("o"), text1("c"))},
+		"free": {lockable{plainState, nil}, cty.NullVal(lockType)},
+		"locked": {lockable{plainState, &source.Lock{ID: "i", Who: "w", Operation: "o", Created: "c"}},
+			lock(text1("i"), text1("w"), text1("o"), text1("c"))},
 		"not told":    {lockable{plainState, &source.Lock{}}, lock(unknown, unknown, unknown, unknown)},
 		"no state":    {lockable{"", nil}, cty.NullVal(lockType)},
 		"first state": {lockable{"", &source.Lock{ID: "i"}}, lock(text1("i"), unknown, unknown, unknown)},

@@ -155,7 +155,8 @@ func TestRead(t *testing.T) {
 		warn string
 	}{
 		"everything": {nil, map[string]cty.Value{
-			"outputs":                cty.ObjectVal(map[string]cty.Value{"open": text1("o"), "null": cty.NullVal(cty.String), "old": cty.NumberIntVal(1)}),
+			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o"), "null": cty.NullVal(cty.String),
+				"old": cty.NumberIntVal(1)}),
 			"sensitive_outputs":      cty.NullVal(cty.DynamicPseudoType),
 			"sensitive_output_names": names("hidden"),
 			"exists":                 cty.True, "serial": cty.NumberIntVal(7), "lineage": text1("l-1"), "terraform_version": text1("1.9.0"),
@@ -169,8 +170,10 @@ func TestRead(t *testing.T) {
 			"outputs":                cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
 			"sensitive_output_names": cty.ListValEmpty(cty.String),
 		}, ""},
-		"only nothing":        {map[string]cty.Value{"only": cty.ListValEmpty(cty.String)}, map[string]cty.Value{"outputs": cty.EmptyObjectVal}, ""},
-		"only an unknown one": {map[string]cty.Value{"only": names("opn")}, map[string]cty.Value{"error": text1(`"opn", which neither the state nor the defaults have. Did you mean "open"?`)}, ""},
+		"only nothing": {map[string]cty.Value{"only": cty.ListValEmpty(cty.String)}, map[string]cty.Value{"outputs": cty.EmptyObjectVal},
+			""},
+		"only an unknown one": {map[string]cty.Value{"only": names("opn")},
+			map[string]cty.Value{"error": text1(`"opn", which neither the state nor the defaults have. Did you mean "open"?`)}, ""},
 		"default for one that is there": {map[string]cty.Value{"defaults": defaults("open"), "only": names("open")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
 		}, ""},
@@ -183,34 +186,55 @@ func TestRead(t *testing.T) {
 		"default for one that is not there": {map[string]cty.Value{"defaults": defaults("new"), "only": names("new")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"new": text1("default")}),
 		}, ""},
-		"sensitive default for an open one": {map[string]cty.Value{"sensitive_defaults": defaults("open"), "store_sensitive": cty.True, "only": names("open")}, map[string]cty.Value{
+		"sensitive default for an open one": {map[string]cty.Value{"sensitive_defaults": defaults("open"), "store_sensitive": cty.True,
+			"only": names("open")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}), "sensitive_outputs": cty.EmptyObjectVal,
 		}, ""},
-		"both defaults":          {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")}, map[string]cty.Value{"error": text1("stands in sensitive_defaults as well")}, ""},
-		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")}, map[string]cty.Value{"error": text1("defaults must be an object of outputs")}, ""},
-		"right lineage":          {map[string]cty.Value{"expected_lineage": text1("l-1")}, nil, ""},
-		"wrong lineage":          {map[string]cty.Value{"expected_lineage": text1("l-2")}, map[string]cty.Value{"error": text1("another state")}, ""},
-		"empty lineage":          {map[string]cty.Value{"expected_lineage": text1("")}, map[string]cty.Value{"error": text1("must not be empty")}, ""},
-		"serial reached":         {map[string]cty.Value{"minimum_serial": cty.NumberIntVal(7)}, nil, ""},
-		"serial not reached":     {map[string]cty.Value{"minimum_serial": cty.NumberIntVal(8)}, map[string]cty.Value{"error": text1("old copy")}, ""},
-		"serial is a fraction":   {map[string]cty.Value{"minimum_serial": cty.NumberFloatVal(6.5)}, map[string]cty.Value{"error": text1("whole number")}, ""},
-		"missing":                {map[string]cty.Value{"memory": at("gone"), "defaults": defaults("x")}, map[string]cty.Value{"error": text1(`on_missing = "defaults"`)}, ""},
-		"missing with defaults": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "defaults": defaults("x")}, map[string]cty.Value{
-			"outputs": defaults("x"), "exists": cty.False, "serial": cty.NullVal(cty.Number), "encrypted": cty.NullVal(cty.Bool),
-		}, "credentials were sent"},
-		"missing under a lineage":  {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "expected_lineage": text1("l-1")}, map[string]cty.Value{"error": text1("there must be one")}, ""},
-		"missing under a serial":   {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "minimum_serial": cty.Zero}, map[string]cty.Value{"error": text1("there must be one")}, ""},
-		"missing only":             {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "only": names("x")}, map[string]cty.Value{"error": text1("neither the state nor the defaults")}, ""},
-		"denied is not missing":    {map[string]cty.Value{"memory": at("denied"), "on_missing": text1("defaults")}, map[string]cty.Value{"error": text1("access denied")}, ""},
-		"encrypted is not missing": {map[string]cty.Value{"memory": at("encrypted"), "on_missing": text1("defaults")}, map[string]cty.Value{"error": text1("key_provider.pbkdf2.k")}, ""},
-		"on_missing is misspelt":   {map[string]cty.Value{"on_missing": text1("default")}, map[string]cty.Value{"error": text1(`"error" or "defaults"`)}, ""},
-		"default workspace":        {map[string]cty.Value{"workspace": text1("default")}, nil, ""},
-		"other workspace":          {map[string]cty.Value{"workspace": text1("w")}, map[string]cty.Value{"error": text1("have no workspaces")}, ""},
-		"fallback without method":  {map[string]cty.Value{"method": cty.NullVal(cty.String), "fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("method is required")}, ""},
-		"no method":                {map[string]cty.Value{"method": cty.NullVal(cty.String)}, map[string]cty.Value{"error": text1("plaintext is read only where the method or a fallback is \"unencrypted\", and no method is in effect")}, ""},
-		"name without text":        {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")}, map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},
-		"name and method":          {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("mutually exclusive")}, ""},
-		"no source":                {map[string]cty.Value{"memory": cty.EmptyTupleVal}, map[string]cty.Value{"error": text1("exactly one of these blocks is required: memory")}, ""},
+		"both defaults": {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")},
+			map[string]cty.Value{"error": text1("stands in sensitive_defaults as well")}, ""},
+		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")},
+			map[string]cty.Value{"error": text1("defaults must be an object of outputs")}, ""},
+		"right lineage": {map[string]cty.Value{"expected_lineage": text1("l-1")}, nil, ""},
+		"wrong lineage": {map[string]cty.Value{"expected_lineage": text1("l-2")}, map[string]cty.Value{"error": text1("another state")},
+			""},
+		"empty lineage": {map[string]cty.Value{"expected_lineage": text1("")}, map[string]cty.Value{"error": text1("must not be empty")},
+			""},
+		"serial reached": {map[string]cty.Value{"minimum_serial": cty.NumberIntVal(7)}, nil, ""},
+		"serial not reached": {map[string]cty.Value{"minimum_serial": cty.NumberIntVal(8)}, map[string]cty.Value{"error": text1("old copy")},
+			""},
+		"serial is a fraction": {map[string]cty.Value{"minimum_serial": cty.NumberFloatVal(6.5)},
+			map[string]cty.Value{"error": text1("whole number")}, ""},
+		"missing": {map[string]cty.Value{"memory": at("gone"), "defaults": defaults("x")},
+			map[string]cty.Value{"error": text1(`on_missing = "defaults"`)}, ""},
+		"missing with defaults": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "defaults": defaults("x")},
+			map[string]cty.Value{
+				"outputs": defaults("x"), "exists": cty.False, "serial": cty.NullVal(cty.Number), "encrypted": cty.NullVal(cty.Bool),
+			}, "credentials were sent"},
+		"missing under a lineage": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"),
+			"expected_lineage": text1("l-1")}, map[string]cty.Value{"error": text1("there must be one")}, ""},
+		"missing under a serial": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "minimum_serial": cty.Zero},
+			map[string]cty.Value{"error": text1("there must be one")}, ""},
+		"missing only": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "only": names("x")},
+			map[string]cty.Value{"error": text1("neither the state nor the defaults")}, ""},
+		"denied is not missing": {map[string]cty.Value{"memory": at("denied"), "on_missing": text1("defaults")},
+			map[string]cty.Value{"error": text1("access denied")}, ""},
+		"encrypted is not missing": {map[string]cty.Value{"memory": at("encrypted"), "on_missing": text1("defaults")},
+			map[string]cty.Value{"error": text1("key_provider.pbkdf2.k")}, ""},
+		"on_missing is misspelt": {map[string]cty.Value{"on_missing": text1("default")},
+			map[string]cty.Value{"error": text1(`"error" or "defaults"`)}, ""},
+		"default workspace": {map[string]cty.Value{"workspace": text1("default")}, nil, ""},
+		"other workspace": {map[string]cty.Value{"workspace": text1("w")}, map[string]cty.Value{"error": text1("have no workspaces")},
+			""},
+		"fallback without method": {map[string]cty.Value{"method": cty.NullVal(cty.String),
+			"fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("method is required")}, ""},
+		"no method": {map[string]cty.Value{"method": cty.NullVal(cty.String)},
+			map[string]cty.Value{"error": text1("plaintext is read only where the method or a fallback is \"unencrypted\", and no method is in " +
+				"effect")}, ""},
+		"name without text": {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")},
+			map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},
+		"name and method": {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("mutually exclusive")}, ""},
+		"no source": {map[string]cty.Value{"memory": cty.EmptyTupleVal},
+			map[string]cty.Value{"error": text1("exactly one of these blocks is required: memory")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +305,8 @@ func TestReadsShareOneFetch(t *testing.T) {
 		t.Errorf("%d fetches", n)
 	}
 	// Another provider configuration shares nothing with the first.
-	if _, err := read(t, configureWith(t, cat, nil, nil), cat, map[string]cty.Value{"memory": at("plain"), "method": text1("unencrypted")}); err != nil || m.fetches.Load() != 2 {
+	if _, err := read(t, configureWith(t, cat, nil, nil), cat, map[string]cty.Value{"memory": at("plain"),
+		"method": text1("unencrypted")}); err != nil || m.fetches.Load() != 2 {
 		t.Errorf("%d fetches, %v", m.fetches.Load(), err)
 	}
 }
@@ -311,7 +336,8 @@ method "unencrypted" "u" {}
 func TestSettingsStandInOnePlace(t *testing.T) {
 	t.Parallel()
 	file := vectors.Get(t, "pbkdf2_defaults").State(t)
-	keyProvider := one(map[string]cty.Value{"pbkdf2": one(map[string]cty.Value{"name": text1("k"), "passphrase": text1("correct-horse-battery-staple")})})
+	keyProvider := one(map[string]cty.Value{"pbkdf2": one(map[string]cty.Value{"name": text1("k"),
+		"passphrase": text1("correct-horse-battery-staple")})})
 	method := one(map[string]cty.Value{"aes_gcm": one(map[string]cty.Value{"name": text1("m"), "keys": text1("key_provider.pbkdf2.k")})})
 	defaultTo := func(address string) cty.Value { return one(map[string]cty.Value{"method": text1(address)}) }
 	env := func(text string) attr.LookupEnv {
@@ -323,22 +349,39 @@ func TestSettingsStandInOnePlace(t *testing.T) {
 		source   map[string]cty.Value
 		want     string // a part of the error, "" when the state opens
 	}{
-		"blocks":                       {map[string]cty.Value{"key_provider": keyProvider, "method": method, "default": defaultTo("method.aes_gcm.m")}, nil, nil, ""},
-		"blocks leave the environment": {map[string]cty.Value{"key_provider": keyProvider, "method": method, "default": defaultTo("method.aes_gcm.m")}, env("broken {"), nil, ""},
-		"text":                         {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil, nil, ""},
-		"environment":                  {nil, env(textFor + "state { method = method.aes_gcm.m }"), nil, ""},
-		"no environment wanted":        {map[string]cty.Value{"use_environment": cty.False}, env(textFor + "state { method = method.aes_gcm.m }"), nil, "no method for encrypted data is in effect"},
-		"environment over text":        {map[string]cty.Value{"encryption": text1(textFor)}, env("state { method = method.aes_gcm.m }"), nil, ""},
-		"remote default before state":  {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.unencrypted.u }\nremote_state_data_sources {\ndefault {\nmethod = method.aes_gcm.m\n}\n}")}, nil, nil, ""},
-		"named":                        {map[string]cty.Value{"encryption": text1(textFor + "remote_state_data_sources {\nremote_state_data_source \"x\" {\nmethod = method.aes_gcm.m\n}\n}")}, nil, map[string]cty.Value{"name": text1("x")}, ""},
-		"named, and not there":         {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil, map[string]cty.Value{"name": text1("y")}, `no remote_state_data_source "y"`},
-		"own method":                   {map[string]cty.Value{"encryption": text1(textFor)}, nil, map[string]cty.Value{"method": text1("method.aes_gcm.m")}, ""},
-		"own method inherits nothing":  {map[string]cty.Value{"encryption": text1(textFor + "state {\nmethod = method.unencrypted.u\nfallback {\nmethod = method.aes_gcm.m\n}\n}")}, nil, map[string]cty.Value{"method": text1("method.unencrypted.u")}, "no method for encrypted data"},
-		"variable":                     {map[string]cty.Value{"encryption": text1(strings.ReplaceAll(textFor, `"correct-horse-battery-staple"`, "var.p") + "state { method = method.aes_gcm.m }"), "encryption_variables": cty.MapVal(map[string]cty.Value{"p": text1("correct-horse-battery-staple")})}, nil, nil, ""},
-		"unknown variable":             {map[string]cty.Value{"encryption": text1(strings.ReplaceAll(textFor, `"correct-horse-battery-staple"`, "var.p") + "state { method = method.aes_gcm.m }"), "encryption_variables": cty.UnknownVal(cty.Map(cty.String))}, nil, nil, "not known yet"},
-		"unknown text":                 {map[string]cty.Value{"encryption": cty.UnknownVal(cty.String)}, nil, nil, "encryption of the provider configuration is not known yet"},
-		"enforced":                     {map[string]cty.Value{"enforced": cty.True, "encryption": text1(textFor)}, nil, map[string]cty.Value{"method": text1("method.aes_gcm.m"), "fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, "enforced = true forbids"},
-		"enforced in the text":         {map[string]cty.Value{"encryption": text1(textFor + "state {\nmethod = method.aes_gcm.m\nenforced = true\n}")}, nil, map[string]cty.Value{"method": text1("unencrypted")}, "enforced = true forbids"},
+		"blocks": {map[string]cty.Value{"key_provider": keyProvider, "method": method,
+			"default": defaultTo("method.aes_gcm.m")}, nil, nil, ""},
+		"blocks leave the environment": {map[string]cty.Value{"key_provider": keyProvider, "method": method,
+			"default": defaultTo("method.aes_gcm.m")}, env("broken {"), nil, ""},
+		"text":        {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil, nil, ""},
+		"environment": {nil, env(textFor + "state { method = method.aes_gcm.m }"), nil, ""},
+		"no environment wanted": {map[string]cty.Value{"use_environment": cty.False}, env(textFor + "state { method = method.aes_gcm.m }"),
+			nil, "no method for encrypted data is in effect"},
+		"environment over text": {map[string]cty.Value{"encryption": text1(textFor)}, env("state { method = method.aes_gcm.m }"), nil, ""},
+		"remote default before state": {map[string]cty.Value{"encryption": text1(textFor +
+			"state { method = method.unencrypted.u }\nremote_state_data_sources {\ndefault {\nmethod = method.aes_gcm.m\n}\n}")}, nil, nil, ""},
+		"named": {map[string]cty.Value{"encryption": text1(textFor +
+			"remote_state_data_sources {\nremote_state_data_source \"x\" {\nmethod = method.aes_gcm.m\n}\n}")}, nil,
+			map[string]cty.Value{"name": text1("x")}, ""},
+		"named, and not there": {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil,
+			map[string]cty.Value{"name": text1("y")}, `no remote_state_data_source "y"`},
+		"own method": {map[string]cty.Value{"encryption": text1(textFor)}, nil,
+			map[string]cty.Value{"method": text1("method.aes_gcm.m")}, ""},
+		"own method inherits nothing": {map[string]cty.Value{"encryption": text1(textFor +
+			"state {\nmethod = method.unencrypted.u\nfallback {\nmethod = method.aes_gcm.m\n}\n}")}, nil,
+			map[string]cty.Value{"method": text1("method.unencrypted.u")}, "no method for encrypted data"},
+		"variable": {map[string]cty.Value{"encryption": text1(strings.ReplaceAll(textFor, `"correct-horse-battery-staple"`,
+			"var.p") + "state { method = method.aes_gcm.m }"), "encryption_variables": cty.MapVal(map[string]cty.Value{"p": text1("correct-horse-battery-staple")})}, nil, nil, ""},
+		"unknown variable": {map[string]cty.Value{"encryption": text1(strings.ReplaceAll(textFor, `"correct-horse-battery-staple"`,
+			"var.p") + "state { method = method.aes_gcm.m }"), "encryption_variables": cty.UnknownVal(cty.Map(cty.String))}, nil, nil,
+			"not known yet"},
+		"unknown text": {map[string]cty.Value{"encryption": cty.UnknownVal(cty.String)}, nil, nil,
+			"encryption of the provider configuration is not known yet"},
+		"enforced": {map[string]cty.Value{"enforced": cty.True, "encryption": text1(textFor)}, nil,
+			map[string]cty.Value{"method": text1("method.aes_gcm.m"), "fallback": one(map[string]cty.Value{"method": text1("unencrypted")})},
+			"enforced = true forbids"},
+		"enforced in the text": {map[string]cty.Value{"encryption": text1(textFor + "state {\nmethod = method.aes_gcm.m\nenforced = true\n}")},
+			nil, map[string]cty.Value{"method": text1("unencrypted")}, "enforced = true forbids"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

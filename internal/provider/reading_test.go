@@ -16,9 +16,11 @@ import (
 )
 
 // A call makes a server validate, configure or read a block.
-type call func(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic)
+type call func(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue,
+	[]*tfprotov6.Diagnostic)
 
-func validateProvider(t testing.TB, s tfprotov6.ProviderServer, _ string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func validateProvider(t testing.TB, s tfprotov6.ProviderServer, _ string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue,
+	[]*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: &block})
 	if err != nil {
@@ -27,7 +29,8 @@ func validateProvider(t testing.TB, s tfprotov6.ProviderServer, _ string, block 
 	return resp.PreparedConfig, resp.Diagnostics
 }
 
-func configureProvider(t testing.TB, s tfprotov6.ProviderServer, _ string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func configureProvider(t testing.TB, s tfprotov6.ProviderServer, _ string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue,
+	[]*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &block})
 	if err != nil {
@@ -36,7 +39,8 @@ func configureProvider(t testing.TB, s tfprotov6.ProviderServer, _ string, block
 	return nil, resp.Diagnostics
 }
 
-func validateData(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func validateData(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue,
+	[]*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.ValidateDataResourceConfig(t.Context(), &tfprotov6.ValidateDataResourceConfigRequest{TypeName: name, Config: &block})
 	if err != nil {
@@ -45,7 +49,8 @@ func validateData(t testing.TB, s tfprotov6.ProviderServer, name string, block t
 	return nil, resp.Diagnostics
 }
 
-func readData(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func readData(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue,
+	[]*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.ReadDataSource(t.Context(), &tfprotov6.ReadDataSourceRequest{TypeName: name, Config: &block})
 	if err != nil {
@@ -54,16 +59,19 @@ func readData(t testing.TB, s tfprotov6.ProviderServer, name string, block tfpro
 	return resp.State, resp.Diagnostics
 }
 
-func validateEphemeral(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func validateEphemeral(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue,
+	[]*tfprotov6.Diagnostic) {
 	t.Helper()
-	resp, err := s.ValidateEphemeralResourceConfig(t.Context(), &tfprotov6.ValidateEphemeralResourceConfigRequest{TypeName: name, Config: &block})
+	resp, err := s.ValidateEphemeralResourceConfig(t.Context(),
+		&tfprotov6.ValidateEphemeralResourceConfigRequest{TypeName: name, Config: &block})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return nil, resp.Diagnostics
 }
 
-func openEphemeral(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func openEphemeral(t testing.TB, s tfprotov6.ProviderServer, name string, block tfprotov6.DynamicValue) (*tfprotov6.DynamicValue,
+	[]*tfprotov6.Diagnostic) {
 	t.Helper()
 	resp, err := s.OpenEphemeralResource(t.Context(), &tfprotov6.OpenEphemeralResourceRequest{TypeName: name, Config: &block})
 	if err != nil {
@@ -147,41 +155,51 @@ func TestConformsAsTheFramework(t *testing.T) {
 		arguments arguments
 		conforms  bool
 	}{
-		"nothing":                    {block: "provider", arguments: nil, conforms: true},
-		"default":                    {block: "provider", arguments: arguments{"default": one(arguments{"method": text1("m")})}, conforms: true},
-		"no method":                  {block: "provider", arguments: arguments{"default": one(nil)}, conforms: true},
-		"two defaults":               {block: "provider", arguments: arguments{"default": twice(nil)}},
-		"no fallback":                {block: "provider", arguments: arguments{"default": one(arguments{"fallback": one(arguments{"method": unset})})}},
-		"an unknown fallback":        {block: "provider", arguments: arguments{"default": one(arguments{"fallback": one(arguments{"method": cty.UnknownVal(cty.String)})})}, conforms: true},
-		"unknown fallbacks":          {block: "provider", arguments: arguments{"default": one(arguments{"fallback": cty.DynamicVal})}, conforms: true},
-		"key providers":              {block: "provider", arguments: arguments{"key_provider": one(arguments{"pbkdf2": twice(arguments{"name": text1("k")})})}, conforms: true},
-		"key provider without name":  {block: "provider", arguments: arguments{"key_provider": one(arguments{"static": one(arguments{"name": unset})})}},
-		"unknown key providers":      {block: "provider", arguments: arguments{"key_provider": cty.DynamicVal}, conforms: true},
-		"unknown text":               {block: "provider", arguments: arguments{"encryption": cty.UnknownVal(cty.String), "enforced": cty.UnknownVal(cty.Bool)}, conforms: true},
-		"credentials":                {block: "provider", arguments: arguments{"credentials": twice(arguments{"http": twice(arguments{"url": text1("u")})})}, conforms: true},
-		"file":                       {block: "data statecrypt_remote_state", arguments: arguments{"file": file}, conforms: true},
-		"no source":                  {block: "data statecrypt_remote_state", arguments: nil, conforms: true},
-		"two sources":                {block: "data statecrypt_remote_state", arguments: arguments{"file": file, "http": one(arguments{"address": text1("a")})}, conforms: true},
-		"a source twice":             {block: "data statecrypt_remote_state", arguments: arguments{"file": twice(arguments{"path": text1("x")})}},
-		"no path":                    {block: "data statecrypt_remote_state", arguments: arguments{"file": one(arguments{"path": unset})}},
-		"an unknown path":            {block: "data statecrypt_remote_state", arguments: arguments{"file": one(arguments{"path": cty.UnknownVal(cty.String)})}, conforms: true},
-		"an argument of environment": {block: "data statecrypt_remote_state", arguments: arguments{"http": one(arguments{"address": unset})}, conforms: true},
-		"fallbacks":                  {block: "data statecrypt_remote_state", arguments: arguments{"fallback": twice(arguments{"method": text1("m")})}, conforms: true},
-		"a fallback of nothing":      {block: "data statecrypt_remote_state", arguments: arguments{"fallback": one(arguments{"method": unset})}},
-		"a read-only attribute":      {block: "data statecrypt_remote_state", arguments: arguments{"lineage": text1("l")}},
-		"an unknown one":             {block: "data statecrypt_remote_state", arguments: arguments{"lineage": cty.UnknownVal(cty.String)}},
-		"a dynamic one":              {block: "data statecrypt_remote_state", arguments: arguments{"outputs": cty.EmptyObjectVal}},
-		"defaults":                   {block: "data statecrypt_remote_state", arguments: arguments{"defaults": text1("d"), "sensitive_defaults": cty.DynamicVal}, conforms: true},
-		"null names":                 {block: "data statecrypt_remote_state", arguments: arguments{"only": cty.ListVal([]cty.Value{unset})}, conforms: true},
-		"no address":                 {block: "data statecrypt_resource", arguments: arguments{"file": file}, conforms: true},
-		"a read-only type":           {block: "data statecrypt_resource", arguments: arguments{"type": text1("t")}},
-		"ephemeral file":             {block: "ephemeral statecrypt_remote_state", arguments: arguments{"file": file}, conforms: true},
-		"ephemeral, no path":         {block: "ephemeral statecrypt_remote_state", arguments: arguments{"file": one(arguments{"path": unset})}},
-		"ephemeral, twice":           {block: "ephemeral statecrypt_resource", arguments: arguments{"object": twice(nil)}},
-		"a derived key":              {block: "ephemeral statecrypt_derived_key", arguments: derived(nil), conforms: true},
-		"unknown info":               {block: "ephemeral statecrypt_derived_key", arguments: derived(arguments{"info": cty.UnknownVal(cty.String)}), conforms: true},
-		"no info":                    {block: "ephemeral statecrypt_derived_key", arguments: derived(arguments{"info": unset})},
-		"a key that is set":          {block: "ephemeral statecrypt_derived_key", arguments: derived(arguments{"key_hex": text1("00")})},
+		"nothing":             {block: "provider", arguments: nil, conforms: true},
+		"default":             {block: "provider", arguments: arguments{"default": one(arguments{"method": text1("m")})}, conforms: true},
+		"no method":           {block: "provider", arguments: arguments{"default": one(nil)}, conforms: true},
+		"two defaults":        {block: "provider", arguments: arguments{"default": twice(nil)}},
+		"no fallback":         {block: "provider", arguments: arguments{"default": one(arguments{"fallback": one(arguments{"method": unset})})}},
+		"an unknown fallback": {block: "provider", arguments: arguments{"default": one(arguments{"fallback": one(arguments{"method": cty.UnknownVal(cty.String)})})}, conforms: true},
+		"unknown fallbacks": {block: "provider", arguments: arguments{"default": one(arguments{"fallback": cty.DynamicVal})},
+			conforms: true},
+		"key providers":             {block: "provider", arguments: arguments{"key_provider": one(arguments{"pbkdf2": twice(arguments{"name": text1("k")})})}, conforms: true},
+		"key provider without name": {block: "provider", arguments: arguments{"key_provider": one(arguments{"static": one(arguments{"name": unset})})}},
+		"unknown key providers":     {block: "provider", arguments: arguments{"key_provider": cty.DynamicVal}, conforms: true},
+		"unknown text": {block: "provider", arguments: arguments{"encryption": cty.UnknownVal(cty.String),
+			"enforced": cty.UnknownVal(cty.Bool)}, conforms: true},
+		"credentials": {block: "provider", arguments: arguments{"credentials": twice(arguments{"http": twice(arguments{"url": text1("u")})})},
+			conforms: true},
+		"file":      {block: "data statecrypt_remote_state", arguments: arguments{"file": file}, conforms: true},
+		"no source": {block: "data statecrypt_remote_state", arguments: nil, conforms: true},
+		"two sources": {block: "data statecrypt_remote_state",
+			arguments: arguments{"file": file, "http": one(arguments{"address": text1("a")})}, conforms: true},
+		"a source twice": {block: "data statecrypt_remote_state", arguments: arguments{"file": twice(arguments{"path": text1("x")})}},
+		"no path":        {block: "data statecrypt_remote_state", arguments: arguments{"file": one(arguments{"path": unset})}},
+		"an unknown path": {block: "data statecrypt_remote_state",
+			arguments: arguments{"file": one(arguments{"path": cty.UnknownVal(cty.String)})}, conforms: true},
+		"an argument of environment": {block: "data statecrypt_remote_state", arguments: arguments{"http": one(arguments{"address": unset})},
+			conforms: true},
+		"fallbacks": {block: "data statecrypt_remote_state",
+			arguments: arguments{"fallback": twice(arguments{"method": text1("m")})}, conforms: true},
+		"a fallback of nothing": {block: "data statecrypt_remote_state", arguments: arguments{"fallback": one(arguments{"method": unset})}},
+		"a read-only attribute": {block: "data statecrypt_remote_state", arguments: arguments{"lineage": text1("l")}},
+		"an unknown one":        {block: "data statecrypt_remote_state", arguments: arguments{"lineage": cty.UnknownVal(cty.String)}},
+		"a dynamic one":         {block: "data statecrypt_remote_state", arguments: arguments{"outputs": cty.EmptyObjectVal}},
+		"defaults": {block: "data statecrypt_remote_state",
+			arguments: arguments{"defaults": text1("d"), "sensitive_defaults": cty.DynamicVal}, conforms: true},
+		"null names": {block: "data statecrypt_remote_state", arguments: arguments{"only": cty.ListVal([]cty.Value{unset})},
+			conforms: true},
+		"no address":         {block: "data statecrypt_resource", arguments: arguments{"file": file}, conforms: true},
+		"a read-only type":   {block: "data statecrypt_resource", arguments: arguments{"type": text1("t")}},
+		"ephemeral file":     {block: "ephemeral statecrypt_remote_state", arguments: arguments{"file": file}, conforms: true},
+		"ephemeral, no path": {block: "ephemeral statecrypt_remote_state", arguments: arguments{"file": one(arguments{"path": unset})}},
+		"ephemeral, twice":   {block: "ephemeral statecrypt_resource", arguments: arguments{"object": twice(nil)}},
+		"a derived key":      {block: "ephemeral statecrypt_derived_key", arguments: derived(nil), conforms: true},
+		"unknown info": {block: "ephemeral statecrypt_derived_key", arguments: derived(arguments{"info": cty.UnknownVal(cty.String)}),
+			conforms: true},
+		"no info":           {block: "ephemeral statecrypt_derived_key", arguments: derived(arguments{"info": unset})},
+		"a key that is set": {block: "ephemeral statecrypt_derived_key", arguments: derived(arguments{"key_hex": text1("00")})},
 	} {
 		w := find(t, s, tt.block)
 		block := w.codec.sends(t, tt.arguments)
@@ -251,13 +269,21 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		arguments arguments
 		want      string // the place and a part of the detail
 	}{
-		"max_size":   {block: "data statecrypt_remote_state", arguments: arguments{"file": file, "max_size": cty.Zero}, want: `AttributeName("max_size") Invalid configuration: max_size: a whole number`},
-		"fallback":   {block: "data statecrypt_remote_state", arguments: arguments{"file": file, "method": text1("unencrypted"), "fallback": one(arguments{"method": text1("m")})}, want: `AttributeName("fallback").ElementKeyInt(0).AttributeName("method") Invalid configuration: fallback[0].method: `},
-		"no source":  {block: "data statecrypt_remote_state", want: `Invalid configuration: Exactly one of these blocks is required`},
-		"address":    {block: "ephemeral statecrypt_resource", arguments: arguments{"file": file, "address": text1("a")}, want: `AttributeName("address") Invalid configuration: address: `},
-		"salt":       {block: "ephemeral statecrypt_derived_key", arguments: arguments{"key_provider": text1("key_provider.static.k"), "info": text1("i"), "salt": text1("?")}, want: `AttributeName("salt") Invalid configuration: salt: this is not standard base64`},
-		"length":     {block: "ephemeral statecrypt_derived_key", arguments: arguments{"key_provider": text1("key_provider.static.k"), "info": text1("i"), "length": cty.NumberIntVal(65)}, want: `AttributeName("length") Invalid configuration: length: a whole number from 16 to 64 is required`},
-		"name twice": {block: "provider", arguments: arguments{"key_provider": one(arguments{"static": one(arguments{"name": text1("a b"), "key": text1("00")})})}, want: `AttributeName("key_provider").ElementKeyInt(0).AttributeName("static").ElementKeyInt(0).AttributeName("name") Invalid configuration: key_provider[0].static[0].name: `},
+		"max_size": {block: "data statecrypt_remote_state", arguments: arguments{"file": file, "max_size": cty.Zero},
+			want: `AttributeName("max_size") Invalid configuration: max_size: a whole number`},
+		"fallback": {block: "data statecrypt_remote_state", arguments: arguments{"file": file, "method": text1("unencrypted"),
+			"fallback": one(arguments{"method": text1("m")})}, want: `AttributeName("fallback").ElementKeyInt(0).AttributeName("method") ` +
+			`Invalid configuration: fallback[0].method: `},
+		"no source": {block: "data statecrypt_remote_state", want: `Invalid configuration: Exactly one of these blocks is required`},
+		"address": {block: "ephemeral statecrypt_resource", arguments: arguments{"file": file, "address": text1("a")},
+			want: `AttributeName("address") Invalid configuration: address: `},
+		"salt": {block: "ephemeral statecrypt_derived_key", arguments: arguments{"key_provider": text1("key_provider.static.k"),
+			"info": text1("i"), "salt": text1("?")}, want: `AttributeName("salt") Invalid configuration: salt: this is not standard base64`},
+		"length": {block: "ephemeral statecrypt_derived_key", arguments: arguments{"key_provider": text1("key_provider.static.k"),
+			"info": text1("i"), "length": cty.NumberIntVal(65)}, want: `AttributeName("length") Invalid configuration: length: a whole number ` +
+			`from 16 to 64 is required`},
+		"name twice": {block: "provider", arguments: arguments{"key_provider": one(arguments{"static": one(arguments{"name": text1("a b"),
+			"key": text1("00")})})}, want: `AttributeName("key_provider").ElementKeyInt(0).AttributeName("static").ElementKeyInt(0).AttributeName("name") Invalid configuration: key_provider[0].static[0].name: `},
 	} {
 		w := find(t, s, tt.block)
 		for what, c := range map[string]call{"validated": w.validate, "used": w.use} {

@@ -75,8 +75,10 @@ func TestReadResource(t *testing.T) {
 				"users": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"name": text1("n"), "password": null})}),
 			}),
 			"sensitive_attributes": null,
-			"provider_address":     text1("registry.terraform.io/hashicorp/aws"), "schema_version": cty.NumberIntVal(2), "type": text1("aws_db"), "mode": text1("managed"),
-			"serial": cty.NumberIntVal(7), "lineage": text1("l-1"), "terraform_version": text1("1.9.0"), "encrypted": cty.False, "revision": text1("r1"),
+			"provider_address":     text1("registry.terraform.io/hashicorp/aws"), "schema_version": cty.NumberIntVal(2), "type": text1("aws_db"),
+			"mode":   text1("managed"),
+			"serial": cty.NumberIntVal(7), "lineage": text1("l-1"), "terraform_version": text1("1.9.0"), "encrypted": cty.False,
+			"revision": text1("r1"),
 		}},
 		"stored": {allowed, with(main, "store_sensitive", cty.True), map[string]cty.Value{
 			"sensitive_attributes": cty.ObjectVal(map[string]cty.Value{
@@ -94,20 +96,26 @@ func TestReadResource(t *testing.T) {
 		"one instance": {allowed, with(main, "address", text1(`module.m["k"].data.aws_ami.all["y"]`)), map[string]cty.Value{
 			"attributes": cty.ObjectVal(map[string]cty.Value{"id": text1("2")}), "schema_version": cty.NumberIntVal(1),
 		}},
-		"not allowed":          {nil, main, map[string]cty.Value{"error": text1("set allow_resource_reads = true in the provider block")}},
-		"refused":              {map[string]cty.Value{"allow_resource_reads": cty.False}, main, map[string]cty.Value{"error": text1("set allow_resource_reads = true in the provider block")}},
-		"not known":            {map[string]cty.Value{"allow_resource_reads": cty.UnknownVal(cty.Bool)}, main, map[string]cty.Value{"error": text1("allow_resource_reads of the provider configuration is not known yet")}},
-		"no address":           {allowed, nil, map[string]cty.Value{"error": text1("address is required")}},
-		"empty address":        {allowed, with(main, "address", text1("")), map[string]cty.Value{"error": text1("this is not an address")}},
-		"broken address":       {allowed, with(main, "address", text1("a.b.c")), map[string]cty.Value{"error": text1("has a type and a name")}},
-		"not there":            {allowed, with(main, "address", text1("aws_db.mian")), map[string]cty.Value{"error": text1(`resource: the state has no resource aws_db.mian. Did you mean "aws_db.main"?`)}},
-		"old format":           {allowed, with(main, "memory", at("v3")), map[string]cty.Value{"error": text1("format version 3")}},
-		"broken":               {allowed, with(main, "memory", at("broken")), map[string]cty.Value{"error": text1("parse: the state's \"resources\" are not in the form")}},
-		"missing":              {allowed, with(main, "memory", at("gone")), map[string]cty.Value{"error": text1("fetch: there is no state")}},
-		"another lineage":      {allowed, with(main, "expected_lineage", text1("l-2")), map[string]cty.Value{"error": text1("another state")}},
-		"old copy":             {allowed, with(main, "minimum_serial", cty.NumberIntVal(8)), map[string]cty.Value{"error": text1("old copy")}},
-		"plaintext by default": {allowed, with(main, "method", cty.NullVal(cty.String)), map[string]cty.Value{"error": text1("plaintext is read only where")}},
-		"plaintext forbidden":  {map[string]cty.Value{"allow_resource_reads": cty.True, "enforced": cty.True}, main, map[string]cty.Value{"error": text1("enforced = true forbids")}},
+		"not allowed": {nil, main, map[string]cty.Value{"error": text1("set allow_resource_reads = true in the provider block")}},
+		"refused": {map[string]cty.Value{"allow_resource_reads": cty.False}, main,
+			map[string]cty.Value{"error": text1("set allow_resource_reads = true in the provider block")}},
+		"not known": {map[string]cty.Value{"allow_resource_reads": cty.UnknownVal(cty.Bool)}, main,
+			map[string]cty.Value{"error": text1("allow_resource_reads of the provider configuration is not known yet")}},
+		"no address":     {allowed, nil, map[string]cty.Value{"error": text1("address is required")}},
+		"empty address":  {allowed, with(main, "address", text1("")), map[string]cty.Value{"error": text1("this is not an address")}},
+		"broken address": {allowed, with(main, "address", text1("a.b.c")), map[string]cty.Value{"error": text1("has a type and a name")}},
+		"not there": {allowed, with(main, "address", text1("aws_db.mian")),
+			map[string]cty.Value{"error": text1(`resource: the state has no resource aws_db.mian. Did you mean "aws_db.main"?`)}},
+		"old format": {allowed, with(main, "memory", at("v3")), map[string]cty.Value{"error": text1("format version 3")}},
+		"broken": {allowed, with(main, "memory", at("broken")),
+			map[string]cty.Value{"error": text1("parse: the state's \"resources\" are not in the form")}},
+		"missing":         {allowed, with(main, "memory", at("gone")), map[string]cty.Value{"error": text1("fetch: there is no state")}},
+		"another lineage": {allowed, with(main, "expected_lineage", text1("l-2")), map[string]cty.Value{"error": text1("another state")}},
+		"old copy":        {allowed, with(main, "minimum_serial", cty.NumberIntVal(8)), map[string]cty.Value{"error": text1("old copy")}},
+		"plaintext by default": {allowed, with(main, "method", cty.NullVal(cty.String)),
+			map[string]cty.Value{"error": text1("plaintext is read only where")}},
+		"plaintext forbidden": {map[string]cty.Value{"allow_resource_reads": cty.True, "enforced": cty.True}, main,
+			map[string]cty.Value{"error": text1("enforced = true forbids")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +166,8 @@ func TestResourceReadsShareOneFetch(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			address := [...]string{"aws_db.main", `module.m["k"].data.aws_ami.all`, `module.m["k"].data.aws_ami.all["x"]`}[i%3]
-			if _, err := readOneResource(t, c, cat, map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted"), "address": text1(address)}); err != nil {
+			if _, err := readOneResource(t, c, cat, map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted"),
+				"address": text1(address)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -194,7 +203,8 @@ var (
 
 // moduleManifest is a Kubeform module whose state is this text.
 func moduleManifest(state string) []byte {
-	return []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: Net\nmetadata: {name: net, namespace: demo}\nstatus: {state: '" + state + "'}\n")
+	return []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: Net\nmetadata: {name: net, namespace: demo}\nstatus: {state: '" + state +
+		"'}\n")
 }
 
 // The resource of an object needs no permission and no address: it is the only
@@ -204,20 +214,31 @@ func TestReadResourceOfObject(t *testing.T) {
 	for name, c := range map[string]struct{ set, want map[string]cty.Value }{
 		"the only one": {nil, map[string]cty.Value{
 			"attributes": cty.ObjectVal(map[string]cty.Value{
-				"id": text1("u-1"), "cluster_id": text1("c-1"), "name": text1("app"), "role": text1("normal"), "password": cty.NullVal(cty.DynamicPseudoType),
+				"id": text1("u-1"), "cluster_id": text1("c-1"), "name": text1("app"), "role": text1("normal"),
+				"password": cty.NullVal(cty.DynamicPseudoType),
 			}),
 			"sensitive_attributes": cty.ObjectVal(map[string]cty.Value{"password": text1("throwaway-db-pw")}),
-			"provider_address":     text1("provider.digitalocean"), "type": text1("digitalocean_database_user"), "mode": text1("managed"), "encrypted": cty.False, "serial": cty.NumberIntVal(3),
+			"provider_address":     text1("provider.digitalocean"), "type": text1("digitalocean_database_user"), "mode": text1("managed"),
+			"encrypted": cty.False, "serial": cty.NumberIntVal(3),
 		}},
-		"by address":       {map[string]cty.Value{"address": text1("digitalocean_database_user.app")}, map[string]cty.Value{"type": text1("digitalocean_database_user")}},
-		"another address":  {map[string]cty.Value{"address": text1("digitalocean_database_user.ap")}, map[string]cty.Value{"error": text1("Did you mean")}},
-		"plaintext":        {map[string]cty.Value{"method": cty.NullVal(cty.String)}, map[string]cty.Value{"error": text1("plaintext is read only where")}},
-		"not an object":    {map[string]cty.Value{"memory": at("resources")}, map[string]cty.Value{"error": text1("fetch")}},
-		"module":           {map[string]cty.Value{"memory": at("module"), "object": module, "address": text1("aws_db.main")}, map[string]cty.Value{"type": text1("aws_db")}},
-		"which one":        {map[string]cty.Value{"memory": at("module"), "object": module}, map[string]cty.Value{"error": text1("the state has 2 resources; say which one with address")}},
-		"no state yet":     {map[string]cty.Value{"memory": at("empty module"), "object": module}, map[string]cty.Value{"error": text1("there is no state: ")}},
-		"a wrong setting":  {map[string]cty.Value{"object": kubernetesObject("v1", "Secret", "s", "demo")}, map[string]cty.Value{"error": text1("api_version")}},
-		"unmarked as well": {map[string]cty.Value{"memory": at("unmarked"), "object": module}, map[string]cty.Value{"attributes": cty.NullVal(cty.DynamicPseudoType), "sensitive_attributes": cty.ObjectVal(map[string]cty.Value{"p": text1("s3cret")})}},
+		"by address": {map[string]cty.Value{"address": text1("digitalocean_database_user.app")},
+			map[string]cty.Value{"type": text1("digitalocean_database_user")}},
+		"another address": {map[string]cty.Value{"address": text1("digitalocean_database_user.ap")},
+			map[string]cty.Value{"error": text1("Did you mean")}},
+		"plaintext": {map[string]cty.Value{"method": cty.NullVal(cty.String)},
+			map[string]cty.Value{"error": text1("plaintext is read only where")}},
+		"not an object": {map[string]cty.Value{"memory": at("resources")}, map[string]cty.Value{"error": text1("fetch")}},
+		"module": {map[string]cty.Value{"memory": at("module"), "object": module, "address": text1("aws_db.main")},
+			map[string]cty.Value{"type": text1("aws_db")}},
+		"which one": {map[string]cty.Value{"memory": at("module"), "object": module},
+			map[string]cty.Value{"error": text1("the state has 2 resources; say which one with address")}},
+		"no state yet": {map[string]cty.Value{"memory": at("empty module"), "object": module},
+			map[string]cty.Value{"error": text1("there is no state: ")}},
+		"a wrong setting": {map[string]cty.Value{"object": kubernetesObject("v1", "Secret", "s", "demo")},
+			map[string]cty.Value{"error": text1("api_version")}},
+		"unmarked as well": {map[string]cty.Value{"memory": at("unmarked"), "object": module},
+			map[string]cty.Value{"attributes": cty.NullVal(cty.DynamicPseudoType),
+				"sensitive_attributes": cty.ObjectVal(map[string]cty.Value{"p": text1("s3cret")})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,7 +246,8 @@ func TestReadResourceOfObject(t *testing.T) {
 			m.files["module"] = moduleManifest(resourceState)
 			m.files["empty module"] = []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: Net\nmetadata: {name: net, namespace: demo}\n")
 			m.files["unmarked"] = moduleManifest(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"p":"s3cret"}}]}]}`)
-			set := map[string]cty.Value{"memory": at("kubeform_resource_user"), "object": databaseUser, "method": text1("unencrypted"), "store_sensitive": cty.True}
+			set := map[string]cty.Value{"memory": at("kubeform_resource_user"), "object": databaseUser, "method": text1("unencrypted"),
+				"store_sensitive": cty.True}
 			maps.Copy(set, c.set)
 			cat := newCatalog(m)
 			got, err := readOneResource(t, configureWith(t, cat, nil, nil), cat, set)

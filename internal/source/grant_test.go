@@ -57,11 +57,12 @@ func TestCredentialsForUndecided(t *testing.T) {
 		blocks []cty.Value
 		err    string
 	}{
-		"unknown":    {[]cty.Value{cty.UnknownVal(cty.String)}, "not known yet"},
-		"absent":     {[]cty.Value{cty.NullVal(cty.String)}, "required"},
-		"a number":   {[]cty.Value{cty.NumberIntVal(1)}, "a string is required"},
-		"not a URL":  {[]cty.Value{cty.StringVal("example.com")}, "scheme and host"},
-		"the same":   {[]cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")}, "first has the same url"},
+		"unknown":   {[]cty.Value{cty.UnknownVal(cty.String)}, "not known yet"},
+		"absent":    {[]cty.Value{cty.NullVal(cty.String)}, "required"},
+		"a number":  {[]cty.Value{cty.NumberIntVal(1)}, "a string is required"},
+		"not a URL": {[]cty.Value{cty.StringVal("example.com")}, "scheme and host"},
+		"the same": {[]cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")},
+			"first has the same url"},
 		"irrelevant": {[]cty.Value{cty.StringVal("https://other.example.com"), cty.StringVal("http://")}, "scheme and host"},
 	} {
 		creds := Credentials{Table: table}
@@ -90,11 +91,12 @@ func TestCredentialsNamed(t *testing.T) {
 		block, token string
 		err          string
 	}{
-		"no blocks":           {nil, "", "the environment variables", "from X_TOKEN", ""},
-		"no block of a name":  {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
-		"the one without":     {[]*attr.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
-		"by name":             {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
-		"only names":          {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of "a", "b"`},
+		"no blocks":          {nil, "", "the environment variables", "from X_TOKEN", ""},
+		"no block of a name": {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
+		"the one without":    {[]*attr.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
+		"by name":            {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
+		"only names": {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
+			`"a", "b"`},
 		"another name":        {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
 		"the same name":       {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "first has the same name"},
 		"twice without":       {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "unnamed has the same name"},
@@ -167,15 +169,16 @@ func TestFill(t *testing.T) {
 		block attrs // nil for none
 		want  string
 	}{
-		"no block":                {all, nil, "host region user password cert key mode insecure timeout"},
-		"an empty block":          {all, attrs{}, "host region user password cert key mode insecure timeout"},
-		"no environment":          {nil, attrs{}, ""},
-		"a block with a name":     {all, attrs{"name": text("a")}, ""},
-		"half a pair":             {all, attrs{"cert": text("own")}, "host region user password mode insecure timeout"},
-		"a user":                  {all, attrs{"user": text("own")}, "host region password cert key mode insecure timeout"},
-		"its own secret":          {all, attrs{"token": text("own")}, "host region cert key timeout"},
-		"its own key":             {all, attrs{"key": text("own")}, "host region user password timeout"},
-		"a secret in a block":     {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, "host region user password cert key timeout"},
+		"no block":            {all, nil, "host region user password cert key mode insecure timeout"},
+		"an empty block":      {all, attrs{}, "host region user password cert key mode insecure timeout"},
+		"no environment":      {nil, attrs{}, ""},
+		"a block with a name": {all, attrs{"name": text("a")}, ""},
+		"half a pair":         {all, attrs{"cert": text("own")}, "host region user password mode insecure timeout"},
+		"a user":              {all, attrs{"user": text("own")}, "host region password cert key mode insecure timeout"},
+		"its own secret":      {all, attrs{"token": text("own")}, "host region cert key timeout"},
+		"its own key":         {all, attrs{"key": text("own")}, "host region user password timeout"},
+		"a secret in a block": {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})},
+			"host region user password cert key timeout"},
 		"an unknown secret":       {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
 		"an empty secret":         {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
 		"a safe value":            {with("X_MODE", "strict"), attrs{"token": text("own")}, "host region cert key mode timeout"},

@@ -11,7 +11,8 @@ import (
 func FuzzParseLock(f *testing.F) {
 	for _, s := range []string{
 		"", `{"ID":"1","Who":"a@b","Operation":"OperationTypeApply","Created":"2024-05-06T07:08:09Z"}`,
-		"{\"Who\":\"::\\u001b##[::::\"}", `{"ID":"` + strings.Repeat("é", 300) + `"}`, `{"ID":"\\\"\\"}`, `{"ID":1}`, strings.Repeat(" ", MaxLock+1),
+		"{\"Who\":\"::\\u001b##[::::\"}", `{"ID":"` + strings.Repeat("é", 300) + `"}`, `{"ID":"\\\"\\"}`, `{"ID":1}`,
+		strings.Repeat(" ", MaxLock+1),
 	} {
 		f.Add([]byte(s))
 	}

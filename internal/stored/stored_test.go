@@ -20,7 +20,8 @@ func TestDecode(t *testing.T) {
 		t.Errorf("nothing stored: %v", err)
 	}
 	err := stored.Decode(json.RawMessage(`{"A":"canary"}`), "a kind", &m)
-	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "a kind") {
+	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") ||
+		!strings.Contains(err.Error(), "a kind") {
 		t.Errorf("damaged: %v", err)
 	}
 }

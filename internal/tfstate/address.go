@@ -50,7 +50,8 @@ func ParseAddress(text string) (Address, error) {
 	case len(names) == 0 && a.mode == managed:
 		return Address{}, errors.New("this is the address of a module; that of a resource has a type and a name after it, such as aws_vpc.main")
 	case len(names) != 2:
-		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or data.aws_ami.linux")
+		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or " +
+			"data.aws_ami.linux")
 	}
 	a.typ, a.name = names[0], names[1]
 	if len(steps) > 0 {

@@ -75,7 +75,8 @@ func TestProviderAddress(t *testing.T) {
 }
 
 func FuzzParseAddress(f *testing.F) {
-	for _, text := range []string{`module.net["a"].aws_vpc.main[0]`, `data.x.y["$${k}\u00fc"]`, "x.y[\"\U000e0001\"]", `module.a.b.c`, `a[`, `x.y["%%{a}"]`} {
+	for _, text := range []string{`module.net["a"].aws_vpc.main[0]`, `data.x.y["$${k}\u00fc"]`, "x.y[\"\U000e0001\"]", `module.a.b.c`, `a[`,
+		`x.y["%%{a}"]`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

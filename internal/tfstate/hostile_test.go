@@ -18,7 +18,8 @@ func canaries(t testing.TB, canary string) [][]byte {
 	var files [][]byte
 	for _, folder := range folders(t) {
 		data := read(t, folder, "state.json")
-		for _, mark := range []string{`"public"`, `"value":`, `"type":`, `"sensitive":`, `"hunter2"`, `"resource-secret"`, `true`, `42`, `null`, `[`, `:`} {
+		for _, mark := range []string{`"public"`, `"value":`, `"type":`, `"sensitive":`, `"hunter2"`, `"resource-secret"`, `true`, `42`, `null`,
+			`[`, `:`} {
 			for i := 0; ; {
 				at := strings.Index(string(data[i:]), mark)
 				if at < 0 {

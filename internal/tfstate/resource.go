@@ -127,7 +127,8 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 // resource in the state.
 func (r *Resources) Find(a Address) (*Resource, error) {
 	if r.version != 4 {
-		return nil, fmt.Errorf("the state is in format version %d, in which resources are text without types; Terraform 0.12 or later, or OpenTofu, writes the state anew with the next apply", r.version)
+		return nil, fmt.Errorf("the state is in format version %d, in which resources are text without types; Terraform 0.12 or later, or "+
+			"OpenTofu, writes the state anew with the next apply", r.version)
 	}
 	if a == (Address{}) {
 		return r.only()
@@ -419,7 +420,8 @@ func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, erro
 func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error) {
 	switch {
 	case i.flat:
-		return open, sensitive, errors.New("its attributes are text without types, from Terraform 0.11 or older; the next apply with a later version writes them anew")
+		return open, sensitive, errors.New("its attributes are text without types, from Terraform 0.11 or older; the next apply with a later " +
+			"version writes them anew")
 	case len(i.attributes) == 0 || i.attributes[0] != '{':
 		return open, sensitive, errors.New("its attributes are not an object")
 	case nesting(i.attributes) > maxNesting:

@@ -234,20 +234,22 @@ func TestAllInstances(t *testing.T) {
 }
 
 func withInstances(instances string) []byte {
-	return []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","provider":"provider[\"a/b/c\"]","instances":` + instances + `}]}`)
+	return []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","provider":"provider[\"a/b/c\"]","instances":` +
+		instances + `}]}`)
 }
 
 func TestFind(t *testing.T) {
 	for name, c := range map[string]struct{ instances, address, want string }{
-		"deposed":         {`[{"deposed":"d","attributes":{"a":1}},{"attributes":{"a":2},"status":"tainted","private":"p"}]`, "x.y", `{"a":2}`},
-		"deposed by key":  {`[{"index_key":0,"deposed":"d","attributes":{"a":1}},{"index_key":0,"attributes":{"a":2}}]`, "x.y[0]", `{"a":2}`},
-		"one of one":      {`[{"index_key":"k","attributes":{"a":2}}]`, "x.y", `{"k":{"a":2}}`},
-		"unordered":       {`[{"index_key":1,"attributes":{"a":1}},{"index_key":0,"attributes":{"a":0}}]`, "x.y", `[{"a":0},{"a":1}]`},
-		"null key":        {`[{"index_key":null,"attributes":{"a":2}}]`, "x.y", `{"a":2}`},
-		"the only one":    {`[{"attributes":{"a":2}}]`, "", `{"a":2}`},
-		"exact numbers":   {`[{"attributes":{"a":12345678901234567890.123}}]`, "x.y", `{"a":12345678901234567890.123}`},
-		"no attributes":   {`[{"attributes":{}}]`, "x.y", `{}`},
-		"other attribute": {`[{"attributes":{"a":null,"b":[{}],"type":"t"},"dependencies":["d"],"identity":{"i":1}}]`, "x.y", `{"a":null,"b":[{}],"type":"t"}`},
+		"deposed":        {`[{"deposed":"d","attributes":{"a":1}},{"attributes":{"a":2},"status":"tainted","private":"p"}]`, "x.y", `{"a":2}`},
+		"deposed by key": {`[{"index_key":0,"deposed":"d","attributes":{"a":1}},{"index_key":0,"attributes":{"a":2}}]`, "x.y[0]", `{"a":2}`},
+		"one of one":     {`[{"index_key":"k","attributes":{"a":2}}]`, "x.y", `{"k":{"a":2}}`},
+		"unordered":      {`[{"index_key":1,"attributes":{"a":1}},{"index_key":0,"attributes":{"a":0}}]`, "x.y", `[{"a":0},{"a":1}]`},
+		"null key":       {`[{"index_key":null,"attributes":{"a":2}}]`, "x.y", `{"a":2}`},
+		"the only one":   {`[{"attributes":{"a":2}}]`, "", `{"a":2}`},
+		"exact numbers":  {`[{"attributes":{"a":12345678901234567890.123}}]`, "x.y", `{"a":12345678901234567890.123}`},
+		"no attributes":  {`[{"attributes":{}}]`, "x.y", `{}`},
+		"other attribute": {`[{"attributes":{"a":null,"b":[{}],"type":"t"},"dependencies":["d"],"identity":{"i":1}}]`, "x.y",
+			`{"a":null,"b":[{}],"type":"t"}`},
 	} {
 		open, sensitive, err := valuesAt(resources(t, withInstances(c.instances)), c.address)
 		if err != nil {
@@ -267,41 +269,51 @@ func TestFindErrors(t *testing.T) {
 	one := func(instances string) string { return string(withInstances(instances)) }
 	state := string(readFile(t, "terraform.tfstate"))
 	for name, c := range map[string]struct{ state, address, want string }{
-		"misspelt":         {state, `terraform_data.singel`, `the state has no resource terraform_data.singel. Did you mean "terraform_data.single"?`},
-		"other module":     {state, `terraform_data.counted`, `; it has module.list[0].terraform_data.counted, module.net["a"].terraform_data.counted, module.net["b/ü.$${q}\""].terraform_data.counted`},
-		"other mode":       {state, `module.net["a"].terraform_remote_state.other`, `the state has no resource`},
-		"misspelt module":  {state, `module.nett["a"].data.terraform_remote_state.other[0]`, `Did you mean`},
-		"missing index":    {state, `module.net["a"].terraform_data.counted[1]`, `has no instance [1]; it has [0], [2]`},
-		"kind of key":      {state, `module.net["a"].terraform_data.counted["0"]`, `has no instance ["0"]; it has [0], [2]`},
-		"needless key":     {state, `terraform_data.single[0]`, `the resource terraform_data.single has no instance keys; leave [0] out`},
-		"which one":        {state, ``, `resources; say which one with address`},
-		"none":             {`{"version":4,"resources":[]}`, ``, `the state has 0 resources`},
-		"no list":          {`{"version":4}`, `x.y`, `the state has no resource x.y`},
-		"version 3":        {`{"version":3,"modules":[]}`, `x.y`, `format version 3, in which resources are text without types; Terraform 0.12 or later`},
-		"version 1":        {`{"version":1}`, ``, `format version 1,`},
-		"no instances":     {one(`[]`), `x.y`, `the resource x.y has no instances`},
-		"null instances":   {one(`null`), `x.y`, `resource x.y: its instances are not in the form`},
-		"only deposed":     {one(`[{"deposed":"d","attributes":{}}]`), `x.y`, `has no instances`},
-		"flat":             {one(`[{"attributes_flat":{"id":"c4n4ry"}}]`), `x.y`, `from Terraform 0.11 or older`},
-		"no attributes":    {one(`[{"schema_version":0}]`), `x.y`, `resource x.y: its attributes are not an object`},
-		"list":             {one(`[{"attributes":["c4n4ry"]}]`), `x.y`, `its attributes are not an object`},
-		"same key twice":   {one(`[{"attributes":{"c4n4ry":1,"c4n4ry":"x"}}]`), `x.y`, `does an object in them have the same key twice?`},
-		"kinds of keys":    {one(`[{"attributes":{}},{"index_key":0,"attributes":{}}]`), `x.y`, `keys of several kinds`},
-		"same instance":    {one(`[{"index_key":"a","attributes":{}},{"index_key":"a","attributes":{}}]`), `x.y["a"]`, `it has the instance ["a"] twice`},
-		"negative key":     {one(`[{"index_key":-1,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
-		"large key":        {one(`[{"index_key":999999999999,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
-		"bool for a key":   {one(`[{"index_key":true,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
-		"gap":              {one(`[{"index_key":2000000000,"attributes":{}}]`), `x.y`, `more than 10000 of its instances are missing`},
-		"schema version":   {one(`[{"schema_version":-1,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
-		"no paths":         {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":{"c4n4ry":1}}]`), `x.y`, `its sensitive_attributes are not in the form`},
-		"kind of step":     {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"c4n4ry","value":"a"}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
-		"attribute number": {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"get_attr","value":1}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
-		"index string":     {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"index","value":"c4n4ry"}]]}]`), `x.y`, `its sensitive_attributes are not in the form`},
-		"number":           {one(`[{"attributes":{"c4n4ry":1e999999}}]`), `x.y`, `at ."c4n4ry": a number has more than 1024 digits`},
-		"twice":            {twice, `x.y`, `the state has the resource x.y twice`},
-		"deep":             {one(`[{"attributes":{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}}]`), `x.y`, `nested more than 1000 deep`},
-		"much":             {one(`[{"attributes":{"a":` + strings.Repeat("[", 900) + strings.Repeat("1,", 30_000) + "1" + strings.Repeat("]", 900) + `}}]`), `x.y`, `its types cost far more work than a file of its size should`},
-		"escapes":          {strings.ReplaceAll(twice, `"y"`, `"y\u001b[31m"`), `x.z`, `the state has no resource x.z`},
+		"misspelt": {state, `terraform_data.singel`, `the state has no resource terraform_data.singel. Did you mean ` +
+			`"terraform_data.single"?`},
+		"other module": {state, `terraform_data.counted`, `; it has module.list[0].terraform_data.counted, ` +
+			`module.net["a"].terraform_data.counted, module.net["b/ü.$${q}\""].terraform_data.counted`},
+		"other mode":      {state, `module.net["a"].terraform_remote_state.other`, `the state has no resource`},
+		"misspelt module": {state, `module.nett["a"].data.terraform_remote_state.other[0]`, `Did you mean`},
+		"missing index":   {state, `module.net["a"].terraform_data.counted[1]`, `has no instance [1]; it has [0], [2]`},
+		"kind of key":     {state, `module.net["a"].terraform_data.counted["0"]`, `has no instance ["0"]; it has [0], [2]`},
+		"needless key":    {state, `terraform_data.single[0]`, `the resource terraform_data.single has no instance keys; leave [0] out`},
+		"which one":       {state, ``, `resources; say which one with address`},
+		"none":            {`{"version":4,"resources":[]}`, ``, `the state has 0 resources`},
+		"no list":         {`{"version":4}`, `x.y`, `the state has no resource x.y`},
+		"version 3": {`{"version":3,"modules":[]}`, `x.y`, `format version 3, in which resources are text without types; Terraform ` +
+			`0.12 or later`},
+		"version 1":      {`{"version":1}`, ``, `format version 1,`},
+		"no instances":   {one(`[]`), `x.y`, `the resource x.y has no instances`},
+		"null instances": {one(`null`), `x.y`, `resource x.y: its instances are not in the form`},
+		"only deposed":   {one(`[{"deposed":"d","attributes":{}}]`), `x.y`, `has no instances`},
+		"flat":           {one(`[{"attributes_flat":{"id":"c4n4ry"}}]`), `x.y`, `from Terraform 0.11 or older`},
+		"no attributes":  {one(`[{"schema_version":0}]`), `x.y`, `resource x.y: its attributes are not an object`},
+		"list":           {one(`[{"attributes":["c4n4ry"]}]`), `x.y`, `its attributes are not an object`},
+		"same key twice": {one(`[{"attributes":{"c4n4ry":1,"c4n4ry":"x"}}]`), `x.y`, `does an object in them have the same key twice?`},
+		"kinds of keys":  {one(`[{"attributes":{}},{"index_key":0,"attributes":{}}]`), `x.y`, `keys of several kinds`},
+		"same instance": {one(`[{"index_key":"a","attributes":{}},{"index_key":"a","attributes":{}}]`), `x.y["a"]`,
+			`it has the instance ["a"] twice`},
+		"negative key":   {one(`[{"index_key":-1,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"large key":      {one(`[{"index_key":999999999999,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"bool for a key": {one(`[{"index_key":true,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"gap":            {one(`[{"index_key":2000000000,"attributes":{}}]`), `x.y`, `more than 10000 of its instances are missing`},
+		"schema version": {one(`[{"schema_version":-1,"attributes":{}}]`), `x.y`, `its instances are not in the form`},
+		"no paths": {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":{"c4n4ry":1}}]`), `x.y`,
+			`its sensitive_attributes are not in the form`},
+		"kind of step": {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"c4n4ry","value":"a"}]]}]`), `x.y`,
+			`its sensitive_attributes are not in the form`},
+		"attribute number": {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"get_attr","value":1}]]}]`), `x.y`,
+			`its sensitive_attributes are not in the form`},
+		"index string": {one(`[{"attributes":{"a":"c4n4ry"},"sensitive_attributes":[[{"type":"index","value":"c4n4ry"}]]}]`), `x.y`,
+			`its sensitive_attributes are not in the form`},
+		"number": {one(`[{"attributes":{"c4n4ry":1e999999}}]`), `x.y`, `at ."c4n4ry": a number has more than 1024 digits`},
+		"twice":  {twice, `x.y`, `the state has the resource x.y twice`},
+		"deep": {one(`[{"attributes":{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}}]`), `x.y`,
+			`nested more than 1000 deep`},
+		"much": {one(`[{"attributes":{"a":` + strings.Repeat("[", 900) + strings.Repeat("1,", 30_000) + "1" + strings.Repeat("]", 900) +
+			`}}]`), `x.y`, `its types cost far more work than a file of its size should`},
+		"escapes": {strings.ReplaceAll(twice, `"y"`, `"y\u001b[31m"`), `x.z`, `the state has no resource x.z`},
 	} {
 		_, _, err := valuesAt(resources(t, []byte(c.state)), c.address)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") {
@@ -311,7 +323,8 @@ func TestFindErrors(t *testing.T) {
 }
 
 func TestParseResourcesErrors(t *testing.T) {
-	for _, text := range []string{`"x"`, `{}`, `[1]`, `[null]`, `[{}]`, `[{"mode":"managed","type":"x"}]`, `[{"mode":1,"type":"x","name":"y"}]`} {
+	for _, text := range []string{`"x"`, `{}`, `[1]`, `[null]`, `[{}]`, `[{"mode":"managed","type":"x"}]`,
+		`[{"mode":1,"type":"x","name":"y"}]`} {
 		_, err := ParseResources([]byte(`{"version":4,"resources":` + text + `}`))
 		if err == nil || !strings.Contains(err.Error(), `the state's "resources" are not in the form`) {
 			t.Errorf("%s: got %v", text, err)
@@ -348,7 +361,8 @@ func TestTooManyInstances(t *testing.T) {
 	if _, _, err := valuesAt(many(maxInstances), "x.y[7]"); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := valuesAt(many(maxInstances+1), "x.y[7]"); err == nil || !strings.Contains(err.Error(), "resource x.y: it has more than 100000 instances") {
+	if _, _, err := valuesAt(many(maxInstances+1), "x.y[7]"); err == nil ||
+		!strings.Contains(err.Error(), "resource x.y: it has more than 100000 instances") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -399,7 +413,8 @@ func TestResourceErrorsNeverShowValues(t *testing.T) {
 				}
 				failed++
 				// Keys of instances and names of resources are no secrets.
-				if got := err.Error(); strings.Contains(got, canary) && !strings.Contains(got, "it has") && !strings.Contains(got, "twice") && !strings.Contains(got, `at ."`) {
+				if got := err.Error(); strings.Contains(got, canary) && !strings.Contains(got, "it has") && !strings.Contains(got, "twice") &&
+					!strings.Contains(got, `at ."`) {
 					t.Errorf("%v", err)
 				}
 			}

@@ -45,14 +45,16 @@ func TestSplit(t *testing.T) {
 		attributes, open, sensitive string
 		paths                       []string
 	}{
-		"nothing":                 {`{"a":1}`, `{"a":1}`, `{}`, nil},
-		"attribute":               {`{"a":1,"p":"s"}`, `{"a":1,"p":null}`, `{"p":"s"}`, []string{path(".p")}},
-		"all of an object":        {`{"a":1,"p":{"x":"s","y":["s"]}}`, `{"a":1,"p":null}`, `{"p":{"x":"s","y":["s"]}}`, []string{path(".p")}},
-		"in an object":            {`{"b":{"p":"s","q":1},"c":2}`, `{"b":{"p":null,"q":1},"c":2}`, `{"b":{"p":"s"}}`, []string{path(".b", ".p")}},
-		"in a map":                {`{"m":{"k":"s","l":"o"}}`, `{"m":{"k":null,"l":"o"}}`, `{"m":{"k":"s"}}`, []string{path(".m", "k")}},
-		"in a list":               {`{"l":["o","s","o"]}`, `{"l":["o",null,"o"]}`, `{"l":[null,"s",null]}`, []string{path(".l", 1)}},
-		"in a list of blocks":     {`{"b":[{"p":"s","q":1},{"p":"t","q":2}]}`, `{"b":[{"p":null,"q":1},{"p":null,"q":2}]}`, `{"b":[{"p":"s"},{"p":"t"}]}`, []string{path(".b", 0, ".p"), path(".b", 1, ".p")}},
-		"several":                 {`{"p":"s","q":"t","r":1}`, `{"p":null,"q":null,"r":1}`, `{"p":"s","q":"t"}`, []string{path(".p"), path(".q"), path(".p")}},
+		"nothing":          {`{"a":1}`, `{"a":1}`, `{}`, nil},
+		"attribute":        {`{"a":1,"p":"s"}`, `{"a":1,"p":null}`, `{"p":"s"}`, []string{path(".p")}},
+		"all of an object": {`{"a":1,"p":{"x":"s","y":["s"]}}`, `{"a":1,"p":null}`, `{"p":{"x":"s","y":["s"]}}`, []string{path(".p")}},
+		"in an object":     {`{"b":{"p":"s","q":1},"c":2}`, `{"b":{"p":null,"q":1},"c":2}`, `{"b":{"p":"s"}}`, []string{path(".b", ".p")}},
+		"in a map":         {`{"m":{"k":"s","l":"o"}}`, `{"m":{"k":null,"l":"o"}}`, `{"m":{"k":"s"}}`, []string{path(".m", "k")}},
+		"in a list":        {`{"l":["o","s","o"]}`, `{"l":["o",null,"o"]}`, `{"l":[null,"s",null]}`, []string{path(".l", 1)}},
+		"in a list of blocks": {`{"b":[{"p":"s","q":1},{"p":"t","q":2}]}`, `{"b":[{"p":null,"q":1},{"p":null,"q":2}]}`,
+			`{"b":[{"p":"s"},{"p":"t"}]}`, []string{path(".b", 0, ".p"), path(".b", 1, ".p")}},
+		"several": {`{"p":"s","q":"t","r":1}`, `{"p":null,"q":null,"r":1}`, `{"p":"s","q":"t"}`,
+			[]string{path(".p"), path(".q"), path(".p")}},
 		"inside of a whole":       {`{"b":{"p":"s","q":1}}`, `{"b":null}`, `{"b":{"p":"s","q":1}}`, []string{path(".b", ".p"), path(".b")}},
 		"null":                    {`{"p":null}`, `{"p":null}`, `{"p":null}`, []string{path(".p")}},
 		"everything":              {`{"p":"s"}`, `null`, `{"p":"s"}`, []string{path()}},
@@ -65,10 +67,14 @@ func TestSplit(t *testing.T) {
 		"element of a set":        {`{"a":1,"b":[{"p":"s"}]}`, `{"a":1,"b":null}`, `{"b":[{"p":"s"}]}`, []string{path(".b", inSet, ".p")}},
 		"into a string":           {`{"p":"s"}`, `{"p":null}`, `{"p":"s"}`, []string{path(".p", ".q")}},
 		"into null":               {`{"p":null}`, `{"p":null}`, `{"p":null}`, []string{path(".p", ".q")}},
-		"one ends nowhere":        {`{"b":{"p":"s","q":"t"}}`, `{"b":null}`, `{"b":{"p":"s","q":"t"}}`, []string{path(".b", ".p"), path(".b", ".x")}},
-		"dynamic":                 {`{"a":{"value":"s","type":"string"}}`, `{"a":null}`, `{"a":{"value":"s","type":"string"}}`, []string{path(".a")}},
-		"in a dynamic one":        {`{"a":{"value":{"p":"s"},"type":["object",{"p":"string"}]}}`, `{"a":null}`, `{"a":{"value":{"p":"s"},"type":["object",{"p":"string"}]}}`, []string{path(".a", ".p")}},
-		"type in a dynamic one":   {`{"a":{"value":{"type":"s"},"type":["object",{"type":"string"}]}}`, `{"a":null}`, `{"a":{"value":{"type":"s"},"type":["object",{"type":"string"}]}}`, []string{path(".a", ".type")}},
+		"one ends nowhere": {`{"b":{"p":"s","q":"t"}}`, `{"b":null}`, `{"b":{"p":"s","q":"t"}}`,
+			[]string{path(".b", ".p"), path(".b", ".x")}},
+		"dynamic": {`{"a":{"value":"s","type":"string"}}`, `{"a":null}`, `{"a":{"value":"s","type":"string"}}`,
+			[]string{path(".a")}},
+		"in a dynamic one": {`{"a":{"value":{"p":"s"},"type":["object",{"p":"string"}]}}`, `{"a":null}`,
+			`{"a":{"value":{"p":"s"},"type":["object",{"p":"string"}]}}`, []string{path(".a", ".p")}},
+		"type in a dynamic one": {`{"a":{"value":{"type":"s"},"type":["object",{"type":"string"}]}}`, `{"a":null}`,
+			`{"a":{"value":{"type":"s"},"type":["object",{"type":"string"}]}}`, []string{path(".a", ".type")}},
 		"value at the top":        {`{"value":"s","type":"o"}`, `{"value":null,"type":"o"}`, `{"value":"s"}`, []string{path(".value")}},
 		"nothing in value at top": {`{"value":"o","type":"o"}`, `{"value":"o","type":"o"}`, `{}`, nil},
 	} {
@@ -110,8 +116,10 @@ func TestHostilePaths(t *testing.T) {
 // Whatever the paths say, nothing is lost, and nothing that a path leads to, or
 // towards, is open.
 func FuzzSplit(f *testing.F) {
-	for _, attributes := range []string{`{"a":{"b":[1,{"c":"s"}],"value":1},"p":"s"}`, `{"a":{"value":{"type":"s"},"type":["object",{"type":"string"}]}}`} {
-		for _, paths := range []string{`[]`, `[` + path(".a", ".b", 1, ".c") + `,` + path(".p") + `]`, `[` + path(".a", "type") + `]`, `[[]]`, `[` + path(".x", 3) + `]`} {
+	for _, attributes := range []string{`{"a":{"b":[1,{"c":"s"}],"value":1},"p":"s"}`,
+		`{"a":{"value":{"type":"s"},"type":["object",{"type":"string"}]}}`} {
+		for _, paths := range []string{`[]`, `[` + path(".a", ".b", 1, ".c") + `,` + path(".p") + `]`, `[` + path(".a", "type") + `]`, `[[]]`,
+			`[` + path(".x", 3) + `]`} {
 			f.Add(attributes, paths)
 		}
 	}

@@ -39,7 +39,8 @@ func TestValueErrors(t *testing.T) {
 		{`["tuple",["string"]]`, `["c4n4ry","c4n4ry"]`, `too many tuple elements (need 1)`},
 		{`["tuple",["string","string"]]`, `["c4n4ry"]`, `not enough tuple elements (need 2)`},
 		{`["tuple",["string"]]`, `"c4n4ry"`, `a tuple is required`},
-		{`["object",{"a":["list",["object",{"b":"bool"}]]}]`, `{"a":[{"b":true},{"b":"c4n4ry"}]}`, `output "o": at ."a"[1]."b": a bool is required`},
+		{`["object",{"a":["list",["object",{"b":"bool"}]]}]`, `{"a":[{"b":true},{"b":"c4n4ry"}]}`,
+			`output "o": at ."a"[1]."b": a bool is required`},
 		{`["object",{}]`, `{"z":"c4n4ry"}`, `unsupported attribute "z"`},
 		{`["object",{}]`, `"c4n4ry"`, `an object is required`},
 		{`"dynamic"`, `"c4n4ry"`, `an object of value and type is required`},
@@ -58,8 +59,10 @@ func TestValueErrors(t *testing.T) {
 		{`["c4n4ry","string"]`, `1`, `it is not a type`},
 		{`["object",{},["c4n4ry"]]`, `{}`, `it is not a type`},
 		{`["list"]`, `[]`, `it is not a type`},
-		{strings.Repeat(`["list",`, 1001) + `"string"` + strings.Repeat("]", 1001), `[]`, `its type can't be used: it is nested more than 1000 deep`},
-		{strings.Repeat(`["list",`, 900) + `"` + strings.Repeat("x", 300<<10) + `"` + strings.Repeat("]", 900), `[]`, `its types cost far more work than a file of its size should`},
+		{strings.Repeat(`["list",`, 1001) + `"string"` + strings.Repeat("]", 1001), `[]`,
+			`its type can't be used: it is nested more than 1000 deep`},
+		{strings.Repeat(`["list",`, 900) + `"` + strings.Repeat("x", 300<<10) + `"` + strings.Repeat("]", 900), `[]`,
+			`its types cost far more work than a file of its size should`},
 		{`["list","string"]`, deep(1001), `its value is nested more than 1000 deep`},
 	} {
 		for _, sensitive := range []bool{false, true} {
@@ -90,7 +93,8 @@ func TestSensitiveKeys(t *testing.T) {
 }
 
 func TestLongWayToAnError(t *testing.T) {
-	_, err := value(false, strings.Repeat(`["list",`, 900)+`"bool"`+strings.Repeat("]", 900), strings.Repeat("[", 900)+"7"+strings.Repeat("]", 900))
+	_, err := value(false, strings.Repeat(`["list",`, 900)+`"bool"`+strings.Repeat("]", 900), strings.Repeat("[", 900)+"7"+
+		strings.Repeat("]", 900))
 	if want := `output "o": at [0][0][0][0][0][0][0][0][0][0]…: a bool is required`; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

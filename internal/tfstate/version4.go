@@ -30,7 +30,8 @@ func outputs4(raw json.RawMessage) (map[string]Output, error) {
 		if err != nil {
 			wrong = fmt.Errorf("output %s: %w", quote(name), typeError(err))
 		}
-		outputs[name] = Output{Sensitive: e.Sensitive, Deprecated: e.Deprecated, name: name, value: bytes.Clone(e.Value), typ: bytes.Clone(e.Type), types: known}
+		outputs[name] = Output{Sensitive: e.Sensitive, Deprecated: e.Deprecated, name: name, value: bytes.Clone(e.Value),
+			typ: bytes.Clone(e.Type), types: known}
 		return wrong == nil, nil
 	}); err != nil {
 		return nil, errForm("outputs")

@@ -70,7 +70,8 @@ func (v Vault) Do(tb testing.TB, method, path string, body map[string]any) map[s
 func (v Vault) Policy(tb testing.TB, key string) string {
 	tb.Helper()
 	name := "read-" + key
-	v.Do(tb, http.MethodPut, "sys/policies/acl/"+name, map[string]any{"policy": `path "transit/decrypt/` + key + `" { capabilities = ["update"] }`})
+	v.Do(tb, http.MethodPut, "sys/policies/acl/"+name, map[string]any{"policy": `path "transit/decrypt/` + key +
+		`" { capabilities = ["update"] }`})
 	return name
 }
 

@@ -119,8 +119,9 @@ func interops(t *testing.T) map[string]interop {
 	baoEnv := []string{"BAO_ADDR=" + bao.URL, "BAO_TOKEN=" + bao.Token}
 
 	all := map[string]interop{
-		"pbkdf2":          {text: pbkdf2("k", passphrase) + aesGCM("pbkdf2.k", "")},
-		"pbkdf2, sha256":  {text: pbkdf2("k", passphrase+quick+"hash_function = \"sha256\"\nkey_length = 16\nsalt_length = 8\n") + aesGCM("pbkdf2.k", "")},
+		"pbkdf2": {text: pbkdf2("k", passphrase) + aesGCM("pbkdf2.k", "")},
+		"pbkdf2, sha256": {text: pbkdf2("k", passphrase+quick+"hash_function = \"sha256\"\nkey_length = 16\nsalt_length = 8\n") +
+			aesGCM("pbkdf2.k", "")},
 		"pbkdf2, alias":   {text: pbkdf2("k", passphrase+quick+"encrypted_metadata_alias = \"main\"\n") + aesGCM("pbkdf2.k", "")},
 		"pbkdf2, aad":     {text: pbkdf2("k", passphrase+quick) + aesGCM("pbkdf2.k", "aad = [112, 117, 98]\n")},
 		"pbkdf2, chained": {text: pbkdf2("a", passphrase+quick) + pbkdf2("b", "chain = key_provider.pbkdf2.a\n"+quick) + aesGCM("pbkdf2.b", "")},
@@ -132,10 +133,12 @@ func interops(t *testing.T) map[string]interop {
 	if cloudtest.Supported() {
 		cloud, account := clouds(t, kms)
 		google := func(more string) string {
-			return "key_provider \"gcp_kms\" \"k\" {\nkms_encryption_key = \"" + googleKey + "\"\nkey_length = 32\n" + more + "}\n" + aesGCM("gcp_kms.k", "")
+			return "key_provider \"gcp_kms\" \"k\" {\nkms_encryption_key = \"" + googleKey + "\"\nkey_length = 32\n" + more + "}\n" +
+				aesGCM("gcp_kms.k", "")
 		}
 		azure := func(key, more string) string {
-			return fmt.Sprintf("key_provider \"azure_vault\" \"k\" {\nvault_uri = \"https://interop.vault.azure.net\"\nvault_key_name = %q\nkey_length = 32\n%s}\n", key, more) + aesGCM("azure_vault.k", "")
+			return fmt.Sprintf("key_provider \"azure_vault\" \"k\" {\nvault_uri = \"https://interop.vault.azure.net\"\nvault_key_name = "+
+				"%q\nkey_length = 32\n%s}\n", key, more) + aesGCM("azure_vault.k", "")
 		}
 		all["aws_kms, own host"] = interop{text: aws, env: awsEnv, cloud: cloud}
 		all["gcp_kms"] = interop{text: google(""), env: []string{"GOOGLE_CREDENTIALS=" + account.JSON}, cloud: cloud}
@@ -144,14 +147,16 @@ func interops(t *testing.T) map[string]interop {
 			"ARM_TENANT_ID=" + azurevaulttest.Tenant, "ARM_CLIENT_ID=" + azurevaulttest.ClientID, "ARM_CLIENT_SECRET=" + azurevaulttest.Secret,
 		}}
 		for _, bits := range []int{128, 192, 256} {
-			all[fmt.Sprint("azure_vault, symmetric ", bits)] = interop{text: azure(fmt.Sprint("aes", bits), fmt.Sprintf("symmetric = true\nsymmetric_key_size = %d\ntenant_id = %q\nclient_id = %q\nclient_secret = %q\n",
-				bits, azurevaulttest.Tenant, azurevaulttest.ClientID, azurevaulttest.Secret)), cloud: cloud}
+			all[fmt.Sprint("azure_vault, symmetric ", bits)] = interop{text: azure(fmt.Sprint("aes", bits),
+				fmt.Sprintf("symmetric = true\nsymmetric_key_size = %d\ntenant_id = %q\nclient_id = %q\nclient_secret = %q\n",
+					bits, azurevaulttest.Tenant, azurevaulttest.ClientID, azurevaulttest.Secret)), cloud: cloud}
 		}
 	}
 	if runtime.GOOS == "windows" {
 		return all // the programs are scripts for sh
 	}
-	key := fmt.Sprintf("key_provider \"external\" \"k\" { command = [\"sh\", %q, %q] }\n", absolute(t, "../../examples/external/key-provider.sh"), exampleKeys(t))
+	key := fmt.Sprintf("key_provider \"external\" \"k\" { command = [\"sh\", %q, %q] }\n",
+		absolute(t, "../../examples/external/key-provider.sh"), exampleKeys(t))
 	external := func(keys string, command ...string) string {
 		quoted := func(last string) string {
 			words := append(slices.Clone(command), last)
@@ -160,11 +165,13 @@ func interops(t *testing.T) map[string]interop {
 			}
 			return `["` + strings.Join(words, `", "`) + `"]`
 		}
-		return fmt.Sprintf("method \"external\" \"m\" {\n%s\nencrypt_command = %s\ndecrypt_command = %s\n}\n", keys, quoted("encrypt"), quoted("decrypt"))
+		return fmt.Sprintf("method \"external\" \"m\" {\n%s\nencrypt_command = %s\ndecrypt_command = %s\n}\n", keys, quoted("encrypt"),
+			quoted("decrypt"))
 	}
 	all["external"] = interop{text: key + aesGCM("external.k", "")}
 	all["external, chained"] = interop{text: key + pbkdf2("b", "chain = key_provider.external.k\n"+quick) + aesGCM("pbkdf2.b", "")}
-	all["external method"] = interop{method: "external", text: external("", "sh", absolute(t, "../../encryption/method/external/testdata/external_method_no_keys/method.sh"))}
+	all["external method"] = interop{method: "external", text: external("", "sh",
+		absolute(t, "../../encryption/method/external/testdata/external_method_no_keys/method.sh"))}
 	all["external method with keys"] = interop{method: "external", text: key + external("keys = key_provider.external.k", exampleMethod(t))}
 	return all
 }
@@ -182,7 +189,8 @@ func clouds(t *testing.T, kms http.Handler) (*cloudtest.Internet, *cloudtest.Ser
 	aes := bytes.Repeat([]byte{5}, 32)
 	google := &gcpkmstest.Service{Keys: map[string][]byte{googleKey: bytes.Repeat([]byte{4}, 32)}, AllowEncrypt: true}
 	azure := &azurevaulttest.Service{
-		RSA: map[string]*rsa.PrivateKey{"rsa": key}, AES: map[string][]byte{"aes128": aes[:16], "aes192": aes[:24], "aes256": aes}, AllowEncrypt: true,
+		RSA: map[string]*rsa.PrivateKey{"rsa": key}, AES: map[string][]byte{"aes128": aes[:16], "aes192": aes[:24], "aes256": aes},
+		AllowEncrypt: true,
 	}
 	return cloudtest.New(t, map[string]http.Handler{
 		"kms.eu-west-1.amazonaws.com": kms, "cloudkms.googleapis.com": cloudtest.CloudKMS(t, google, account),
@@ -264,7 +272,8 @@ output "secret" {
 		"number":{"value":123456789012345678901234567890,"type":"number"},
 		"list":{"value":["a","b"],"type":["list","string"]},
 		"secret":{"value":"canary-secret","type":"string","sensitive":true}}`
-	interopState = `{"version":4,"terraform_version":"1.12.6","serial":41,"lineage":"a-lineage","outputs":` + interopOutputs + `,"resources":[],"check_results":null}`
+	interopState = `{"version":4,"terraform_version":"1.12.6","serial":41,"lineage":"a-lineage","outputs":` + interopOutputs +
+		`,"resources":[],"check_results":null}`
 )
 
 // What OpenTofu seals, we open; what we seal, OpenTofu opens: states and plans.

@@ -83,10 +83,11 @@ func TestSopsVectors(t *testing.T) {
 			}
 
 			for what, damaged := range map[string][]byte{
-				"the MAC":   bytes.Replace(file, []byte(`"mac": "ENC[AES256_GCM,data:`), []byte(`"mac": "ENC[AES256_GCM,data:AAAA`), 1),
-				"cut off":   file[:len(file)-len(file)/5],
-				"a value":   bytes.Replace(file, []byte(`"lineage": "ENC[AES256_GCM,data:`), []byte(`"lineage": "ENC[AES256_GCM,data:AAAA`), 1),
-				"the order": bytes.Replace(bytes.Replace(file, []byte(`"version"`), []byte(`"versio_"`), 1), []byte(`"serial"`), []byte(`"version"`), 1),
+				"the MAC": bytes.Replace(file, []byte(`"mac": "ENC[AES256_GCM,data:`), []byte(`"mac": "ENC[AES256_GCM,data:AAAA`), 1),
+				"cut off": file[:len(file)-len(file)/5],
+				"a value": bytes.Replace(file, []byte(`"lineage": "ENC[AES256_GCM,data:`), []byte(`"lineage": "ENC[AES256_GCM,data:AAAA`), 1),
+				"the order": bytes.Replace(bytes.Replace(file, []byte(`"version"`), []byte(`"versio_"`), 1), []byte(`"serial"`), []byte(`"version"`),
+					1),
 			} {
 				if bytes.Equal(damaged, file) {
 					continue // an envelope in it has other names
@@ -97,7 +98,8 @@ func TestSopsVectors(t *testing.T) {
 			}
 			delete(env, "VAULT_ADDR")
 			before := len(vault.Requests())
-			if _, err := openSops(t, text, env, bytes.Clone(file)); name == "tbg_sops_vault" && (err == nil || !strings.Contains(err.Error(), "allowed_vault_addresses") || len(vault.Requests()) != before) {
+			if _, err := openSops(t, text, env, bytes.Clone(file)); name == "tbg_sops_vault" &&
+				(err == nil || !strings.Contains(err.Error(), "allowed_vault_addresses") || len(vault.Requests()) != before) {
 				t.Errorf("a server that nobody allowed: %v", err)
 			}
 		})

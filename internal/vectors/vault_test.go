@@ -74,7 +74,8 @@ plan {
 		write(t, filepath.Join(dir, name), sealed)
 		sealedFile(t, dir, name)
 	}
-	env := append(gittest.Environ(t.TempDir()), "TF_ENCRYPTION="+text, "CHECKPOINT_DISABLE=1", "TF_INPUT=0", "BAO_ADDR="+vault.Address, "BAO_TOKEN="+vault.Token)
+	env := append(gittest.Environ(t.TempDir()), "TF_ENCRYPTION="+text, "CHECKPOINT_DISABLE=1", "TF_INPUT=0", "BAO_ADDR="+vault.Address,
+		"BAO_TOKEN="+vault.Token)
 	run := func(dir string, args ...string) []byte {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), tofu, args...) //nolint:gosec // the tool under test

@@ -26,7 +26,8 @@ func (b *bench) gitRow() ([]line, error) {
 	}
 	defer server.Close()
 	url := "http://" + server.address + "/repo/.git"
-	here, err := b.terraformPlan("git here", plaintext+fmt.Sprintf("data \"statecrypt_remote_state\" \"s\" {\n  git {\n    repository = %q\n    path       = \"s150.tfstate\"\n  }\n}\n", url))
+	here, err := b.terraformPlan("git here", plaintext+fmt.Sprintf("data \"statecrypt_remote_state\" \"s\" {\n  git {\n    repository = "+
+		"%q\n    path       = \"s150.tfstate\"\n  }\n}\n", url))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,8 @@ func (b *bench) gitRow() ([]line, error) {
 		return nil, err
 	}
 	return []line{
-		{name: "one file of 300 in git: beside a clone with go-git, bytes", here: fmt.Sprint(hereBytes), peer: fmt.Sprint(peerBytes), ratio: float64(hereBytes) / float64(peerBytes), most: 0.1},
+		{name: "one file of 300 in git: beside a clone with go-git, bytes", here: fmt.Sprint(hereBytes), peer: fmt.Sprint(peerBytes),
+			ratio: float64(hereBytes) / float64(peerBytes), most: 0.1},
 		cpu("the same", m[0], m[1], m[2], m[3], 0),
 	}, nil
 }
@@ -113,7 +115,8 @@ func serve(dir string) (*gitServer, error) {
 	s := &gitServer{address: listener.Addr().String()}
 	backend := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+		Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory",
+			"GIT_CONFIG_VALUE_0=*"},
 	}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler := *backend

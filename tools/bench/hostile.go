@@ -22,7 +22,7 @@ func (b *bench) hostileRow() ([]line, error) {
 		l := line{name: "hostile: " + file.Name, here: seconds(here), peer: seconds(honest)}
 		if len(file.Data) < megabyte {
 			l.name += ": at most a second more than an honest file, CPU"
-			l.ratio, l.most = (here - honest).Seconds()/time.Second.Seconds(), 1
+			l.ratio, l.most = (here-honest).Seconds()/time.Second.Seconds(), 1
 			worst = max(worst, m[0].provider-m[1].provider)
 		} else {
 			l.name += ": beside an honest file, CPU"

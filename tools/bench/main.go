@@ -71,7 +71,8 @@ func (b *bench) all() error {
 	if err := b.prepare(); err != nil {
 		return err
 	}
-	fmt.Printf("%s, %s/%s, %d cores, %s, median of %d runs\n\n", time.Now().UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), b.runs)
+	fmt.Printf("%s, %s/%s, %d cores, %s, median of %d runs\n\n", time.Now().UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU(), processor(), b.runs)
 	fmt.Print("| work | here | peer | ratio | at most |\n|---|---|---|---|---|\n")
 	var failed []string
 	for _, r := range b.rows() {
@@ -149,7 +150,8 @@ func (b *bench) prepare() (err error) {
 		}
 	}
 	provider := b.path("providers/terraform-provider-statecrypt")
-	for _, build := range [][2]string{{b.root, provider + wrapped}, {filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub")}} {
+	for _, build := range [][2]string{{b.root, provider + wrapped},
+		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub")}} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", build[1], ".")
 		cmd.Dir, cmd.Env = build[0], append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

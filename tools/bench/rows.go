@@ -76,8 +76,10 @@ func (b *bench) startRow() ([]line, error) {
 	}
 	const most, mostMemory = 30 * time.Millisecond, 60_000_000
 	return []line{
-		{name: "start, handshake and schema: beside 30 ms", here: fmt.Sprintf("%.1f ms", took.Seconds()*1000), peer: "30 ms", ratio: took.Seconds() / most.Seconds(), most: 1},
-		{name: "memory of a provider process that reads nothing: beside 60 MB", here: megabytes(m[0].provider), peer: megabytes(mostMemory), ratio: float64(m[0].provider) / mostMemory, most: 1},
+		{name: "start, handshake and schema: beside 30 ms", here: fmt.Sprintf("%.1f ms", took.Seconds()*1000), peer: "30 ms",
+			ratio: took.Seconds() / most.Seconds(), most: 1},
+		{name: "memory of a provider process that reads nothing: beside 60 MB", here: megabytes(m[0].provider), peer: megabytes(mostMemory),
+			ratio: float64(m[0].provider) / mostMemory, most: 1},
 	}, nil
 }
 
@@ -194,7 +196,8 @@ func (b *bench) planRow() ([]line, error) {
 	allowed := info.Size()*5/4 + 60_000_000
 	return []line{
 		cpu("plan with a state of 100 MiB over one without: beside tofu", m[0], m[1], m[2], m[3], 1.0/6),
-		{name: "its provider process, peak memory: beside 1.25 × file + 60 MB", here: megabytes(m[0].provider), peer: megabytes(allowed), ratio: float64(m[0].provider) / float64(allowed), most: 1},
+		{name: "its provider process, peak memory: beside 1.25 × file + 60 MB", here: megabytes(m[0].provider), peer: megabytes(allowed),
+			ratio: float64(m[0].provider) / float64(allowed), most: 1},
 	}, nil
 }
 
@@ -214,7 +217,8 @@ func (b *bench) manyStatesRow() ([]line, error) {
 	var none cost
 	return []line{
 		cpu("plan with 20 encrypted states of 1 MiB: beside tofu", m[0], none, m[2], none, 0.55),
-		{name: "its time: beside its CPU", here: seconds(m[0].wall), peer: seconds(m[0].cpu), ratio: m[0].wall.Seconds() / m[0].cpu.Seconds(), most: 0.65},
+		{name: "its time: beside its CPU", here: seconds(m[0].wall), peer: seconds(m[0].cpu), ratio: m[0].wall.Seconds() / m[0].cpu.Seconds(),
+			most: 0.65},
 	}, nil
 }
 
@@ -239,7 +243,8 @@ func (b *bench) oneSourceRow() ([]line, error) {
 	}
 	here, peer := m[0].providerCPU, m[1].providerCPU
 	return []line{
-		{name: "50 data sources on one state of 100 MiB: beside one, CPU of the provider", here: seconds(here), peer: seconds(peer), ratio: here.Seconds() / peer.Seconds(), most: 1.1},
+		{name: "50 data sources on one state of 100 MiB: beside one, CPU of the provider", here: seconds(here), peer: seconds(peer),
+			ratio: here.Seconds() / peer.Seconds(), most: 1.1},
 		cpu("the same, with Terraform", m[0], cost{}, m[1], cost{}, 0),
 	}, nil
 }
@@ -291,7 +296,8 @@ func (b *bench) onlyRow() ([]line, error) {
 		return nil, err
 	}
 	read := func(name, path string) (command, error) {
-		return b.terraformPlan(name, plaintext+fmt.Sprintf("data \"statecrypt_remote_state\" \"s\" {\n  file { path = %q }\n  only = [\"o0\"]\n}\n", path))
+		return b.terraformPlan(name, plaintext+fmt.Sprintf("data \"statecrypt_remote_state\" \"s\" {\n  file { path = %q }\n  only = "+
+			"[\"o0\"]\n}\n", path))
 	}
 	here, err := read("one of many", many)
 	if err != nil {
@@ -318,13 +324,15 @@ func (b *bench) sopsRow() ([]line, error) {
 	if err := os.WriteFile(plain, state(oneOutput, megabyte), 0o600); err != nil {
 		return nil, err
 	}
-	if _, err := b.run(command{name: "sops encrypt", args: []string{b.sops, "encrypt", "--age", identity.Recipient().String(), "--output", sealed, plain}, dir: b.dir}); err != nil {
+	if _, err := b.run(command{name: "sops encrypt", args: []string{b.sops, "encrypt", "--age", identity.Recipient().String(), "--output",
+		sealed, plain}, dir: b.dir}); err != nil {
 		return nil, err
 	}
 	settings := `method "sops" "s" { age_identities = ["` + identity.String() + `"] }
 state { method = method.sops.s }
 `
-	peer := command{name: "sops decrypt", args: []string{b.sops, "decrypt", sealed}, dir: b.dir, env: []string{"SOPS_AGE_KEY=" + identity.String()}}
+	peer := command{name: "sops decrypt", args: []string{b.sops, "decrypt", sealed}, dir: b.dir,
+		env: []string{"SOPS_AGE_KEY=" + identity.String()}}
 	m, err := b.compare(b.role("library", settings, sealed), peer)
 	if err != nil {
 		return nil, err
@@ -344,7 +352,8 @@ func (b *bench) growthRow() ([]line, error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		m, err := b.compare(b.role("library", encrypted, path), b.role("primitives", path), b.role("library", encrypted, tiny), b.role("primitives", tiny))
+		m, err := b.compare(b.role("library", encrypted, path), b.role("primitives", path), b.role("library", encrypted, tiny),
+			b.role("primitives", tiny))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -374,15 +383,18 @@ func (b *bench) growthRow() ([]line, error) {
 		chart("CPU seconds to open a state of 25 MiB, by its number of resources", numbers, byNumber))
 	four, one, many, few := bySize[0][3], bySize[0][0], byNumber[0][3], byNumber[0][0]
 	return []line{
-		{name: "open 100 MiB: beside four times 25 MiB, CPU over an empty state", here: fmt.Sprintf("%.3f s", four), peer: fmt.Sprintf("%.3f s", 4*one), ratio: four / (4 * one), most: 1.2},
-		{name: "open 25 MiB of 40,000 resources: beside 100 resources, CPU over an empty state", here: fmt.Sprintf("%.3f s", many), peer: fmt.Sprintf("%.3f s", few), ratio: many / few},
+		{name: "open 100 MiB: beside four times 25 MiB, CPU over an empty state", here: fmt.Sprintf("%.3f s", four),
+			peer: fmt.Sprintf("%.3f s", 4*one), ratio: four / (4 * one), most: 1.2},
+		{name: "open 25 MiB of 40,000 resources: beside 100 resources, CPU over an empty state", here: fmt.Sprintf("%.3f s", many),
+			peer: fmt.Sprintf("%.3f s", few), ratio: many / few},
 	}, nil
 }
 
 // chart is a chart in the language of Mermaid, which GitHub draws.
 func chart(title string, x []int, series [][]float64) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "```mermaid\nxychart-beta\n  title %q\n  x-axis [%s]\n", title, strings.Trim(strings.ReplaceAll(fmt.Sprint(x), " ", ", "), "[]"))
+	fmt.Fprintf(&s, "```mermaid\nxychart-beta\n  title %q\n  x-axis [%s]\n", title,
+		strings.Trim(strings.ReplaceAll(fmt.Sprint(x), " ", ", "), "[]"))
 	for _, values := range series {
 		texts := make([]string, len(values))
 		for i, v := range values {

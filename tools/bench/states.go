@@ -50,7 +50,8 @@ func state(outputs string, resources int) []byte { return stateOf(outputs, resou
 func stateOf(outputs string, resources, extra int) []byte {
 	data := strings.Repeat("x", extra)
 	var b bytes.Buffer
-	b.WriteString(`{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","outputs":{` + outputs + `},"resources":[`)
+	b.WriteString(`{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","outputs":{` +
+		outputs + `},"resources":[`)
 	for i, start := 0, b.Len(); b.Len()-start < resources; i++ {
 		if i > 0 {
 			b.WriteByte(',')

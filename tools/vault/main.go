@@ -56,7 +56,8 @@ func run() error {
 		return err
 	}
 	ctx := context.Background()
-	result, err := core.Initialize(ctx, &vault.InitParams{BarrierConfig: &vault.SealConfig{SecretShares: 1, SecretThreshold: 1}, RecoveryConfig: &vault.SealConfig{}})
+	result, err := core.Initialize(ctx, &vault.InitParams{BarrierConfig: &vault.SealConfig{SecretShares: 1, SecretThreshold: 1},
+		RecoveryConfig: &vault.SealConfig{}})
 	if err != nil {
 		return err
 	}

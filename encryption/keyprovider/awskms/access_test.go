@@ -37,7 +37,8 @@ source_profile = team
 `)
 	token := write(t, "canary-token-of-file")
 	role := attrs{}.with("role_arn", reader)
-	environment := map[string]string{"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "canary-env", "AWS_SESSION_TOKEN": "canary-session"}
+	environment := map[string]string{"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "canary-env",
+		"AWS_SESSION_TOKEN": "canary-session"}
 	files := anonymous().with("shared_config_files", []string{profiles})
 	for name, c := range map[string]struct {
 		attrs attrs
@@ -45,28 +46,41 @@ source_profile = team
 		key   string // the access key that signs
 		calls string // of STS
 	}{
-		"access key":                       {static(), nil, "AKIASTATIC", ""},
-		"access key over environment":      {static(), environment, "AKIASTATIC", ""},
-		"access key over profile":          {static().with("profile", "team").with("shared_config_files", []string{profiles}), nil, "AKIASTATIC", ""},
-		"environment":                      {anonymous(), environment, "AKIAENV", ""},
-		"default profile":                  {files, nil, "AKIADEFAULT", ""},
-		"profile":                          {files.with("profile", "team"), nil, "AKIATEAM", ""},
-		"profile over environment":         {files.with("profile", "team"), environment, "AKIATEAM", ""},
-		"profile of environment":           {files, map[string]string{"AWS_PROFILE": "team"}, "AKIATEAM", ""},
-		"file of environment":              {anonymous(), map[string]string{"AWS_CONFIG_FILE": profiles}, "AKIADEFAULT", ""},
-		"profile with a role":              {files.with("profile", "chained"), nil, "ASIAAssumeRole", "AssumeRole by AKIATEAM"},
-		"role":                             {static().with("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIASTATIC"},
-		"role over a profile":              {files.with("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIADEFAULT"},
-		"web identity":                     {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")), nil, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity of a file":           {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token_file", token)), nil, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity over environment":    {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")), environment, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity with environment":    {anonymous().with("assume_role_with_web_identity", attrs{}.with("duration", "15m")), map[string]string{"AWS_ROLE_ARN": reader, "AWS_WEB_IDENTITY_TOKEN_FILE": token}, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity of environment":      {anonymous(), map[string]string{"AWS_ROLE_ARN": reader, "AWS_WEB_IDENTITY_TOKEN_FILE": token}, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity, then role":          {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")).with("assume_role", role), nil, "ASIAAssumeRole", "AssumeRoleWithWebIdentity by ; AssumeRole by ASIAAssumeRoleWithWebIdentity"},
-		"access key over a web identity":   {static().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")), nil, "AKIASTATIC", ""},
-		"allowed account":                  {static().with("allowed_account_ids", []string{"1", "111122223333"}), nil, "AKIASTATIC", "GetCallerIdentity by AKIASTATIC"},
-		"not a forbidden account":          {static().with("forbidden_account_ids", []string{"1"}), nil, "AKIASTATIC", "GetCallerIdentity by AKIASTATIC"},
-		"no validation, whatever is asked": {static().with("skip_credentials_validation", false).with("skip_requesting_account_id", false), nil, "AKIASTATIC", ""},
+		"access key":                  {static(), nil, "AKIASTATIC", ""},
+		"access key over environment": {static(), environment, "AKIASTATIC", ""},
+		"access key over profile": {static().with("profile", "team").with("shared_config_files", []string{profiles}), nil, "AKIASTATIC",
+			""},
+		"environment":              {anonymous(), environment, "AKIAENV", ""},
+		"default profile":          {files, nil, "AKIADEFAULT", ""},
+		"profile":                  {files.with("profile", "team"), nil, "AKIATEAM", ""},
+		"profile over environment": {files.with("profile", "team"), environment, "AKIATEAM", ""},
+		"profile of environment":   {files, map[string]string{"AWS_PROFILE": "team"}, "AKIATEAM", ""},
+		"file of environment":      {anonymous(), map[string]string{"AWS_CONFIG_FILE": profiles}, "AKIADEFAULT", ""},
+		"profile with a role":      {files.with("profile", "chained"), nil, "ASIAAssumeRole", "AssumeRole by AKIATEAM"},
+		"role":                     {static().with("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIASTATIC"},
+		"role over a profile":      {files.with("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIADEFAULT"},
+		"web identity": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+			nil, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
+		"web identity of a file": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token_file", token)), nil,
+			"ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
+		"web identity over environment": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+			environment, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
+		"web identity with environment": {anonymous().with("assume_role_with_web_identity", attrs{}.with("duration", "15m")),
+			map[string]string{"AWS_ROLE_ARN": reader, "AWS_WEB_IDENTITY_TOKEN_FILE": token}, "ASIAAssumeRoleWithWebIdentity",
+			"AssumeRoleWithWebIdentity by "},
+		"web identity of environment": {anonymous(), map[string]string{"AWS_ROLE_ARN": reader, "AWS_WEB_IDENTITY_TOKEN_FILE": token},
+			"ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
+		"web identity, then role": {anonymous().with("assume_role_with_web_identity",
+			role.with("web_identity_token", "canary-token")).with("assume_role", role), nil, "ASIAAssumeRole",
+			"AssumeRoleWithWebIdentity by ; AssumeRole by ASIAAssumeRoleWithWebIdentity"},
+		"access key over a web identity": {static().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+			nil, "AKIASTATIC", ""},
+		"allowed account": {static().with("allowed_account_ids", []string{"1", "111122223333"}), nil, "AKIASTATIC",
+			"GetCallerIdentity by AKIASTATIC"},
+		"not a forbidden account": {static().with("forbidden_account_ids", []string{"1"}), nil, "AKIASTATIC",
+			"GetCallerIdentity by AKIASTATIC"},
+		"no validation, whatever is asked": {static().with("skip_credentials_validation", false).with("skip_requesting_account_id", false), nil,
+			"AKIASTATIC", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range c.env {
@@ -128,8 +142,10 @@ func TestAssumeRole(t *testing.T) {
 func TestEndpointOfProfilesWithRoles(t *testing.T) {
 	server, sts := standard(t), awskmstest.NewSTS(t)
 	_, stored := wrapped(t, server, static())
-	profiles := write(t, "[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary\n[profile chained]\nrole_arn = "+reader+"\nsource_profile = team\n")
-	a := anonymous().with("endpoints", attrs{}.with("sts", sts.URL).with("iam", "iam.invalid")).with("shared_config_files", []string{profiles}).with("profile", "chained")
+	profiles := write(t, "[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary\n[profile chained]\nrole_arn = "+
+		reader+"\nsource_profile = team\n")
+	a := anonymous().with("endpoints", attrs{}.with("sts", sts.URL).with("iam", "iam.invalid")).with("shared_config_files",
+		[]string{profiles}).with("profile", "chained")
 	if _, err := provider(t, a).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
@@ -158,11 +174,15 @@ func TestNoCredentials(t *testing.T) {
 		"broken profile":  {anonymous().with("profile", "x").with("shared_config_files", []string{broken}), `no profile "gone"`},
 		"broken setting":  {anonymous().with("profile", "x").with("shared_config_files", []string{wrong}), "not valid"},
 		"failing program": {anonymous().with("profile", "x").with("shared_config_files", []string{failing}), `the profile is "x"`},
-		"role denied":     {static().with("assume_role", role), "STS AssumeRole: access is denied (AccessDenied); the role to assume is " + reader},
-		"token denied":    {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")), "AssumeRoleWithWebIdentity: access is denied"},
-		"no token file":   {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token_file", "/nonexistent/token")), "/nonexistent/token"},
+		"role denied": {static().with("assume_role", role), "STS AssumeRole: access is denied (AccessDenied); the role to assume is " +
+			reader},
+		"token denied": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+			"AssumeRoleWithWebIdentity: access is denied"},
+		"no token file": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token_file", "/nonexistent/token")),
+			"/nonexistent/token"},
 		"identity denied": {static().with("allowed_account_ids", []string{"1"}), "the AWS account of the credentials cannot be told"},
-		"role out of reach": {static().with("assume_role", role).with("endpoints", attrs{}.with("sts", "http://127.0.0.1:1")).with("max_retries", 1),
+		"role out of reach": {static().with("assume_role", role).with("endpoints", attrs{}.with("sts", "http://127.0.0.1:1")).with("max_retries",
+			1),
 			"connection refused"},
 	} {
 		_, err := provider(t, c.attrs).Key(t.Context(), nil, stored)
@@ -176,7 +196,8 @@ func TestNoCredentials(t *testing.T) {
 		"which allowed_account_ids does not list": static().with("allowed_account_ids", []string{"1"}),
 		"which forbidden_account_ids lists":       static().with("forbidden_account_ids", []string{"1", "111122223333"}),
 	} {
-		if _, err := provider(t, a).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), text) {
+		if _, err := provider(t, a).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("got %v", err)
 		}
 	}

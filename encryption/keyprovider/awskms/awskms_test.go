@@ -198,7 +198,8 @@ key_provider "aws_kms" "on" {
 method "aes_gcm" "off" { keys = key_provider.aws_kms.off }
 method "aes_gcm" "on" { keys = key_provider.aws_kms.on }
 `
-	sealed, err := parse(t, entries+`state { method = method.aes_gcm.on }`).State().Encrypt(t.Context(), []byte(`{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x"}`))
+	sealed, err := parse(t, entries+`state { method = method.aes_gcm.on }`).State().Encrypt(t.Context(),
+		[]byte(`{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,8 @@ func TestStored(t *testing.T) {
 	for _, c := range []struct {
 		salt    []byte
 		wrapped json.RawMessage
-	}{{nil, nil}, {[]byte("sixteen bytes or more"), nil}, {[]byte("sixteen bytes or more"), stored}, {nil, json.RawMessage(`{}`)}, {nil, json.RawMessage(`x`)}} {
+	}{{nil, nil}, {[]byte("sixteen bytes or more"), nil}, {[]byte("sixteen bytes or more"), stored}, {nil, json.RawMessage(`{}`)},
+		{nil, json.RawMessage(`x`)}} {
 		if _, err := deriver.Stored(c.salt, c.wrapped); err == nil {
 			t.Errorf("%q and %q are accepted", c.salt, c.wrapped)
 		}
@@ -241,7 +243,8 @@ func TestStored(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	server, sts := standard(t), awskmstest.NewSTS(t)
 	key, stored := wrapped(t, server, static())
-	p := provider(t, static().with("endpoints", attrs{}.with("sts", sts.URL)).with("assume_role", attrs{}.with("role_arn", "arn:aws:iam::111122223333:role/reader")))
+	p := provider(t, static().with("endpoints", attrs{}.with("sts", sts.URL)).with("assume_role",
+		attrs{}.with("role_arn", "arn:aws:iam::111122223333:role/reader")))
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {

@@ -25,17 +25,22 @@ func canaries(t *testing.T) {
 		t.Errorf("the environment led to %s%s", r.Host, r.URL.Path)
 	}))
 	t.Cleanup(trap.Close)
-	profiles := write(t, "[default]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\nendpoint_url = "+trap.URL+"\n[profile canary]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\n")
+	profiles := write(t, "[default]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\nendpoint_url = "+trap.URL+
+		"\n[profile canary]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\n")
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "AKIACANARY", "AWS_SECRET_ACCESS_KEY": "canary", "AWS_SESSION_TOKEN": "canary",
-		"AWS_PROFILE": "canary", "AWS_DEFAULT_PROFILE": "canary", "AWS_CONFIG_FILE": profiles, "AWS_SHARED_CONFIG_FILE": profiles, "AWS_SHARED_CREDENTIALS_FILE": profiles,
-		"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
-		"AWS_ENDPOINT_URL": trap.URL, "AWS_ENDPOINT_URL_KMS": trap.URL, "AWS_ENDPOINT_URL_STS": trap.URL, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
-		"AWS_USE_FIPS_ENDPOINT": "true", "AWS_USE_DUALSTACK_ENDPOINT": "true",
+		"AWS_PROFILE": "canary", "AWS_DEFAULT_PROFILE": "canary", "AWS_CONFIG_FILE": profiles, "AWS_SHARED_CONFIG_FILE": profiles,
+		"AWS_SHARED_CREDENTIALS_FILE": profiles,
+		"AWS_REGION":                  "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
+		"AWS_ENDPOINT_URL": trap.URL, "AWS_ENDPOINT_URL_KMS": trap.URL, "AWS_ENDPOINT_URL_STS": trap.URL,
+		"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+		"AWS_USE_FIPS_ENDPOINT":               "true", "AWS_USE_DUALSTACK_ENDPOINT": "true",
 		"AWS_CONTAINER_CREDENTIALS_FULL_URI": trap.URL, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "canary",
 		"AWS_EC2_METADATA_SERVICE_ENDPOINT": trap.URL, "AWS_EC2_METADATA_DISABLED": "true", "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE": "canary",
-		"AWS_ROLE_ARN": "arn:aws:iam::1:role/canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_WEB_IDENTITY_TOKEN_FILE": profiles, "AWS_ROLE_SESSION_NAME": "canary",
-		"AWS_CA_BUNDLE": "/nonexistent", "AWS_RETRY_MODE": "canary", "AWS_MAX_ATTEMPTS": "canary", "AWS_DEFAULTS_MODE": "canary", "AWS_SDK_UA_APP_ID": "canary",
+		"AWS_ROLE_ARN": "arn:aws:iam::1:role/canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_WEB_IDENTITY_TOKEN_FILE": profiles,
+		"AWS_ROLE_SESSION_NAME": "canary",
+		"AWS_CA_BUNDLE":         "/nonexistent", "AWS_RETRY_MODE": "canary", "AWS_MAX_ATTEMPTS": "canary", "AWS_DEFAULTS_MODE": "canary",
+		"AWS_SDK_UA_APP_ID": "canary",
 		"AWS_EXECUTION_ENV": "canary", "AWS_LAMBDA_FUNCTION_NAME": "canary", "_X_AMZN_TRACE_ID": "canary",
 		"HTTP_PROXY": trap.URL, "HTTPS_PROXY": trap.URL, "http_proxy": trap.URL, "https_proxy": trap.URL, "NO_PROXY": "", "no_proxy": "",
 	} {
@@ -118,13 +123,14 @@ sts =
 		"instance":             {files, "ASIAINSTANCE"},
 		"role of the instance": {files.with("profile", "instance"), "ASIAAssumeRole"},
 		"role":                 {files.with("profile", "team").with("assume_role", attrs{}.with("role_arn", reader)), "ASIAAssumeRole"},
-		"web identity":         {files.with("profile", "team").with("assume_role_with_web_identity", attrs{}.with("role_arn", reader).with("web_identity_token", "token")), "ASIAAssumeRoleWithWebIdentity"},
-		"instance left alone":  {files.with("skip_metadata_api_check", true), "no AWS credentials"},
-		"named environment":    {files.with("profile", "elsewhere"), "credential_source"},
-		"named container":      {files.with("profile", "container"), "credential_source"},
-		"browser":              {files.with("profile", "browser"), "browser session"},
-		"device":               {files.with("profile", "device"), "mfa_serial"},
-		"no such profile":      {files.with("profile", "canary-not"), "no profile"},
+		"web identity": {files.with("profile", "team").with("assume_role_with_web_identity",
+			attrs{}.with("role_arn", reader).with("web_identity_token", "token")), "ASIAAssumeRoleWithWebIdentity"},
+		"instance left alone": {files.with("skip_metadata_api_check", true), "no AWS credentials"},
+		"named environment":   {files.with("profile", "elsewhere"), "credential_source"},
+		"named container":     {files.with("profile", "container"), "credential_source"},
+		"browser":             {files.with("profile", "browser"), "browser session"},
+		"device":              {files.with("profile", "device"), "mfa_serial"},
+		"no such profile":     {files.with("profile", "canary-not"), "no profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Requests()
@@ -243,7 +249,8 @@ endpoint_url = `+server.URL+`
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := string(env); strings.Contains(text, "canary") || !strings.Contains(text, "PATH=") || strings.Contains(text, "VENDOR_SETTING=") != (c.lookup != nil) {
+			if text := string(env); strings.Contains(text, "canary") || !strings.Contains(text, "PATH=") ||
+				strings.Contains(text, "VENDOR_SETTING=") != (c.lookup != nil) {
 				t.Errorf("the program saw %s", text)
 			}
 		})
@@ -271,7 +278,8 @@ func instanceMetadata(t *testing.T) *httptest.Server {
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
 			fmt.Fprint(w, "role")
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/role"):
-			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"secret","Token":"token","Expiration":%q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"secret","Token":"token","Expiration":%q}`,
+				time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}

@@ -49,7 +49,8 @@ func (p *Provider) reason(operation, code string) (text string, noKey bool) {
 		return "the key is not one to encrypt and decrypt with, or not a symmetric one; check kms_key_id", false
 	case "ValidationException", "InvalidArnException":
 		return "the request is refused; check kms_key_id" + p.otherRegion(), false
-	case "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException", "InternalFailure", "ServiceUnavailable", "ServiceUnavailableException":
+	case "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException", "InternalFailure", "ServiceUnavailable",
+		"ServiceUnavailableException":
 		return "the service is out of order; try again later", false
 	}
 	if text, ok := awsauth.CommonReason(code); ok {

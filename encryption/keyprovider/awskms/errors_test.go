@@ -49,7 +49,8 @@ func TestAnswers(t *testing.T) {
 			server.Fail(c.status, c.code)
 		}
 		_, err := provider(t, static().with("max_retries", c.times)).Key(t.Context(), nil, stored)
-		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), keyARN) || len(err.Error()) > 500 || strings.Contains(err.Error(), "\u202e") {
+		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey || !strings.Contains(err.Error(), c.text) ||
+			!strings.Contains(err.Error(), keyARN) || len(err.Error()) > 500 || strings.Contains(err.Error(), "\u202e") {
 			t.Errorf("%s: got %v", c.code, err)
 		}
 		clean(t, err)
@@ -207,7 +208,8 @@ func TestCancellation(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := p.Key(ctx, nil, stored)
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "in time") || time.Since(start) > 5*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "in time") ||
+		time.Since(start) > 5*time.Second {
 		t.Errorf("a deadline: %v after %v", err, time.Since(start))
 	}
 	gone, cancel := context.WithCancel(t.Context())

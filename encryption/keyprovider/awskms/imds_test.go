@@ -24,7 +24,8 @@ func TestInstanceRole(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
 			fmt.Fprint(w, "role")
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/role"):
-			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"canary","Token":"canary","Expiration":%q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"canary","Token":"canary","Expiration":%q}`,
+				time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		default:
 			w.WriteHeader(404)
 		}

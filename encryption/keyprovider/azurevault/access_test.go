@@ -44,7 +44,8 @@ func certificate(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) + string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) +
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
 func TestAuthentication(t *testing.T) {
@@ -66,25 +67,36 @@ func TestAuthentication(t *testing.T) {
 		form  map[string]string // of the request for a token; a value "*" is any
 		other string            // another request that must have been made
 	}{
-		"client secret":       {attrs: working(), form: secretForm},
-		"client secret file":  {attrs: id.with("client_secret_file_path", write(t, azurevaulttest.Secret)), form: secretForm},
-		"client id file":      {attrs: working().with("client_id", nil, "client_id_file_path", write(t, azurevaulttest.ClientID)), form: secretForm},
-		"certificate":         {attrs: id.with("client_certificate", base64.StdEncoding.EncodeToString([]byte(cert))), form: map[string]string{"client_assertion": "*"}},
-		"certificate file":    {attrs: working().with("client_certificate_path", write(t, cert)), form: map[string]string{"client_assertion": "*"}},
-		"oidc token":          {attrs: oidc.with("oidc_token", "oidc-token"), form: map[string]string{"client_assertion": "oidc-token"}},
-		"oidc token file":     {attrs: oidc.with("oidc_token_file_path", write(t, "oidc-token")), form: map[string]string{"client_assertion": "oidc-token"}},
-		"oidc request":        {attrs: oidc.with("oidc_request_url", "https://ci.test/oidc?x=1", "oidc_request_token", "request-token"), form: map[string]string{"client_assertion": "oidc-token"}, other: "GET ci.test/oidc?audience=api%3A%2F%2FAzureADTokenExchange&x=1"},
-		"managed identity":    {attrs: bare().with("use_msi", true)},
-		"user-assigned":       {attrs: bare().with("use_msi", true, "client_id", "mine"), other: "GET 169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01&client_id=mine"},
-		"msi endpoint":        {attrs: bare().with("use_msi", true, "client_id", "other", "msi_endpoint", "http://identity.test/identity/oauth2/token"), other: "GET identity.test/identity/oauth2/token?"},
-		"workload identity":   {attrs: bare().with("use_aks_workload_identity", true), form: map[string]string{"client_id": "workload", "client_assertion": "federated-token"}},
-		"us government":       {attrs: working().with("environment", "usgovernment"), form: secretForm, other: "POST login.microsoftonline.us/"},
-		"china":               {attrs: working().with("environment", "china"), form: secretForm, other: "POST login.chinacloudapi.cn/"},
-		"metadata host":       {attrs: working().with("metadata_host", "management.private.test"), form: secretForm, other: "POST login.private.test/"},
-		"secret before cli":   {attrs: working().with("use_cli", true), form: secretForm},
-		"secret before oidc":  {attrs: working().with("use_oidc", true, "oidc_token", "x"), form: secretForm},
-		"oidc before msi":     {attrs: oidc.with("oidc_token", "oidc-token", "use_msi", true), form: map[string]string{"client_assertion": "oidc-token"}},
-		"msi before workload": {attrs: bare().with("use_msi", true, "client_id", "third", "use_aks_workload_identity", true), other: "GET 169.254.169.254/"},
+		"client secret":      {attrs: working(), form: secretForm},
+		"client secret file": {attrs: id.with("client_secret_file_path", write(t, azurevaulttest.Secret)), form: secretForm},
+		"client id file": {attrs: working().with("client_id", nil, "client_id_file_path", write(t, azurevaulttest.ClientID)),
+			form: secretForm},
+		"certificate": {attrs: id.with("client_certificate", base64.StdEncoding.EncodeToString([]byte(cert))),
+			form: map[string]string{"client_assertion": "*"}},
+		"certificate file": {attrs: working().with("client_certificate_path", write(t, cert)),
+			form: map[string]string{"client_assertion": "*"}},
+		"oidc token": {attrs: oidc.with("oidc_token", "oidc-token"), form: map[string]string{"client_assertion": "oidc-token"}},
+		"oidc token file": {attrs: oidc.with("oidc_token_file_path", write(t, "oidc-token")),
+			form: map[string]string{"client_assertion": "oidc-token"}},
+		"oidc request": {attrs: oidc.with("oidc_request_url", "https://ci.test/oidc?x=1", "oidc_request_token", "request-token"),
+			form: map[string]string{"client_assertion": "oidc-token"}, other: "GET ci.test/oidc?audience=api%3A%2F%2FAzureADTokenExchange&x=1"},
+		"managed identity": {attrs: bare().with("use_msi", true)},
+		"user-assigned": {attrs: bare().with("use_msi", true, "client_id", "mine"),
+			other: "GET 169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01&client_id=mine"},
+		"msi endpoint": {attrs: bare().with("use_msi", true, "client_id", "other", "msi_endpoint",
+			"http://identity.test/identity/oauth2/token"), other: "GET identity.test/identity/oauth2/token?"},
+		"workload identity": {attrs: bare().with("use_aks_workload_identity", true),
+			form: map[string]string{"client_id": "workload", "client_assertion": "federated-token"}},
+		"us government": {attrs: working().with("environment", "usgovernment"), form: secretForm, other: "POST login.microsoftonline.us/"},
+		"china":         {attrs: working().with("environment", "china"), form: secretForm, other: "POST login.chinacloudapi.cn/"},
+		"metadata host": {attrs: working().with("metadata_host", "management.private.test"), form: secretForm,
+			other: "POST login.private.test/"},
+		"secret before cli":  {attrs: working().with("use_cli", true), form: secretForm},
+		"secret before oidc": {attrs: working().with("use_oidc", true, "oidc_token", "x"), form: secretForm},
+		"oidc before msi": {attrs: oidc.with("oidc_token", "oidc-token", "use_msi", true),
+			form: map[string]string{"client_assertion": "oidc-token"}},
+		"msi before workload": {attrs: bare().with("use_msi", true, "client_id", "third", "use_aks_workload_identity", true),
+			other: "GET 169.254.169.254/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := service()
@@ -129,7 +141,8 @@ func TestBrokenAuthentication(t *testing.T) {
 		"empty file":          id.with("client_secret_file_path", write(t, "")),
 		"directory":           id.with("client_secret_file_path", t.TempDir()),
 		"certificate":         id.with("client_certificate", "canary!"),
-		"certificate content": id.with("client_certificate", base64.StdEncoding.EncodeToString([]byte("canary")), "client_certificate_password", "canary"),
+		"certificate content": id.with("client_certificate", base64.StdEncoding.EncodeToString([]byte("canary")), "client_certificate_password",
+			"canary"),
 		"tenant":              working().with("tenant_id", "canary canary"),
 		"oidc without token":  oidc,
 		"oidc without id":     bare().with("use_oidc", true, "oidc_token", "canary"),
@@ -141,7 +154,8 @@ func TestBrokenAuthentication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := service()
 			_, err := build(t, s.Start(t), a).Key(t.Context(), nil, stored)
-			if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), azurevaulttest.Secret) {
+			if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) ||
+				strings.Contains(err.Error(), azurevaulttest.Secret) {
 				t.Errorf("got %v", err)
 			}
 			t.Log(err)
@@ -158,7 +172,8 @@ func TestCLI(t *testing.T) {
 	}
 	key, stored := newKey(t, build(t, service().Start(t), working()))
 	dir := t.TempDir()
-	script := "#!/bin/sh\necho \"$* $TF_ENCRYPTION\" >" + dir + "/asked\n[ -e " + dir + "/fail ] && { echo canary >&2; exit 1; }\necho '{\"accessToken\":\"" + azurevaulttest.Token + "\",\"expires_on\":4102444800}'\n"
+	script := "#!/bin/sh\necho \"$* $TF_ENCRYPTION\" >" + dir + "/asked\n[ -e " + dir +
+		"/fail ] && { echo canary >&2; exit 1; }\necho '{\"accessToken\":\"" + azurevaulttest.Token + "\",\"expires_on\":4102444800}'\n"
 	if err := os.WriteFile(filepath.Join(dir, "az"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +192,8 @@ func TestCLI(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "fail"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := build(t, client, a).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "az login") {
+	if _, err := build(t, client, a).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+		strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "az login") {
 		t.Errorf("got %v", err)
 	}
 }

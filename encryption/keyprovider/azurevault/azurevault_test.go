@@ -130,9 +130,11 @@ func TestSuite(t *testing.T) {
 				w.with("vault_uri", "https://ab.vault.azure.net"), w.with("vault_uri", "https://1ab.vault.azure.net"),
 				w.with("vault_uri", "https://abc-.vault.azure.net"), w.with("vault_uri", "https://a--b.vault.azure.net"),
 				w.with("vault_uri", "https://"+strings.Repeat("a", 25)+".vault.azure.net"),
-				w.with("vault_key_name", ""), w.with("vault_key_name", "a/b"), w.with("vault_key_name", "a_b"), w.with("vault_key_name", strings.Repeat("a", 128)),
+				w.with("vault_key_name", ""), w.with("vault_key_name", "a/b"), w.with("vault_key_name", "a_b"),
+				w.with("vault_key_name", strings.Repeat("a", 128)),
 				w.with("key_length", 0), w.with("key_length", 1025), w.with("key_length", 1.5),
-				w.with("symmetric", true, "symmetric_key_size", nil), w.with("symmetric", true, "symmetric_key_size", 196), w.with("symmetric", true, "symmetric_key_size", 512),
+				w.with("symmetric", true, "symmetric_key_size", nil), w.with("symmetric", true, "symmetric_key_size", 196),
+				w.with("symmetric", true, "symmetric_key_size", 512),
 				w.with("environment", "mars"), w.with("metadata_host", "https://host/"), w.with("metadata_host", "host/path"),
 				w.with("use_oidc", true, "oidc_request_url", "http://plain.test/canary"), w.with("use_msi", true, "msi_endpoint", "canary"),
 			},
@@ -156,7 +158,8 @@ func TestAlgorithms(t *testing.T) {
 		if err := json.Unmarshal(stored, &m); err != nil {
 			t.Fatal(err)
 		}
-		if len(m) != 6 || m["algo"] != algorithm || m["key_version"] != azurevaulttest.Version || (m["iv"] == nil) != (algorithm == "RSA-OAEP-256") {
+		if len(m) != 6 || m["algo"] != algorithm || m["key_version"] != azurevaulttest.Version ||
+			(m["iv"] == nil) != (algorithm == "RSA-OAEP-256") {
 			t.Errorf("stored: %s", stored)
 		}
 		// The file names the algorithm, not the configuration.
@@ -211,7 +214,8 @@ func TestOneDecrypt(t *testing.T) {
 	if calls := s.Calls(); !slices.Equal(calls, []string{"decrypt a/" + azurevaulttest.Version}) {
 		t.Errorf("calls: %v", calls)
 	}
-	if _, _, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil); !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "permission encrypt") {
+	if _, _, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil); !errors.Is(err, encryption.ErrNoKey) ||
+		!strings.Contains(err.Error(), "permission encrypt") {
 		t.Errorf("sealing: %v", err)
 	}
 }

@@ -34,16 +34,21 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		env   map[string]string
 		want  string // part of the error; "" when the key comes
 	}{
-		"authority":          {working(), map[string]string{"AZURE_AUTHORITY_HOST": steered.URL, "AZURE_CLIENT_ID": "canary", "AZURE_TENANT_ID": "canary", "AZURE_CLIENT_SECRET": "canary"}, ""},
-		"settings":           {working(), map[string]string{"ARM_CLIENT_SECRET_FILE_PATH": "/nonexistent", "ARM_ENVIRONMENT": "china", "ARM_METADATA_HOST": "canary.invalid"}, ""},
-		"region":             {working(), map[string]string{"AZURE_REGIONAL_AUTHORITY_NAME": "canary"}, "AZURE_REGIONAL_AUTHORITY_NAME"},
-		"forced region":      {working(), map[string]string{"MSAL_FORCE_REGION": "canary"}, "MSAL_FORCE_REGION"},
-		"managed identity":   {msi, nil, ""},
-		"app service":        {msi, map[string]string{"IDENTITY_ENDPOINT": steered.URL, "IDENTITY_HEADER": "canary"}, "IDENTITY_ENDPOINT"},
-		"cloud shell":        {msi, map[string]string{"MSI_ENDPOINT": steered.URL}, "MSI_ENDPOINT"},
-		"arc":                {msi, map[string]string{"IMDS_ENDPOINT": steered.URL}, "IMDS_ENDPOINT"},
-		"workload identity":  {bare().with("use_aks_workload_identity", true), map[string]string{"AZURE_CLIENT_ID": "canary", "AZURE_TENANT_ID": azurevaulttest.Tenant, "AZURE_FEDERATED_TOKEN_FILE": write(t, "canary")}, "use_oidc"},
-		"nothing configured": {bare(), map[string]string{"ARM_TENANT_ID": azurevaulttest.Tenant, "ARM_CLIENT_ID": azurevaulttest.ClientID, "ARM_CLIENT_SECRET": azurevaulttest.Secret}, "no way to authenticate"},
+		"authority": {working(), map[string]string{"AZURE_AUTHORITY_HOST": steered.URL, "AZURE_CLIENT_ID": "canary",
+			"AZURE_TENANT_ID": "canary", "AZURE_CLIENT_SECRET": "canary"}, ""},
+		"settings": {working(), map[string]string{"ARM_CLIENT_SECRET_FILE_PATH": "/nonexistent", "ARM_ENVIRONMENT": "china",
+			"ARM_METADATA_HOST": "canary.invalid"}, ""},
+		"region":           {working(), map[string]string{"AZURE_REGIONAL_AUTHORITY_NAME": "canary"}, "AZURE_REGIONAL_AUTHORITY_NAME"},
+		"forced region":    {working(), map[string]string{"MSAL_FORCE_REGION": "canary"}, "MSAL_FORCE_REGION"},
+		"managed identity": {msi, nil, ""},
+		"app service":      {msi, map[string]string{"IDENTITY_ENDPOINT": steered.URL, "IDENTITY_HEADER": "canary"}, "IDENTITY_ENDPOINT"},
+		"cloud shell":      {msi, map[string]string{"MSI_ENDPOINT": steered.URL}, "MSI_ENDPOINT"},
+		"arc":              {msi, map[string]string{"IMDS_ENDPOINT": steered.URL}, "IMDS_ENDPOINT"},
+		"workload identity": {bare().with("use_aks_workload_identity", true),
+			map[string]string{"AZURE_CLIENT_ID": "canary", "AZURE_TENANT_ID": azurevaulttest.Tenant,
+				"AZURE_FEDERATED_TOKEN_FILE": write(t, "canary")}, "use_oidc"},
+		"nothing configured": {bare(), map[string]string{"ARM_TENANT_ID": azurevaulttest.Tenant, "ARM_CLIENT_ID": azurevaulttest.ClientID,
+			"ARM_CLIENT_SECRET": azurevaulttest.Secret}, "no way to authenticate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range c.env {
@@ -54,7 +59,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			switch {
 			case c.want == "" && (err != nil || string(got) != string(key)):
 				t.Errorf("got %v", err)
-			case c.want != "" && (err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary) || len(s.Other())+len(s.Calls()) > 0):
+			case c.want != "" && (err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), canary) || len(s.Other())+len(s.Calls()) > 0):
 				t.Errorf("got %v after %q, %q", err, s.Other(), s.Calls())
 			}
 		})
@@ -89,7 +95,8 @@ func TestEnvironmentOfTheCLI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := string(got); strings.Contains(text, canary) || !strings.Contains(text, "PATH=") || strings.Contains(text, "AZURE_CONFIG_DIR=") != c.own {
+		if text := string(got); strings.Contains(text, canary) || !strings.Contains(text, "PATH=") ||
+			strings.Contains(text, "AZURE_CONFIG_DIR=") != c.own {
 			t.Errorf("%s: az saw %s", name, text)
 		}
 	}

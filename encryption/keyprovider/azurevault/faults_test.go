@@ -119,8 +119,9 @@ func TestFaults(t *testing.T) {
 		},
 		Cannot: map[string]string{
 			"403": "whoever says it, it counts as denied",
-			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
-			"throttled for a year, cancelled":           "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
+			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +
+				"half of that",
+			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
 		},
 	}.Run(t)
 }
@@ -138,7 +139,8 @@ func TestCancelledWhileWaiting(t *testing.T) {
 		return true
 	}
 	begin := time.Now()
-	if key, err := build(t, s.Start(t), working()).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || time.Since(begin) > 10*time.Second {
+	if key, err := build(t, s.Start(t), working()).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) ||
+		time.Since(begin) > 10*time.Second {
 		t.Errorf("got a key of %d bytes, %v after %s", len(key), err, time.Since(begin))
 	}
 }

@@ -20,9 +20,11 @@ import (
 func TestSDKFake(t *testing.T) {
 	t.Parallel()
 	server := fake.Server{
-		Decrypt: func(_ context.Context, name, version string, q azkeys.KeyOperationParameters, _ *azkeys.DecryptOptions) (r azfake.Responder[azkeys.DecryptResponse], e azfake.ErrorResponder) {
+		Decrypt: func(_ context.Context, name, version string, q azkeys.KeyOperationParameters,
+			_ *azkeys.DecryptOptions) (r azfake.Responder[azkeys.DecryptResponse], e azfake.ErrorResponder) {
 			// The fake takes the version for a part of the name.
-			if strings.Trim(name+"/"+version, "/") != "a/v1" || *q.Algorithm != azkeys.EncryptionAlgorithmA256GCM || string(q.Value)+string(q.IV)+string(q.AuthenticationTag)+string(q.AdditionalAuthenticatedData) != "VITA" {
+			if strings.Trim(name+"/"+version, "/") != "a/v1" || *q.Algorithm != azkeys.EncryptionAlgorithmA256GCM || string(q.Value)+string(q.IV)+
+				string(q.AuthenticationTag)+string(q.AdditionalAuthenticatedData) != "VITA" {
 				t.Errorf("%s/%s: %+v", name, version, q)
 			}
 			r.SetResponse(http.StatusOK, azkeys.DecryptResponse{KeyOperationResult: azkeys.KeyOperationResult{Result: []byte("the key")}}, nil)

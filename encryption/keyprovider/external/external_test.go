@@ -129,7 +129,8 @@ func TestInput(t *testing.T) {
 			t.Errorf("%s: the program is given %s (%v), want %s", stored, got, err, want)
 		}
 	}
-	for _, damaged := range []string{`{`, `{"external_data":[]}`, `{"external_data":1}`, `{"external_data":{"x":"` + strings.Repeat("y", 1<<20) + `"}}`} {
+	for _, damaged := range []string{`{`, `{"external_data":[]}`, `{"external_data":1}`, `{"external_data":{"x":"` +
+		strings.Repeat("y", 1<<20) + `"}}`} {
 		if _, err := p.Key(t.Context(), nil, []byte(damaged)); err == nil || errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%.60s: %v", damaged, err)
 		}

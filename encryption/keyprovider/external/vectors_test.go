@@ -31,7 +31,8 @@ func registry() encryption.Registry {
 // primary is not there; a reader need not give up the fallback for that.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external", "err_fallback_setup_aborts"} {
+	for _, name := range []string{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
+		"err_fallback_setup_aborts"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := func(f string) []byte {

@@ -101,7 +101,8 @@ func TestImpersonation(t *testing.T) {
 		}
 	}
 	_, err := build(t, options, acting.with("impersonate_service_account", "denied@p.iam.gserviceaccount.com")).Key(t.Context(), nil, stored)
-	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "serviceAccountTokenCreator") {
+	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) ||
+		!strings.Contains(err.Error(), "serviceAccountTokenCreator") {
 		t.Errorf("denied: %v", err)
 	}
 	google.Requests()
@@ -135,7 +136,8 @@ func TestServiceAccount(t *testing.T) {
 		sent = strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), " ")
 		return status.Error(codes.PermissionDenied, "seen")
 	}
-	_, err := build(t, other.Start(t), working().with("access_token", nil, "credentials", cloudtest.NewServiceAccount(t).JSON)).Key(t.Context(), nil, stored)
+	_, err := build(t, other.Start(t), working().with("access_token", nil, "credentials",
+		cloudtest.NewServiceAccount(t).JSON)).Key(t.Context(), nil, stored)
 	if !errors.Is(err, encryption.ErrNoKey) || !strings.HasPrefix(sent, "Bearer ey") || strings.Count(sent, ".") != 2 {
 		t.Errorf("sent %.30q, %v", sent, err)
 	}

@@ -71,18 +71,24 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		options []option.ClientOption
 		want    string // part of the error; "" when the key comes
 	}{
-		"token":               {attrs: working(), options: s.Start(t)},
-		"user":                {attrs: bare.with("credentials", user), options: users.Start(t)},
-		"impersonation":       {attrs: working().with("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
-		"file of environment": {attrs: bare, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/canary"}, want: "GOOGLE_APPLICATION_CREDENTIALS"},
-		"metadata":            {attrs: bare, env: map[string]string{"GCE_METADATA_HOST": "canary.invalid"}, want: "GCE_METADATA_HOST"},
-		"certificates":        {attrs: working(), env: map[string]string{"GOOGLE_API_CERTIFICATE_CONFIG": "/canary"}, want: "GOOGLE_API_CERTIFICATE_CONFIG"},
-		"boundary":            {attrs: bare.with("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"}, want: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"},
-		"aws":                 {attrs: external(`{"environment_id":"aws1","regional_cred_verification_url":"https://sts.{region}.amazonaws.com"}`), env: map[string]string{"AWS_REGION": "canary", "AWS_ACCESS_KEY_ID": "canary", "AWS_SECRET_ACCESS_KEY": "canary"}, want: "credentials of AWS"},
-		"program":             {attrs: external(`{"executable":{"command":"touch ` + home + `/canary"}}`), env: map[string]string{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}, want: "a program's credentials"},
-		"certificate":         {attrs: external(`{"certificate":{"use_default_certificate_config":true}}`), want: "a certificate's credentials"},
-		"distributed cloud":   {attrs: bare.with("credentials", `{"type":"gdch_service_account"}`), want: "Distributed Cloud"},
-		"within":              {attrs: bare.with("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), want: "credentials of AWS"},
+		"token":         {attrs: working(), options: s.Start(t)},
+		"user":          {attrs: bare.with("credentials", user), options: users.Start(t)},
+		"impersonation": {attrs: working().with("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
+		"file of environment": {attrs: bare, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/canary"},
+			want: "GOOGLE_APPLICATION_CREDENTIALS"},
+		"metadata": {attrs: bare, env: map[string]string{"GCE_METADATA_HOST": "canary.invalid"}, want: "GCE_METADATA_HOST"},
+		"certificates": {attrs: working(), env: map[string]string{"GOOGLE_API_CERTIFICATE_CONFIG": "/canary"},
+			want: "GOOGLE_API_CERTIFICATE_CONFIG"},
+		"boundary": {attrs: bare.with("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"},
+			want: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"},
+		"aws": {attrs: external(`{"environment_id":"aws1","regional_cred_verification_url":"https://sts.{region}.amazonaws.com"}`),
+			env:  map[string]string{"AWS_REGION": "canary", "AWS_ACCESS_KEY_ID": "canary", "AWS_SECRET_ACCESS_KEY": "canary"},
+			want: "credentials of AWS"},
+		"program": {attrs: external(`{"executable":{"command":"touch ` + home + `/canary"}}`),
+			env: map[string]string{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}, want: "a program's credentials"},
+		"certificate":       {attrs: external(`{"certificate":{"use_default_certificate_config":true}}`), want: "a certificate's credentials"},
+		"distributed cloud": {attrs: bare.with("credentials", `{"type":"gdch_service_account"}`), want: "Distributed Cloud"},
+		"within":            {attrs: bare.with("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), want: "credentials of AWS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range c.env {
@@ -92,7 +98,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			switch {
 			case c.want == "" && (err != nil || string(got) != string(key)):
 				t.Errorf("got %v", err)
-			case c.want != "" && (err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary)):
+			case c.want != "" && (err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), canary)):
 				t.Errorf("got %v", err)
 			}
 		})
@@ -142,15 +149,18 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	answer := `{"version":1,"success":true,"token_type":"urn:ietf:params:oauth:token-type:id_token","id_token":"program-token","expiration_time":4102444800}`
-	write(script, "#!/bin/sh\nenv >"+dir+"/env\n[ \"$1\" = fail ] && { echo '{\"version\":1,\"success\":false,\"code\":\"canary\",\"message\":\"canary\"}'; exit 0; }\n[ \"$1\" = exit ] && { echo canary >&2; exit 1; }\necho '"+answer+"'\n")
+	write(script, "#!/bin/sh\nenv >"+dir+"/env\n[ \"$1\" = fail ] && { echo "+
+		"'{\"version\":1,\"success\":false,\"code\":\"canary\",\"message\":\"canary\"}'; exit 0; }\n[ \"$1\" = exit ] && { echo canary >&2; "+
+		"exit 1; }\necho '"+answer+"'\n")
 	document := func(kv ...string) string {
 		executable := map[string]any{"command": script}
 		for i := 0; i < len(kv); i += 2 {
 			executable[kv[i]] = kv[i+1]
 		}
 		b, err := json.Marshal(map[string]any{
-			"type": "external_account", "audience": "//iam.googleapis.com/audience", "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
-			"token_url": "https://sts.googleapis.com/v1/token", "credential_source": map[string]any{"executable": executable},
+			"type": "external_account", "audience": "//iam.googleapis.com/audience",
+			"subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+			"token_url":          "https://sts.googleapis.com/v1/token", "credential_source": map[string]any{"executable": executable},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +196,8 @@ func TestProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"PATH=", "GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE=//iam.googleapis.com/audience\n", "GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0\n", "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE=" + output + "\n"} {
+		for _, want := range []string{"PATH=", "GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE=//iam.googleapis.com/audience\n",
+			"GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0\n", "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE=" + output + "\n"} {
 			if text := string(env); strings.Contains(text, canary) || !strings.Contains(text, want) {
 				t.Errorf("%s: the program saw %s", name, text)
 			}
@@ -209,7 +220,8 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	impersonated := `{"type":"impersonated_service_account","service_account_impersonation_url":"https://iamcredentials.googleapis.com/x","source_credentials":` + document() + `}`
-	if _, err := build(t, options, bare.with("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "impersonate_service_account") {
+	if _, err := build(t, options, bare.with("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil ||
+		!strings.Contains(err.Error(), "impersonate_service_account") {
 		t.Errorf("a program within other credentials: %v", err)
 	}
 	google.Requests()

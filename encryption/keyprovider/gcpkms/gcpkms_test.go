@@ -276,7 +276,8 @@ func TestChecksums(t *testing.T) {
 	_, stored := newKey(t, p)
 
 	s.After = func(r *kmspb.DecryptResponse) { r.Plaintext[0] ^= 1 }
-	if _, err := p.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "checksum") {
+	if _, err := p.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+		!strings.Contains(err.Error(), "checksum") {
 		t.Errorf("a damaged answer: %v", err)
 	}
 	s.After = func(r *kmspb.DecryptResponse) { r.PlaintextCrc32C = nil }
@@ -370,7 +371,8 @@ func TestBrokenCredentials(t *testing.T) {
 		t.Errorf("%d calls were made", after-before)
 	}
 	wrong := build(t, options, working().with("access_token", "canary"))
-	if _, err := wrong.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) {
+	if _, err := wrong.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+		strings.Contains(err.Error(), canary) {
 		t.Errorf("a wrong token: %v", err)
 	}
 }

@@ -191,7 +191,8 @@ func TestUnboundKey(t *testing.T) {
 	t.Parallel()
 	s, base, _, _ := sealed(t)
 	s.MakesKeys, s.Unbound = true, true
-	if _, _, err := build(t, with(base, "associated_data", "YWFk"), nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "leave it out") {
+	if _, _, err := build(t, with(base, "associated_data", "YWFk"), nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil ||
+		errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "leave it out") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -265,7 +266,8 @@ func TestLogin(t *testing.T) {
 	if asked := s.Requests()[before:]; !slices.Equal(asked, []string{"login", "decrypt", "login", "decrypt"}) {
 		t.Errorf("a short lease: asked for %q", asked)
 	}
-	if _, err := build(t, with(base, "auth_jwt", attrs{"jwt_file": str("/nonexistent")}), nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := build(t, with(base, "auth_jwt", attrs{"jwt_file": str("/nonexistent")}), nil).Key(t.Context(), nil, stored); err == nil ||
+		errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -307,16 +309,18 @@ func TestErrors(t *testing.T) {
 		noKey  bool // the next method is tried
 		text   string
 	}{
-		"denied":              {403, `{"errors":["permission denied"]}`, true, "update on transit/decrypt/tofu"},
-		"bad token":           {403, `{"errors":["2 errors occurred:\n\t* permission denied\n\t* invalid token canary\n\n"]}`, true, "denies"},
-		"unauthorized":        {401, ``, true, "denies"},
-		"no token":            {400, `{"errors":["missing client token"]}`, true, "denies"},
-		"no engine":           {404, `{"errors":["no handler for route \"transit/decrypt/tofu\". route entry not found."]}`, true, "transit_engine_path"},
-		"not found, empty":    {404, ``, true, "transit_engine_path"},
-		"not found, page":     {404, `<html>canary</html>`, true, "transit_engine_path"},
-		"no key":              {400, `{"errors":["encryption key not found"]}`, true, "no such key"},
-		"another key":         {400, `{"errors":["cipher: message authentication failed"]}`, true, "another one"},
-		"old version":         {400, `{"errors":["ciphertext or signature version is disallowed by policy (too old)"]}`, true, "min_decryption_version"},
+		"denied":       {403, `{"errors":["permission denied"]}`, true, "update on transit/decrypt/tofu"},
+		"bad token":    {403, `{"errors":["2 errors occurred:\n\t* permission denied\n\t* invalid token canary\n\n"]}`, true, "denies"},
+		"unauthorized": {401, ``, true, "denies"},
+		"no token":     {400, `{"errors":["missing client token"]}`, true, "denies"},
+		"no engine": {404, `{"errors":["no handler for route \"transit/decrypt/tofu\". route entry not found."]}`, true,
+			"transit_engine_path"},
+		"not found, empty": {404, ``, true, "transit_engine_path"},
+		"not found, page":  {404, `<html>canary</html>`, true, "transit_engine_path"},
+		"no key":           {400, `{"errors":["encryption key not found"]}`, true, "no such key"},
+		"another key":      {400, `{"errors":["cipher: message authentication failed"]}`, true, "another one"},
+		"old version": {400, `{"errors":["ciphertext or signature version is disallowed by policy (too old)"]}`, true,
+			"min_decryption_version"},
 		"missing version":     {400, `{"errors":["invalid ciphertext: version is too new"]}`, true, "version"},
 		"not a ciphertext":    {400, `{"errors":["invalid ciphertext: no prefix"]}`, true, "another one"},
 		"cannot decrypt":      {400, `{"errors":["invalid ciphertext: unable to decrypt canary"]}`, true, "another one"},
@@ -386,7 +390,8 @@ func TestRedirects(t *testing.T) {
 		t.Error(err)
 	}
 	before := len(active.Requests())
-	if _, err := build(t, base, nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || len(active.Requests()) != before {
+	if _, err := build(t, base, nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+		len(active.Requests()) != before {
 		t.Errorf("not to be followed: %v", err)
 	}
 }
@@ -412,10 +417,12 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	_, err = build(t, with(base, "address", "http://"+cloudtest.Dead(t)), nil).Key(t.Context(), nil, stored)
-	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") || strings.Count(err.Error(), "http://") != 1 {
+	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") ||
+		strings.Count(err.Error(), "http://") != 1 {
 		t.Errorf("nobody there: %v", err)
 	}
-	if _, err := build(t, with(base, "address", strings.Replace(s.URL, "http:", "https:", 1)), nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := build(t, with(base, "address", strings.Replace(s.URL, "http:", "https:", 1)), nil).Key(t.Context(), nil,
+		stored); err == nil || errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("no TLS there: %v", err)
 	}
 }
@@ -429,7 +436,8 @@ func TestEnvironment(t *testing.T) {
 	delete(base, "address")
 	delete(base, "token")
 	for name, env := range map[string]map[string]string{
-		"bao":   {"BAO_ADDR": s.URL, "BAO_TOKEN": "canary-token", "BAO_NAMESPACE": "ns", "BAO_SKIP_VERIFY": "true", "BAO_CLIENT_TIMEOUT": "5", "BAO_MAX_RETRIES": "1"},
+		"bao": {"BAO_ADDR": s.URL, "BAO_TOKEN": "canary-token", "BAO_NAMESPACE": "ns", "BAO_SKIP_VERIFY": "true", "BAO_CLIENT_TIMEOUT": "5",
+			"BAO_MAX_RETRIES": "1"},
 		"vault": {"VAULT_ADDR": s.URL, "VAULT_TOKEN": "canary-token", "VAULT_NAMESPACE": "ns"},
 		"both":  {"BAO_ADDR": s.URL, "VAULT_ADDR": "http://wrong", "BAO_TOKEN": "canary-token", "VAULT_TOKEN": "wrong", "BAO_NAMESPACE": "ns"},
 		"agent": {"BAO_ADDR": "http://wrong", "BAO_AGENT_ADDR": s.URL, "BAO_TOKEN": "canary-token", "BAO_NAMESPACE": "ns"},
@@ -447,7 +455,8 @@ func TestEnvironment(t *testing.T) {
 	if got, err := build(t, configured, nil).Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
 		t.Errorf("the environment is read: %v", err)
 	}
-	if _, err := build(t, with(base, "address", s.URL, "namespace", "ns"), nil).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "set token") {
+	if _, err := build(t, with(base, "address", s.URL, "namespace", "ns"), nil).Key(t.Context(), nil, stored); !errors.Is(err,
+		encryption.ErrNoKey) || !strings.Contains(err.Error(), "set token") {
 		t.Errorf("no token: %v", err)
 	}
 }

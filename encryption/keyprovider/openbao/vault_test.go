@@ -56,7 +56,8 @@ func TestRealVault(t *testing.T) {
 		switch {
 		case c.want == "" && (err != nil || !bytes.Equal(got, key)):
 			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (!errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary")):
+		case c.want != "" && (!errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "canary")):
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
@@ -64,7 +65,8 @@ func TestRealVault(t *testing.T) {
 	// A version that the owner has retired.
 	v.Do(t, http.MethodPost, "transit/keys/state/rotate", nil)
 	v.Do(t, http.MethodPost, "transit/keys/state/config", map[string]any{"min_decryption_version": 2})
-	if _, err := build(t, reader, nil).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "disabled") {
+	if _, err := build(t, reader, nil).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) ||
+		!strings.Contains(err.Error(), "disabled") {
 		t.Errorf("a retired version: %v", err)
 	}
 }
@@ -78,7 +80,8 @@ func TestRealVaultAssociatedData(t *testing.T) {
 	v := vaulttest.Start(t, "state")
 	base := with(nil, "address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
 	bound, other := with(base, "associated_data", "YWFk"), with(base, "associated_data", "b3RoZXI=")
-	if _, _, err := build(t, bound, nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "associated_data") {
+	if _, _, err := build(t, bound, nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+		!strings.Contains(err.Error(), "associated_data") {
 		t.Errorf("a key that is not bound to what it should be: %v", err)
 	}
 	key := bytes.Repeat([]byte{7}, 32)

@@ -9,5 +9,6 @@ import (
 
 // Nothing is stored of this kind; whatever is there changes nothing.
 func FuzzKey(f *testing.F) {
-	encryptiontest.FuzzStored(f, encryptiontest.Build(f, xor.Block(), refs("one", "two")), keys, nil, `{}`, `{"a":"key_provider.static.three"}`)
+	encryptiontest.FuzzStored(f, encryptiontest.Build(f, xor.Block(), refs("one", "two")), keys, nil, `{}`,
+		`{"a":"key_provider.static.three"}`)
 }

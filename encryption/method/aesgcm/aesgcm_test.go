@@ -49,7 +49,8 @@ func TestSuite(t *testing.T) {
 func TestKeyLength(t *testing.T) {
 	t.Parallel()
 	block := aesgcm.Block()
-	values, err := attr.NewEntry("method.aes_gcm.m", block.Table, map[string]cty.Value{"keys": cty.StringVal("key_provider.static.k")}).Decode(block.Table, nil)
+	values, err := attr.NewEntry("method.aes_gcm.m", block.Table,
+		map[string]cty.Value{"keys": cty.StringVal("key_provider.static.k")}).Decode(block.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

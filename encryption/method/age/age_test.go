@@ -169,15 +169,21 @@ func TestIdentities(t *testing.T) {
 		file  string
 		attrs []any
 	}{
-		"identity file":            {"x25519", []any{"identity_files", []string{"testdata/other.key", "testdata/x25519.key"}, "passphrase", "another"}},
-		"two in one text":          {"x25519", []any{"identities", []string{"\n" + text("hybrid.key") + "\n" + text("x25519.key")}}},
-		"Windows":                  {"x25519", []any{"identities", []string{strings.ReplaceAll(text("x25519.key"), "\n", "\r\n")}}},
-		"protected identity":       {"x25519", []any{"identities", []string{text("protected.key")}, "identity_passphrase", identityPassphrase}},
-		"protected identity file":  {"x25519", []any{"identity_files", []string{"testdata/protected.key"}, "identity_passphrase", identityPassphrase}},
-		"protected ssh key":        {"ssh_protected", []any{"identities", []string{text("ssh_protected")}, "identity_passphrase", identityPassphrase}},
-		"protected ssh key file":   {"ssh_protected", []any{"identity_files", []string{"testdata/ssh_protected"}, "identity_passphrase", identityPassphrase}},
-		"passphrase or identities": {"passphrase", []any{"identities", []string{text("x25519.key"), text("hybrid.key")}, "passphrase", filePassphrase}},
-		"identities or passphrase": {"hybrid", []any{"identities", []string{text("x25519.key"), text("hybrid.key")}, "passphrase", filePassphrase}},
+		"identity file": {"x25519", []any{"identity_files", []string{"testdata/other.key", "testdata/x25519.key"}, "passphrase",
+			"another"}},
+		"two in one text":    {"x25519", []any{"identities", []string{"\n" + text("hybrid.key") + "\n" + text("x25519.key")}}},
+		"Windows":            {"x25519", []any{"identities", []string{strings.ReplaceAll(text("x25519.key"), "\n", "\r\n")}}},
+		"protected identity": {"x25519", []any{"identities", []string{text("protected.key")}, "identity_passphrase", identityPassphrase}},
+		"protected identity file": {"x25519", []any{"identity_files", []string{"testdata/protected.key"}, "identity_passphrase",
+			identityPassphrase}},
+		"protected ssh key": {"ssh_protected", []any{"identities", []string{text("ssh_protected")}, "identity_passphrase",
+			identityPassphrase}},
+		"protected ssh key file": {"ssh_protected", []any{"identity_files", []string{"testdata/ssh_protected"}, "identity_passphrase",
+			identityPassphrase}},
+		"passphrase or identities": {"passphrase", []any{"identities", []string{text("x25519.key"), text("hybrid.key")}, "passphrase",
+			filePassphrase}},
+		"identities or passphrase": {"hybrid", []any{"identities", []string{text("x25519.key"), text("hybrid.key")}, "passphrase",
+			filePassphrase}},
 	} {
 		method := newMethod(t, c.attrs...)
 		for range 2 {
@@ -202,24 +208,29 @@ func TestErrors(t *testing.T) {
 		want  string
 		noKey bool
 	}{
-		"another key":             {binary, []any{"identities", []string{string(testdata(t, "other.key"))}}, `it is encrypted for "X25519"`, true},
-		"another kind of key":     {string(testdata(t, "ssh_rsa.age")), withKey, `it is encrypted for "ssh-rsa"`, true},
-		"a passphrase for a key":  {binary, []any{"passphrase", filePassphrase}, `it is encrypted for "X25519"`, true},
-		"a key for a passphrase":  {string(testdata(t, "passphrase.age")), withKey, `it is encrypted for "scrypt"`, true},
-		"another passphrase":      {string(testdata(t, "passphrase.age")), []any{"passphrase", "canary"}, `it is encrypted for "scrypt"`, true},
-		"too much work":           {string(testdata(t, "hard.age")), []any{"passphrase", filePassphrase}, "work factor too large: 21", false},
-		"much too much work":      {strings.Replace(string(testdata(t, "hard.age")), " 21\n", " 63\n", 1), []any{"passphrase", filePassphrase}, "work factor too large: 63", false},
-		"cut off in the header":   {binary[:start], withKey, "the header of the file is damaged", false},
-		"cut off after it":        {binary[:end], withKey, "the header of the file is damaged", false},
-		"cut off in the payload":  {binary[:len(binary)-1], withKey, "the file is damaged or cut off", false},
-		"more after the end":      {binary + "x", withKey, "the file is damaged or cut off", false},
-		"header of another file":  {strings.Replace(binary, "\n--- ", "\n-> grease\n\n--- ", 1), withKey, "bad header MAC", false},
-		"a later version":         {strings.Replace(binary, "/v1", "/v2", 1), withKey, "the header of the file is damaged", false},
-		"a long line":             {"age-encryption.org/v1\n-> " + strings.Repeat("x", 1<<16) + "\x1b[31m\n", withKey, "the header of the file is damaged", false},
-		"an endless header":       {"age-encryption.org/v1\n" + strings.Repeat("-> x\n\n", 1<<19), withKey, "the header of the file is damaged", false},
-		"armor without an end":    {armored[:len(armored)-20], withKey, "armor", false},
-		"text after the armor":    {armored + "x", withKey, "trailing data", false},
-		"armor within armor":      {"-----BEGIN AGE ENCRYPTED FILE-----\n" + base64.StdEncoding.EncodeToString([]byte("-----BEGIN AGE")) + "\n-----END AGE ENCRYPTED FILE-----\n", withKey, "the header of the file is damaged", false},
+		"another key": {binary, []any{"identities", []string{string(testdata(t, "other.key"))}}, `it is encrypted for "X25519"`,
+			true},
+		"another kind of key":    {string(testdata(t, "ssh_rsa.age")), withKey, `it is encrypted for "ssh-rsa"`, true},
+		"a passphrase for a key": {binary, []any{"passphrase", filePassphrase}, `it is encrypted for "X25519"`, true},
+		"a key for a passphrase": {string(testdata(t, "passphrase.age")), withKey, `it is encrypted for "scrypt"`, true},
+		"another passphrase":     {string(testdata(t, "passphrase.age")), []any{"passphrase", "canary"}, `it is encrypted for "scrypt"`, true},
+		"too much work":          {string(testdata(t, "hard.age")), []any{"passphrase", filePassphrase}, "work factor too large: 21", false},
+		"much too much work": {strings.Replace(string(testdata(t, "hard.age")), " 21\n", " 63\n", 1), []any{"passphrase", filePassphrase},
+			"work factor too large: 63", false},
+		"cut off in the header":  {binary[:start], withKey, "the header of the file is damaged", false},
+		"cut off after it":       {binary[:end], withKey, "the header of the file is damaged", false},
+		"cut off in the payload": {binary[:len(binary)-1], withKey, "the file is damaged or cut off", false},
+		"more after the end":     {binary + "x", withKey, "the file is damaged or cut off", false},
+		"header of another file": {strings.Replace(binary, "\n--- ", "\n-> grease\n\n--- ", 1), withKey, "bad header MAC", false},
+		"a later version":        {strings.Replace(binary, "/v1", "/v2", 1), withKey, "the header of the file is damaged", false},
+		"a long line": {"age-encryption.org/v1\n-> " + strings.Repeat("x", 1<<16) + "\x1b[31m\n", withKey,
+			"the header of the file is damaged", false},
+		"an endless header": {"age-encryption.org/v1\n" + strings.Repeat("-> x\n\n", 1<<19), withKey, "the header of the file is damaged",
+			false},
+		"armor without an end": {armored[:len(armored)-20], withKey, "armor", false},
+		"text after the armor": {armored + "x", withKey, "trailing data", false},
+		"armor within armor": {"-----BEGIN AGE ENCRYPTED FILE-----\n" + base64.StdEncoding.EncodeToString([]byte("-----BEGIN AGE")) +
+			"\n-----END AGE ENCRYPTED FILE-----\n", withKey, "the header of the file is damaged", false},
 		"only the start of armor": {"-----BEGIN AGE ENCRYPTED FILE-----", withKey, "armor", false},
 		"not age":                 {"hello", withKey, "the header of the file is damaged", false},
 	} {
@@ -253,19 +264,22 @@ func TestIdentityFileIsReadLate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keys.txt")
 	method := newMethod(t, "identity_files", []string{path})
-	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); !errors.Is(err, os.ErrNotExist) || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); !errors.Is(err, os.ErrNotExist) ||
+		errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 	if err := os.WriteFile(path, testdata(t, "x25519.key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if plain, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err != nil || !bytes.Equal(plain, testdata(t, "state.json")) {
+	if plain, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err != nil ||
+		!bytes.Equal(plain, testdata(t, "state.json")) {
 		t.Errorf("got %q, %v", plain, err)
 	}
 	if err := os.WriteFile(path, append(testdata(t, "x25519.key"), make([]byte, 1<<20)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err == nil ||
+		!strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

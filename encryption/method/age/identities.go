@@ -140,5 +140,6 @@ func (m *Method) parseSSH(pem []byte) (age.Identity, error) {
 	case *rsa.PrivateKey:
 		return agessh.NewRSAIdentity(key)
 	}
-	return nil, fmt.Errorf("age does not support SSH keys of this kind (%s), only Ed25519 and RSA", strings.TrimPrefix(fmt.Sprintf("%T", key), "*"))
+	return nil, fmt.Errorf("age does not support SSH keys of this kind (%s), only Ed25519 and RSA",
+		strings.TrimPrefix(fmt.Sprintf("%T", key), "*"))
 }

@@ -67,11 +67,16 @@ func TestRealProgram(t *testing.T) {
 		attrs         []any
 		encrypt, open []string // arguments of the program
 	}{
-		"x25519":      {[]any{"identity_files", []string{x25519}, "recipients", []string{toX25519}}, []string{"-r", toX25519}, []string{"-i", x25519}},
-		"armored":     {[]any{"identity_files", []string{x25519}, "recipients", []string{toX25519}}, []string{"-a", "-r", toX25519}, []string{"-i", x25519}},
-		"hybrid":      {[]any{"identity_files", []string{hybrid}, "recipients", []string{toHybrid}}, []string{"-r", toHybrid}, []string{"-i", hybrid}},
-		"ssh-ed25519": {[]any{"identity_files", []string{"testdata/ssh_ed25519"}, "recipients", []string{string(testdata(t, "ssh_ed25519.pub"))}}, []string{"-R", "testdata/ssh_ed25519.pub"}, []string{"-i", "testdata/ssh_ed25519"}},
-		"ssh-rsa":     {[]any{"identity_files", []string{"testdata/ssh_rsa"}, "recipients", []string{string(testdata(t, "ssh_rsa.pub"))}}, []string{"-R", "testdata/ssh_rsa.pub"}, []string{"-i", "testdata/ssh_rsa"}},
+		"x25519": {[]any{"identity_files", []string{x25519}, "recipients", []string{toX25519}}, []string{"-r", toX25519},
+			[]string{"-i", x25519}},
+		"armored": {[]any{"identity_files", []string{x25519}, "recipients", []string{toX25519}}, []string{"-a", "-r", toX25519},
+			[]string{"-i", x25519}},
+		"hybrid": {[]any{"identity_files", []string{hybrid}, "recipients", []string{toHybrid}}, []string{"-r", toHybrid},
+			[]string{"-i", hybrid}},
+		"ssh-ed25519": {[]any{"identity_files", []string{"testdata/ssh_ed25519"}, "recipients",
+			[]string{string(testdata(t, "ssh_ed25519.pub"))}}, []string{"-R", "testdata/ssh_ed25519.pub"}, []string{"-i", "testdata/ssh_ed25519"}},
+		"ssh-rsa": {[]any{"identity_files", []string{"testdata/ssh_rsa"}, "recipients", []string{string(testdata(t, "ssh_rsa.pub"))}},
+			[]string{"-R", "testdata/ssh_rsa.pub"}, []string{"-i", "testdata/ssh_rsa"}},
 		"two recipients": {[]any{"identity_files", []string{x25519}, "recipients", []string{string(testdata(t, "ssh_rsa.pub")), toX25519}},
 			[]string{"-R", "testdata/ssh_rsa.pub", "-r", toX25519}, []string{"-i", "testdata/ssh_rsa"}},
 		"passphrase": {[]any{"passphrase", filePassphrase}, []string{"-e", "-j", "batchpass"}, []string{"-j", "batchpass"}},

@@ -28,7 +28,8 @@ func TestBase91(t *testing.T) {
 			t.Errorf("%q: got %q, %v", spaced, got, err)
 		}
 	}
-	for junk, want := range map[string]string{"fP-NKd": "byte 2", "fPNKd\x00": "byte 5", "é": "byte 0", "'": "byte 0", "\\n": "byte 0", "A\vA": "byte 1", "fPNK~": "its end was changed"} {
+	for junk, want := range map[string]string{"fP-NKd": "byte 2", "fPNKd\x00": "byte 5", "é": "byte 0", "'": "byte 0", "\\n": "byte 0",
+		"A\vA": "byte 1", "fPNK~": "its end was changed"} {
 		if got, err := decode([]byte(junk)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, %v", junk, got, err)
 		}

@@ -23,9 +23,10 @@ func key(s string) map[string]cty.Value { return map[string]cty.Value{"key": cty
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	for name, harmless := range map[string][]encryptiontest.Harmless{
-		"kubeform_module":         nil,
-		"kubeform_module_wrapped": {{Why: "the line end at the end is missing, and white space is skipped", Count: 1, Is: func(d encryptiontest.Damaged) bool { return d.Cut }}},
-		"kubeform_module_zoo":     nil,
+		"kubeform_module": nil,
+		"kubeform_module_wrapped": {{Why: "the line end at the end is missing, and white space is skipped", Count: 1,
+			Is: func(d encryptiontest.Damaged) bool { return d.Cut }}},
+		"kubeform_module_zoo": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,20 +110,23 @@ func TestLayers(t *testing.T) {
 		"the real truncated":  {vectors.Get(t, "err_kubeform_truncated").State(t), "cut off", false},
 		"a foreign character": {append(v.State(t), '-'), "base91: the character at byte 391 is not one of base91", false},
 		"hidden in the text":  {append([]byte("\x00"), v.State(t)...), "base91: the character at byte 0", false},
-		"another key":         {newMethod(t, vectors.Get(t, "err_kubeform_wrong_key").SecretKey).seal(packed), "secretbox: authentication failed", true},
-		"no gzip":             {method.seal(state), "gzip: what was decrypted is not compressed", false},
-		"half of it":          {method.seal(packed[:len(packed)/2]), "gzip: what was decrypted is damaged", false},
-		"wrong checksum":      {method.seal(changed), "gzip: what was decrypted is damaged", false},
-		"more after the end":  {method.seal(append(packed[:len(packed):len(packed)], "more"...)), "gzip: what was decrypted is damaged", false},
-		"nothing inside":      {method.seal(nil), "gzip: what was decrypted is not compressed", false},
-		"a gzip bomb":         {method.seal(compressed(t, make([]byte, 1<<20), 100)), "gzip: what was decrypted expands to more than", false},
-		"bombs in bombs":      {method.seal(bytes.Repeat(compressed(t, make([]byte, 1<<20), 10), 10)), "gzip: what was decrypted expands to more than", false},
+		"another key": {newMethod(t, vectors.Get(t, "err_kubeform_wrong_key").SecretKey).seal(packed),
+			"secretbox: authentication failed", true},
+		"no gzip":            {method.seal(state), "gzip: what was decrypted is not compressed", false},
+		"half of it":         {method.seal(packed[:len(packed)/2]), "gzip: what was decrypted is damaged", false},
+		"wrong checksum":     {method.seal(changed), "gzip: what was decrypted is damaged", false},
+		"more after the end": {method.seal(append(packed[:len(packed):len(packed)], "more"...)), "gzip: what was decrypted is damaged", false},
+		"nothing inside":     {method.seal(nil), "gzip: what was decrypted is not compressed", false},
+		"a gzip bomb":        {method.seal(compressed(t, make([]byte, 1<<20), 100)), "gzip: what was decrypted expands to more than", false},
+		"bombs in bombs": {method.seal(bytes.Repeat(compressed(t, make([]byte, 1<<20), 10), 10)),
+			"gzip: what was decrypted expands to more than", false},
 	} {
 		plain, err := method.Decrypt(t.Context(), nil, c.file)
 		switch {
 		case c.want == "" && (err != nil || !bytes.Equal(plain, state)):
 			t.Errorf("%s: got %q, %v", name, plain, err)
-		case c.want != "" && (err == nil || plain != nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, encryption.ErrNoKey) != c.noKey):
+		case c.want != "" && (err == nil || plain != nil || !strings.Contains(err.Error(), c.want) ||
+			errors.Is(err, encryption.ErrNoKey) != c.noKey):
 			t.Errorf("%s: got %.100q, %v", name, plain, err)
 		}
 	}

@@ -93,7 +93,8 @@ func TestComments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commented := "# head\n" + string(bytes.Replace(file, []byte("outputs:\n"), []byte("# above\noutputs: # beside\n    #ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:comment]\n"), 1)) + "# foot\n"
+	commented := "# head\n" + string(bytes.Replace(file, []byte("outputs:\n"),
+		[]byte("# above\noutputs: # beside\n    #ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:comment]\n"), 1)) + "# foot\n"
 	opens(t, build(t, attrs{"age_identities": texts(string(identity))}, nil), []byte(commented), string(plain))
 }
 

@@ -32,7 +32,8 @@ func newGPG(t *testing.T, passphrase string) gpgHome {
 		_ = exec.Command("gpgconf", "--homedir", dir, "--kill", "all").Run()
 		os.RemoveAll(dir)
 	})
-	g.run(t, "--pinentry-mode", "loopback", "--passphrase", passphrase, "--quick-gen-key", "Test <test@example.com>", "future-default", "default", "never")
+	g.run(t, "--pinentry-mode", "loopback", "--passphrase", passphrase, "--quick-gen-key", "Test <test@example.com>", "future-default",
+		"default", "never")
 	g.fingerprint = regexp.MustCompile(`(?m)^fpr:+([0-9A-F]{40}):`).FindStringSubmatch(g.run(t, "--with-colons", "--list-keys"))[1]
 	return g
 }
@@ -108,7 +109,8 @@ func TestSopsProgram(t *testing.T) {
 		})
 	}
 	t.Run("partly", func(t *testing.T) {
-		file := runSops(t, env, append(append([]string{"encrypt"}, recipients...), "--input-type", "json", "--output-type", "json", "--encrypted-regex", "^(outputs|resources)$", plain)...)
+		file := runSops(t, env, append(append([]string{"encrypt"}, recipients...), "--input-type", "json", "--output-type", "json",
+			"--encrypted-regex", "^(outputs|resources)$", plain)...)
 		opens(t, build(t, attrs{"age_identities": texts(identity), "allow_unencrypted_values": cty.True}, nil), file, plainState)
 		fails(t, withAge, file, false, "allow_unencrypted_values")
 	})
@@ -139,7 +141,8 @@ func TestPGP(t *testing.T) {
 	gpg, other := newGPG(t, passphrase), newGPG(t, "")
 	file := pgpFile(t, gpg)
 	key := gpg.private(t, passphrase)
-	opens(t, build(t, attrs{"pgp_private_keys": texts(other.private(t, ""), key), "pgp_passphrase": cty.StringVal(passphrase)}, nil), file, plainState)
+	opens(t, build(t, attrs{"pgp_private_keys": texts(other.private(t, ""), key), "pgp_passphrase": cty.StringVal(passphrase)}, nil), file,
+		plainState)
 	for name, c := range map[string]struct {
 		attrs attrs
 		noKey bool
@@ -159,7 +162,8 @@ func TestPGP(t *testing.T) {
 	fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true, "does not have the private key")
 	both := build(t, attrs{"pgp_private_keys": texts(other.private(t, ""))}, environment("HOME", t.TempDir()))
 	fails(t, both, file, true, "does not have the private key", "none of pgp_private_keys fits")
-	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment("HOME", t.TempDir())), file, plainState)
+	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment("HOME", t.TempDir())),
+		file, plainState)
 	fails(t, build(t, attrs{"use_gpg": cty.False}, environment("HOME", t.TempDir())), file, true, "there is no PGP key")
 }
 
@@ -175,7 +179,8 @@ func pgpFile(t *testing.T, gpg gpgHome) []byte {
 	if err := os.WriteFile(path, dataKey, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return of(t, dataKey, pgpKey(gpg.fingerprint, gpg.run(t, "--armor", "--output", "-", "--trust-model", "always", "--recipient", gpg.fingerprint, "--encrypt", path)))
+	return of(t, dataKey, pgpKey(gpg.fingerprint, gpg.run(t, "--armor", "--output", "-", "--trust-model", "always", "--recipient",
+		gpg.fingerprint, "--encrypt", path)))
 }
 
 // TestForgedPGP: a message that is not encrypted, or for a passphrase, opens
@@ -204,7 +209,8 @@ func TestForgedPGP(t *testing.T) {
 func TestGPGEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "gpg")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\ncat >/dev/null\nenv >"+dir+"/env\nprintf 'said \\033[31m\\n' >&2\nexit 2\n"), 0o700); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ncat >/dev/null\nenv >"+dir+"/env\nprintf 'said \\033[31m\\n' >&2\nexit 2\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := exec.CommandContext(t.Context(), script).Run(); err == nil {

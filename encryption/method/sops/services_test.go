@@ -64,7 +64,8 @@ const (
 )
 
 // made has a service make a data key, and returns it with what wraps it.
-func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte, stored map[string]any) {
+func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte,
+	stored map[string]any) {
 	t.Helper()
 	values, err := attr.NewEntry("key_provider.x.x", block.Table, a).Decode(block.Table, env)
 	if err != nil {
@@ -93,7 +94,8 @@ func of(t *testing.T, dataKey []byte, k keys.MasterKey) []byte {
 func vaultFile(t *testing.T, s *openbaotest.Server) []byte {
 	t.Helper()
 	s.MakesKeys = true
-	dataKey, stored := made(t, openbao.Block(), attrs{"address": cty.StringVal(s.URL), "token": cty.StringVal(s.Token), "key_name": cty.StringVal("state")}, nil)
+	dataKey, stored := made(t, openbao.Block(), attrs{"address": cty.StringVal(s.URL), "token": cty.StringVal(s.Token),
+		"key_name": cty.StringVal("state")}, nil)
 	enc, _ := base64.StdEncoding.DecodeString(stored["ciphertext"].(string))
 	return of(t, dataKey, &hcvault.MasterKey{VaultAddress: s.URL, EnginePath: "transit", KeyName: "state", EncryptedKey: string(enc)})
 }
@@ -115,11 +117,13 @@ func TestVault(t *testing.T) {
 	}
 	asked := len(s.Requests())
 	for name, m := range map[string]encryption.Method{
-		"attributes":        build(t, attrs{"allowed_vault_addresses": texts("http://127.0.0.1:1", s.URL+"/"), "vault_token": cty.StringVal(s.Token)}, nil, openbao.Block()),
-		"variables":         build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token), openbao.Block()),
-		"OpenBao's":         build(t, nil, environment("BAO_ADDR", s.URL, "BAO_TOKEN", s.Token), openbao.Block()),
-		"the saved token":   build(t, nil, environment("VAULT_ADDR", s.URL, "HOME", home), openbao.Block()),
-		"not another agent": build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token, "VAULT_AGENT_ADDR", "http://127.0.0.1:1"), openbao.Block()),
+		"attributes": build(t, attrs{"allowed_vault_addresses": texts("http://127.0.0.1:1", s.URL+"/"),
+			"vault_token": cty.StringVal(s.Token)}, nil, openbao.Block()),
+		"variables":       build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token), openbao.Block()),
+		"OpenBao's":       build(t, nil, environment("BAO_ADDR", s.URL, "BAO_TOKEN", s.Token), openbao.Block()),
+		"the saved token": build(t, nil, environment("VAULT_ADDR", s.URL, "HOME", home), openbao.Block()),
+		"not another agent": build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token, "VAULT_AGENT_ADDR", "http://127.0.0.1:1"),
+			openbao.Block()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			opens(t, m, file, plainState)
@@ -163,7 +167,8 @@ func TestNotAllowed(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIA")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
 	all := []encryption.Block[encryption.KeyProvider]{awskms.Block(), gcpprovider.Block(), azurevault.Block(), openbao.Block()}
-	env := environment("VAULT_ADDR", "https://vault.example.com:8200", "VAULT_TOKEN", "canary", "GOOGLE_OAUTH_ACCESS_TOKEN", "canary", "AZURE_TENANT_ID", "t", "AZURE_CLIENT_ID", "c", "AZURE_CLIENT_SECRET", "canary", "HTTPS_PROXY", address)
+	env := environment("VAULT_ADDR", "https://vault.example.com:8200", "VAULT_TOKEN", "canary", "GOOGLE_OAUTH_ACCESS_TOKEN", "canary",
+		"AZURE_TENANT_ID", "t", "AZURE_CLIENT_ID", "c", "AZURE_CLIENT_SECRET", "canary", "HTTPS_PROXY", address)
 	b64, raw := base64.StdEncoding.EncodeToString(make([]byte, 60)), base64.RawURLEncoding.EncodeToString(make([]byte, 60))
 	vault := func(where, engine, name string) keys.MasterKey {
 		return &hcvault.MasterKey{VaultAddress: where, EnginePath: engine, KeyName: name, EncryptedKey: "vault:v1:" + b64}
@@ -182,11 +187,13 @@ func TestNotAllowed(t *testing.T) {
 		noKey bool
 		want  string
 	}{
-		"foreign Vault":               {vault(address, "transit", "k"), nil, false, "allowed_vault_addresses"},
-		"Vault with another scheme":   {vault("http://vault.example.com:8200", "transit", "k"), nil, false, "allowed_vault_addresses"},
-		"Vault with another port":     {vault("https://vault.example.com", "transit", "k"), nil, false, "allowed_vault_addresses"},
-		"Vault with a longer name":    {vault("https://vault.example.com.evil.example:8200", "transit", "k"), nil, false, "allowed_vault_addresses"},
-		"Vault with a user":           {vault("https://vault.example.com:8200@evil.example", "transit", "k"), nil, false, "does not name the address"},
+		"foreign Vault":             {vault(address, "transit", "k"), nil, false, "allowed_vault_addresses"},
+		"Vault with another scheme": {vault("http://vault.example.com:8200", "transit", "k"), nil, false, "allowed_vault_addresses"},
+		"Vault with another port":   {vault("https://vault.example.com", "transit", "k"), nil, false, "allowed_vault_addresses"},
+		"Vault with a longer name": {vault("https://vault.example.com.evil.example:8200", "transit", "k"), nil, false,
+			"allowed_vault_addresses"},
+		"Vault with a user": {vault("https://vault.example.com:8200@evil.example", "transit", "k"), nil, false,
+			"does not name the address"},
 		"Vault with a path":           {vault(address+"/x", "transit", "k"), someVault, false, "does not name the address"},
 		"Vault with a fragment":       {vault(address+"#x", "transit", "k"), someVault, false, "does not name the address"},
 		"no Vault":                    {vault("", "transit", "k"), nil, false, "does not name the address"},
@@ -208,8 +215,10 @@ func TestNotAllowed(t *testing.T) {
 		"Azure, a longer name":        {azure("https://a.vault.azure.net.evil.example"), nil, false, "allowed_azure_vaults"},
 		"Azure without TLS":           {azure("http://abc.vault.azure.net"), nil, false, "allowed_azure_vaults"},
 		"Azure with a path":           {azure("https://abc.vault.azure.net/x"), nil, false, "does not name the URL"},
-		"Azure, another vault":        {azure("https://abc.vault.azure.net"), attrs{"allowed_azure_vaults": texts("https://other.vault.azure.net")}, false, "allowed_azure_vaults"},
-		"Huawei":                      {&hckms.MasterKey{KeyID: "tr-west-1:11111111-2222-3333-4444-555555555555", Region: "tr-west-1", KeyUUID: "11111111-2222-3333-4444-555555555555", EncryptedKey: b64}, nil, true, "not supported"},
+		"Azure, another vault": {azure("https://abc.vault.azure.net"),
+			attrs{"allowed_azure_vaults": texts("https://other.vault.azure.net")}, false, "allowed_azure_vaults"},
+		"Huawei": {&hckms.MasterKey{KeyID: "tr-west-1:11111111-2222-3333-4444-555555555555", Region: "tr-west-1",
+			KeyUUID: "11111111-2222-3333-4444-555555555555", EncryptedKey: b64}, nil, true, "not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := of(t, newDataKey(), c.key)
@@ -220,7 +229,8 @@ func TestNotAllowed(t *testing.T) {
 			fails(t, build(t, c.attrs, env, all...), file, c.noKey, c.want)
 		})
 	}
-	for name, k := range map[string]keys.MasterKey{"AWS": aws(arn, "", ""), "Google": &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, "Azure": azure("https://abc.vault.azure.net")} {
+	for name, k := range map[string]keys.MasterKey{"AWS": aws(arn, "", ""), "Google": &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64},
+		"Azure": azure("https://abc.vault.azure.net")} {
 		t.Run("no environment, "+name, func(t *testing.T) {
 			fails(t, build(t, nil, nil, all...), of(t, newDataKey(), k), true, "the environment must not be used")
 		})
@@ -247,22 +257,27 @@ func TestAWS(t *testing.T) {
 	}, os.LookupEnv)
 	server.Requests()
 	app := "state"
-	file := of(t, dataKey, &kms.MasterKey{Arn: arn, EncryptedKey: stored["ciphertext_blob"].(string), EncryptionContext: map[string]*string{"app": &app}})
+	file := of(t, dataKey, &kms.MasterKey{Arn: arn, EncryptedKey: stored["ciphertext_blob"].(string),
+		EncryptionContext: map[string]*string{"app": &app}})
 	m := build(t, attrs{"allowed_aws_keys": texts(arn)}, os.LookupEnv, awskms.Block())
 	for range 20 {
 		opens(t, m, file, plainState)
 	}
-	want := []awskmstest.Request{{Operation: "Decrypt", KeyID: arn, Context: map[string]string{"app": "state"}, AccessKey: "AKIAAMBIENT", Region: "eu-west-1"}}
-	if got := server.Requests(); len(got) != 1 || got[0].KeyID != arn || got[0].Region != "eu-west-1" || got[0].AccessKey != "AKIAAMBIENT" || !maps.Equal(got[0].Context, want[0].Context) || got[0].Operation != "Decrypt" {
+	want := []awskmstest.Request{{Operation: "Decrypt", KeyID: arn, Context: map[string]string{"app": "state"}, AccessKey: "AKIAAMBIENT",
+		Region: "eu-west-1"}}
+	if got := server.Requests(); len(got) != 1 || got[0].KeyID != arn || got[0].Region != "eu-west-1" || got[0].AccessKey != "AKIAAMBIENT" ||
+		!maps.Equal(got[0].Context, want[0].Context) || got[0].Operation != "Decrypt" {
 		t.Errorf("asked for %+v", got)
 	}
 	// A profile that is allowed is used.
 	profiles := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(profiles, []byte("[profile reader]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = canary\n"), 0o600); err != nil {
+	if err := os.WriteFile(profiles, []byte("[profile reader]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = canary\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_CONFIG_FILE", profiles)
-	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string), EncryptionContext: map[string]*string{"app": &app}})
+	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string),
+		EncryptionContext: map[string]*string{"app": &app}})
 	opens(t, build(t, attrs{"allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, plainState)
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != "AKIAPROFILE" {
 		t.Errorf("asked for %+v", got)
@@ -270,7 +285,8 @@ func TestAWS(t *testing.T) {
 	// And so is a role.
 	sts := awskmstest.NewSTS(t)
 	t.Setenv("AWS_ENDPOINT_URL_STS", sts.URL)
-	file = of(t, dataKey, &kms.MasterKey{Arn: arn, Role: role, EncryptedKey: stored["ciphertext_blob"].(string), EncryptionContext: map[string]*string{"app": &app}})
+	file = of(t, dataKey, &kms.MasterKey{Arn: arn, Role: role, EncryptedKey: stored["ciphertext_blob"].(string),
+		EncryptionContext: map[string]*string{"app": &app}})
 	opens(t, build(t, attrs{"allowed_aws_roles": texts(role)}, os.LookupEnv, awskms.Block()), file, plainState)
 	if calls := sts.Calls(); len(calls) != 1 || calls[0].Form.Get("RoleArn") != role || calls[0].AccessKey != "AKIAAMBIENT" {
 		t.Errorf("STS was asked for %+v", calls)
@@ -278,7 +294,8 @@ func TestAWS(t *testing.T) {
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != awskmstest.AssumedKey("AssumeRole") {
 		t.Errorf("asked for %+v", got)
 	}
-	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string), EncryptionContext: map[string]*string{"app": &app}})
+	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string),
+		EncryptionContext: map[string]*string{"app": &app}})
 	server.Fail(400, "AccessDeniedException")
 	fails(t, build(t, attrs{"allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, true, "access is denied")
 }
@@ -314,15 +331,18 @@ func TestAzure(t *testing.T) {
 	const vault = "https://example.vault.azure.net"
 	dataKey, stored := made(t, block, attrs{
 		"vault_uri": cty.StringVal(vault), "vault_key_name": cty.StringVal("k"), "key_length": cty.NumberIntVal(32),
-		"tenant_id": cty.StringVal(azurevaulttest.Tenant), "client_id": cty.StringVal(azurevaulttest.ClientID), "client_secret": cty.StringVal(azurevaulttest.Secret),
+		"tenant_id": cty.StringVal(azurevaulttest.Tenant), "client_id": cty.StringVal(azurevaulttest.ClientID),
+		"client_secret": cty.StringVal(azurevaulttest.Secret),
 	}, nil)
 	sealedKey, err := base64.StdEncoding.DecodeString(stored["ciphertext"].(string))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := of(t, dataKey, &azkv.MasterKey{VaultURL: vault, Name: "k", Version: azurevaulttest.Version, EncryptedKey: base64.RawURLEncoding.EncodeToString(sealedKey)})
+	file := of(t, dataKey, &azkv.MasterKey{VaultURL: vault, Name: "k", Version: azurevaulttest.Version,
+		EncryptedKey: base64.RawURLEncoding.EncodeToString(sealedKey)})
 	before := len(s.Calls())
-	env := environment("AZURE_TENANT_ID", azurevaulttest.Tenant, "AZURE_CLIENT_ID", azurevaulttest.ClientID, "AZURE_CLIENT_SECRET", azurevaulttest.Secret)
+	env := environment("AZURE_TENANT_ID", azurevaulttest.Tenant, "AZURE_CLIENT_ID", azurevaulttest.ClientID, "AZURE_CLIENT_SECRET",
+		azurevaulttest.Secret)
 	m := build(t, nil, env, block)
 	for range 5 {
 		opens(t, m, file, plainState)
@@ -349,9 +369,11 @@ func TestReasons(t *testing.T) {
 	file := sealed{plain: plainState, dataKey: dataKey, threshold: 2, groups: []getsops.KeyGroup{
 		{ageKey(t, recipient, parts[0])}, {ageKey(t, stranger, parts[1])}, {away},
 	}}.file(t)
-	a := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal("canary"), "allowed_vault_addresses": texts("http://127.0.0.1:1")}
+	a := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal("canary"),
+		"allowed_vault_addresses": texts("http://127.0.0.1:1")}
 	fails(t, build(t, a, nil, openbao.Block()), file, false,
-		"of 3 key groups, 1 can be opened and 2 must be", "key group 2, age recipient", "none of the 1 age identities fits", "key group 3, Vault key", "cannot be reached")
+		"of 3 key groups, 1 can be opened and 2 must be", "key group 2, age recipient", "none of the 1 age identities fits",
+		"key group 3, Vault key", "cannot be reached")
 	delete(a, "allowed_vault_addresses")
 	fails(t, build(t, a, nil, openbao.Block()), file, false, "key group 3", "allowed_vault_addresses")
 

@@ -127,7 +127,8 @@ func (s sealed) file(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tree.Metadata.MessageAuthenticationCode, err = cipher.Encrypt(mac, s.dataKey, tree.Metadata.LastModified.Format(time.RFC3339)); err != nil {
+	if tree.Metadata.MessageAuthenticationCode, err = cipher.Encrypt(mac, s.dataKey,
+		tree.Metadata.LastModified.Format(time.RFC3339)); err != nil {
 		t.Fatal(err)
 	}
 	out, err := store.EmitEncryptedFile(tree)
@@ -253,12 +254,14 @@ func TestAge(t *testing.T) {
 		"not an identity":        {attrs{"age_identities": texts("canary")}, nil, false, "element 1 is not an age identity"},
 		"nothing in it":          {attrs{"age_identities": texts("# nothing")}, nil, false, "holds no age identity"},
 		"a plugin":               {attrs{"age_identities": texts("AGE-PLUGIN-CANARY-1QQQQ")}, nil, false, "for a plugin"},
-		"a command that fails":   {attrs{"age_identity_command": texts("no-such-program")}, nil, false, "age_identity_command: the program failed"},
+		"a command that fails": {attrs{"age_identity_command": texts("no-such-program")}, nil, false,
+			"age_identity_command: the program failed"},
 		"a command without keys": {attrs{"age_identity_command": texts("echo", "canary")}, nil, false, "is not an age identity"},
 		"a protected file":       {attrs{"age_identities": texts("-----BEGIN AGE ENCRYPTED FILE-----\n")}, nil, false, "passphrase"},
 		"no file":                {attrs{"age_identity_files": texts(filepath.Join(dir, "missing"))}, nil, false, "cannot be read"},
 		"a folder":               {attrs{"age_identity_files": texts(dir)}, nil, false, "not a regular file"},
-		"wrong, and a file gone": {attrs{"age_identities": texts(other), "age_identity_files": texts(filepath.Join(dir, "missing"))}, nil, false, "cannot be read"},
+		"wrong, and a file gone": {attrs{"age_identities": texts(other), "age_identity_files": texts(filepath.Join(dir, "missing"))}, nil, false,
+			"cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) { fails(t, build(t, c.attrs, c.env), file, c.noKey, c.want) })
 	}
@@ -279,7 +282,8 @@ func TestAgeSSH(t *testing.T) {
 	}
 	key := filepath.Join(home, ".ssh", "id_ed25519")
 	generate := func(path, passphrase string) string {
-		if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", path).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f",
+			path).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		public, err := os.ReadFile(path + ".pub")
@@ -350,13 +354,15 @@ func TestHostileMetadata(t *testing.T) {
 		sealed sealed
 		want   string
 	}{
-		"many groups":         {sealed{groups: groups}, "key groups; at most"},
-		"many keys":           {sealed{groups: []getsops.KeyGroup{many(129)}}, "keys in 1 key groups; at most"},
-		"threshold of 1":      {sealed{groups: groups[:3], threshold: 1}, "threshold of 1"},
-		"threshold too high":  {sealed{groups: groups[:3], threshold: 4}, "threshold of 4"},
-		"threshold negative":  {sealed{groups: groups[:3], threshold: -1}, "threshold of -1"},
-		"long wrapped key":    {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: strings.Repeat("A", 1<<20)}}}}, "an encrypted data key of 1048576 bytes"},
-		"long name":           {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: "x", Recipient: strings.Repeat("A", 1<<20)}}}}, "by more than"},
+		"many groups":        {sealed{groups: groups}, "key groups; at most"},
+		"many keys":          {sealed{groups: []getsops.KeyGroup{many(129)}}, "keys in 1 key groups; at most"},
+		"threshold of 1":     {sealed{groups: groups[:3], threshold: 1}, "threshold of 1"},
+		"threshold too high": {sealed{groups: groups[:3], threshold: 4}, "threshold of 4"},
+		"threshold negative": {sealed{groups: groups[:3], threshold: -1}, "threshold of -1"},
+		"long wrapped key": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: strings.Repeat("A", 1<<20)}}}},
+			"an encrypted data key of 1048576 bytes"},
+		"long name": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: "x", Recipient: strings.Repeat("A", 1<<20)}}}},
+			"by more than"},
 		"version of tomorrow": {sealed{groups: groups[:1], change: func(m *getsops.Metadata) { m.Version = "4.0.0" }}, `sops "4.0.0"`},
 		"no version":          {sealed{groups: groups[:1], change: func(m *getsops.Metadata) { m.Version = "" }}, "which version"},
 	} {

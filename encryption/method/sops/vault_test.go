@@ -18,8 +18,10 @@ func TestRealVault(t *testing.T) {
 	v := vaulttest.Start(t)
 	v.Do(t, http.MethodPost, "sys/mounts/team/transit", map[string]any{"type": "transit"})
 	v.Do(t, http.MethodPost, "team/transit/keys/state", nil)
-	v.Do(t, http.MethodPut, "sys/policies/acl/reader", map[string]any{"policy": `path "team/transit/decrypt/state" { capabilities = ["update"] }`})
-	auth, _ := v.Do(t, http.MethodPost, "auth/token/create", map[string]any{"policies": []string{"reader"}, "no_default_policy": true})["auth"].(map[string]any)
+	v.Do(t, http.MethodPut, "sys/policies/acl/reader", map[string]any{"policy": `path "team/transit/decrypt/state" { capabilities = ` +
+		`["update"] }`})
+	auth, _ := v.Do(t, http.MethodPost, "auth/token/create", map[string]any{"policies": []string{"reader"},
+		"no_default_policy": true})["auth"].(map[string]any)
 	token, _ := auth["client_token"].(string)
 	identity, recipient := newAge(t)
 
@@ -28,14 +30,17 @@ func TestRealVault(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"VAULT_ADDR=" + v.Address, "VAULT_TOKEN=" + v.Token}
-	one := runSops(t, env, "encrypt", "--hc-vault-transit", v.Address+"/v1/team/transit/keys/state", "--input-type", "json", "--output-type", "json", plain)
+	one := runSops(t, env, "encrypt", "--hc-vault-transit", v.Address+"/v1/team/transit/keys/state", "--input-type", "json", "--output-type",
+		"json", plain)
 	opens(t, build(t, nil, environment("VAULT_ADDR", v.Address, "VAULT_TOKEN", token), openbao.Block()), one, plainState)
 	fails(t, build(t, nil, environment("VAULT_ADDR", v.Address, "VAULT_TOKEN", "wrong"), openbao.Block()), one, true, "denies it")
-	fails(t, build(t, nil, environment("VAULT_ADDR", "http://127.0.0.1:1", "VAULT_TOKEN", token), openbao.Block()), one, false, "allowed_vault_addresses")
+	fails(t, build(t, nil, environment("VAULT_ADDR", "http://127.0.0.1:1", "VAULT_TOKEN", token), openbao.Block()), one, false,
+		"allowed_vault_addresses")
 
 	// Two key groups, of which both are needed.
 	rules := filepath.Join(t.TempDir(), ".sops.yaml")
-	text := "creation_rules:\n  - shamir_threshold: 2\n    key_groups:\n      - age: [" + recipient + "]\n      - hc_vault: [" + v.Address + "/v1/team/transit/keys/state]\n"
+	text := "creation_rules:\n  - shamir_threshold: 2\n    key_groups:\n      - age: [" + recipient + "]\n      - hc_vault: [" + v.Address +
+		"/v1/team/transit/keys/state]\n"
 	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

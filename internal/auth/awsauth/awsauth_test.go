@@ -65,7 +65,8 @@ func TestFillProxies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for address, want := range map[string]string{"http://s3.example": c.plain, "https://s3.example": c.tls, "https://inside.example": c.without} {
+		for address, want := range map[string]string{"http://s3.example": c.plain, "https://s3.example": c.tls,
+			"https://inside.example": c.without} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -25,7 +25,8 @@ func (f *failure) Error() string { return f.text }
 // Is tells that somebody gave up. The cause itself stays inside: its text repeats
 // what servers and programs answered.
 func (f *failure) Is(target error) bool {
-	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(f.cause, target) //nolint:errorlint // it is compared by errors.Is
+	return (target == context.Canceled || target == context.DeadlineExceeded) &&
+		errors.Is(f.cause, target) //nolint:errorlint // it is compared by errors.Is
 }
 
 // Failure is an error with a text of its own in place of that of its cause.

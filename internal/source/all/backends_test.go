@@ -31,9 +31,12 @@ func backends() map[string]backend {
 	return map[string]backend{
 		"azurerm": {
 			where: "storage_account_name container_name key version_id resource_group_name subscription_id timeout_seconds credentials_name",
-			credentials: "name access_key sas_token use_azuread_auth customer_provided_key blob_endpoint ado_service_connection_id tenant_id subscription_id client_id " +
-				"client_id_file_path client_secret client_secret_file_path client_certificate client_certificate_password client_certificate_path use_oidc oidc_token " +
-				"oidc_token_file_path oidc_request_url oidc_request_token use_msi msi_endpoint use_aks_workload_identity use_cli environment metadata_host",
+			credentials: "name access_key sas_token use_azuread_auth customer_provided_key blob_endpoint ado_service_connection_id tenant_id " +
+				"subscription_id client_id " +
+				"client_id_file_path client_secret client_secret_file_path client_certificate client_certificate_password client_certificate_path " +
+				"use_oidc oidc_token " +
+				"oidc_token_file_path oidc_request_url oidc_request_token use_msi msi_endpoint use_aks_workload_identity use_cli environment " +
+				"metadata_host",
 			place:  attrs{"storage_account_name": text("acmestates"), "container_name": text("tfstate"), "key": text("a/network.tfstate")},
 			access: attrs{"access_key": text("a2V5")},
 			states: map[string]string{"default": `"a/network.tfstate"`, "prod": `"a/network.tfstateenv:prod"`},
@@ -58,11 +61,12 @@ func backends() map[string]backend {
 			states: map[string]string{"default": "network.tfstate", "prod": "terraform.tfstate.d/prod/terraform.tfstate"},
 		},
 		"gcs": {
-			where:       "bucket prefix generation credentials_name",
-			credentials: "name credentials access_token impersonate_service_account impersonate_service_account_delegates encryption_key storage_custom_endpoint universe_domain",
-			place:       attrs{"bucket": text("acme-states"), "prefix": text("network")},
-			access:      attrs{"access_token": text("t")},
-			states:      map[string]string{"default": "network/default.tfstate", "prod": "network/prod.tfstate"},
+			where: "bucket prefix generation credentials_name",
+			credentials: "name credentials access_token impersonate_service_account impersonate_service_account_delegates encryption_key " +
+				"storage_custom_endpoint universe_domain",
+			place:  attrs{"bucket": text("acme-states"), "prefix": text("network")},
+			access: attrs{"access_token": text("t")},
+			states: map[string]string{"default": "network/default.tfstate", "prod": "network/prod.tfstate"},
 		},
 		"git": {
 			where:       "repository ref path on_locked",
@@ -73,16 +77,18 @@ func backends() map[string]backend {
 		// Left out are update_method, lock_address, unlock_address, lock_method and
 		// unlock_method, which are for writing and locking.
 		"http": {
-			where:       "address timeout retry_max retry_wait_min retry_wait_max",
-			credentials: "url username password bearer_token headers query client_certificate_pem client_private_key_pem client_ca_certificate_pem skip_cert_verification proxy",
-			place:       attrs{"address": text("https://state.example.com/network")},
-			states:      map[string]string{"default": "https://state.example.com/network"},
+			where: "address timeout retry_max retry_wait_min retry_wait_max",
+			credentials: "url username password bearer_token headers query client_certificate_pem client_private_key_pem " +
+				"client_ca_certificate_pem skip_cert_verification proxy",
+			place:  attrs{"address": text("https://state.example.com/network")},
+			states: map[string]string{"default": "https://state.example.com/network"},
 		},
 		// Left out are labels, which only new secrets get, and load_config_file,
 		// which the backends do not use any more.
 		"kubernetes": {
 			where: "secret_suffix namespace cluster",
-			credentials: "name host config_path config_paths config_context config_context_auth_info config_context_cluster in_cluster_config token username password " +
+			credentials: "name host config_path config_paths config_context config_context_auth_info config_context_cluster in_cluster_config " +
+				"token username password " +
 				"client_certificate client_key cluster_ca_certificate insecure tls_server_name proxy_url exec{api_version command args env}",
 			place:  attrs{"secret_suffix": text("network")},
 			access: attrs{"host": text("https://cluster.example.com")},
@@ -91,9 +97,10 @@ func backends() map[string]backend {
 		"oci": {
 			where:       "bucket namespace region key workspace_key_prefix version_id credentials_name",
 			credentials: "name access_key secret_key sse_customer_key endpoint",
-			place:       attrs{"bucket": text("states"), "namespace": text("acme"), "region": text("eu-frankfurt-1"), "key": text("network.tfstate")},
-			access:      attrs{"access_key": text("i"), "secret_key": text("k")},
-			states:      map[string]string{"default": `"network.tfstate"`, "prod": `"tf-state-env/prod/network.tfstate"`},
+			place: attrs{"bucket": text("states"), "namespace": text("acme"), "region": text("eu-frankfurt-1"),
+				"key": text("network.tfstate")},
+			access: attrs{"access_key": text("i"), "secret_key": text("k")},
+			states: map[string]string{"default": `"network.tfstate"`, "prod": `"tf-state-env/prod/network.tfstate"`},
 		},
 		"oss": {
 			where: "bucket key prefix region version_id credentials_name",
@@ -114,16 +121,21 @@ func backends() map[string]backend {
 		"remote": { // and the backend cloud
 			where:       "hostname organization workspaces{name prefix} state_version outputs_only",
 			credentials: "url token client_ca_certificate_pem skip_cert_verification proxy",
-			place:       attrs{"organization": text("acme"), "workspaces": cty.ObjectVal(attrs{"prefix": text("network-"), "name": cty.NullVal(cty.String)})},
-			states:      map[string]string{"prod": "network-prod", "default": ""},
+			place: attrs{"organization": text("acme"), "workspaces": cty.ObjectVal(attrs{"prefix": text("network-"),
+				"name": cty.NullVal(cty.String)})},
+			states: map[string]string{"prod": "network-prod", "default": ""},
 		},
 		"s3": {
 			where: "bucket key region workspace_key_prefix version_id credentials_name",
-			credentials: "name sse_customer_key use_path_style skip_s3_checksum skip_region_validation access_key secret_key token profile shared_config_files shared_credentials_files " +
+			credentials: "name sse_customer_key use_path_style skip_s3_checksum skip_region_validation access_key secret_key token profile " +
+				"shared_config_files shared_credentials_files " +
 				"assume_role{role_arn session_name duration policy policy_arns external_id tags transitive_tag_keys} " +
-				"assume_role_with_web_identity{role_arn session_name duration policy policy_arns web_identity_token web_identity_token_file} allowed_account_ids forbidden_account_ids " +
-				"skip_credentials_validation skip_requesting_account_id skip_metadata_api_check ec2_metadata_service_endpoint ec2_metadata_service_endpoint_mode " +
-				"endpoints{s3 sts iam} sts_region max_retries retry_mode http_proxy https_proxy no_proxy insecure custom_ca_bundle use_fips_endpoint use_dualstack_endpoint",
+				"assume_role_with_web_identity{role_arn session_name duration policy policy_arns web_identity_token web_identity_token_file} " +
+				"allowed_account_ids forbidden_account_ids " +
+				"skip_credentials_validation skip_requesting_account_id skip_metadata_api_check ec2_metadata_service_endpoint " +
+				"ec2_metadata_service_endpoint_mode " +
+				"endpoints{s3 sts iam} sts_region max_retries retry_mode http_proxy https_proxy no_proxy insecure custom_ca_bundle " +
+				"use_fips_endpoint use_dualstack_endpoint",
 			place:  attrs{"bucket": text("acme"), "key": text("a/network.tfstate"), "region": text("eu-west-1")},
 			access: attrs{"access_key": text("i"), "secret_key": text("k")},
 			states: map[string]string{"default": `"a/network.tfstate"`, "prod": `"env:/prod/a/network.tfstate"`},

@@ -122,8 +122,10 @@ func newAccount() *azuretest.Server {
 }
 
 func TestSource(t *testing.T) {
-	secrets := []string{azuretest.Key, azuretest.Secret, azuretest.Token, azuretest.ManagerToken, "azuretest+signature", "azuretest%2Bsignature", canary}
-	for name, block := range map[string]attrs{"access key": withKey(), "signature": attrs{}.with("sas_token", "?"+azuretest.SAS), "identity": withSecret()} {
+	secrets := []string{azuretest.Key, azuretest.Secret, azuretest.Token, azuretest.ManagerToken, "azuretest+signature",
+		"azuretest%2Bsignature", canary}
+	for name, block := range map[string]attrs{"access key": withKey(), "signature": attrs{}.with("sas_token", "?"+azuretest.SAS),
+		"identity": withSecret()} {
 		t.Run(name, func(t *testing.T) {
 			var current http.RoundTripper
 			client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) { return current.RoundTrip(r) })}
@@ -170,7 +172,8 @@ func TestOneRead(t *testing.T) {
 		"POST login.microsoftonline.com/" + azuretest.Tenant + "/oauth2/v2.0/token",
 	}
 	lookup := place().with("resource_group_name", azuretest.Group, "subscription_id", azuretest.Subscription)
-	listKeys := "POST management.azure.com/subscriptions/" + azuretest.Subscription + "/resourceGroups/states/providers/Microsoft.Storage/storageAccounts/" + azuretest.Account + "/listKeys"
+	listKeys := "POST management.azure.com/subscriptions/" + azuretest.Subscription +
+		"/resourceGroups/states/providers/Microsoft.Storage/storageAccounts/" + azuretest.Account + "/listKeys"
 	for name, c := range map[string]struct {
 		block, place attrs
 		actions      []string
@@ -182,7 +185,8 @@ func TestOneRead(t *testing.T) {
 		"identity, group known": {withSecret().with("use_azuread_auth", true), lookup, []string{azuretest.ReadAction}, signIn},
 		"looked up key":         {withSecret(), lookup, []string{azuretest.KeysAction}, append(slices.Clone(signIn), listKeys)},
 		"key, group known":      {withKey(), lookup, nil, nil},
-		"subscription of block": {withSecret().with("subscription_id", azuretest.Subscription), lookup.with("subscription_id", nil), []string{azuretest.KeysAction}, append(slices.Clone(signIn), listKeys)},
+		"subscription of block": {withSecret().with("subscription_id", azuretest.Subscription), lookup.with("subscription_id", nil),
+			[]string{azuretest.KeysAction}, append(slices.Clone(signIn), listKeys)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,14 +198,16 @@ func TestOneRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := src.Fetch(t.Context()); err != nil || string(got.Data) != `{"version":4}` || got.Revision == "" || got.Lock != nil || len(got.Warnings) > 0 {
+				if got, err := src.Fetch(t.Context()); err != nil || string(got.Data) != `{"version":4}` || got.Revision == "" || got.Lock != nil ||
+					len(got.Warnings) > 0 {
 					t.Fatalf("got %+v, %v", got, err)
 				}
 			}
 			other := s.Other()
 			slices.Sort(other)
 			slices.Sort(c.other)
-			if got := s.Requests(); !slices.Equal(got, []string{"GET tfstate/network.tfstate", "GET tfstate/network.tfstate"}) || !slices.Equal(slices.Compact(other), slices.Compact(c.other)) {
+			if got := s.Requests(); !slices.Equal(got, []string{"GET tfstate/network.tfstate", "GET tfstate/network.tfstate"}) ||
+				!slices.Equal(slices.Compact(other), slices.Compact(c.other)) {
 				t.Errorf("asked for %q and %q", got, other)
 			}
 			if n := strings.Count(strings.Join(other, " "), "POST"); n > 2 {

@@ -121,7 +121,8 @@ func (l *location) lookUp(ctx context.Context, a access) (string, error) {
 			return "", err
 		}
 		if a.cloud.ResourceManager == "" {
-			return "", ownError{errors.New("metadata_host: the answer does not say where the resource manager is; leave resource_group_name out, or set access_key or use_azuread_auth")}
+			return "", ownError{errors.New("metadata_host: the answer does not say where the resource manager is; leave resource_group_name " +
+				"out, or set access_key or use_azuread_auth")}
 		}
 		of := l.account
 		if of.subscription == "" {

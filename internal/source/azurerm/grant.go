@@ -89,7 +89,8 @@ func customerKey(v attr.Values) (*blob.CPKInfo, error) {
 	}
 	sum := sha256.Sum256(key)
 	return &blob.CPKInfo{
-		EncryptionKey: &text, EncryptionKeySHA256: to.Ptr(base64.StdEncoding.EncodeToString(sum[:])), EncryptionAlgorithm: to.Ptr(blob.EncryptionAlgorithmTypeAES256),
+		EncryptionKey: &text, EncryptionKeySHA256: to.Ptr(base64.StdEncoding.EncodeToString(sum[:])),
+		EncryptionAlgorithm: to.Ptr(blob.EncryptionAlgorithmTypeAES256),
 	}, nil
 }
 

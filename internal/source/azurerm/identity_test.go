@@ -43,16 +43,22 @@ func TestIdentities(t *testing.T) {
 		form  map[string]string // of the request for a token
 		other string            // another request that must have been made
 	}{
-		"client secret":     {block: withSecret(), form: map[string]string{"client_secret": azuretest.Secret}},
-		"secret file":       {block: id.with("client_secret_file_path", write(t, azuretest.Secret)), form: map[string]string{"client_secret": azuretest.Secret}},
-		"oidc token":        {block: id.with("use_oidc", true, "oidc_token", "oidc-token"), form: map[string]string{"client_assertion": "oidc-token"}},
-		"pipeline":          {block: id.with("use_oidc", true, "ado_service_connection_id", "connection", "oidc_request_token", "request-token"), form: map[string]string{"client_assertion": "oidc-token"}, other: "POST dev.azure.test/oidc"},
-		"managed identity":  {block: bare.with("use_msi", true, "client_id", "azurerm-source"), other: "GET 169.254.169.254/metadata/identity/oauth2/token"},
-		"msi endpoint":      {block: bare.with("use_msi", true, "client_id", "azurerm-other", "msi_endpoint", "http://identity.test/identity/oauth2/token"), other: "GET identity.test/identity/oauth2/token"},
-		"workload identity": {block: bare.with("use_aks_workload_identity", true), form: map[string]string{"client_assertion": "federated-token"}},
-		"us government":     {block: withSecret().with("environment", "usgovernment"), other: "POST login.microsoftonline.us/"},
-		"china":             {block: withSecret().with("environment", "china"), other: "POST login.chinacloudapi.cn/"},
-		"metadata host":     {block: withSecret().with("metadata_host", "management.private.test"), other: "POST login.private.test/"},
+		"client secret": {block: withSecret(), form: map[string]string{"client_secret": azuretest.Secret}},
+		"secret file": {block: id.with("client_secret_file_path", write(t, azuretest.Secret)),
+			form: map[string]string{"client_secret": azuretest.Secret}},
+		"oidc token": {block: id.with("use_oidc", true, "oidc_token", "oidc-token"),
+			form: map[string]string{"client_assertion": "oidc-token"}},
+		"pipeline": {block: id.with("use_oidc", true, "ado_service_connection_id", "connection", "oidc_request_token", "request-token"),
+			form: map[string]string{"client_assertion": "oidc-token"}, other: "POST dev.azure.test/oidc"},
+		"managed identity": {block: bare.with("use_msi", true, "client_id", "azurerm-source"),
+			other: "GET 169.254.169.254/metadata/identity/oauth2/token"},
+		"msi endpoint": {block: bare.with("use_msi", true, "client_id", "azurerm-other", "msi_endpoint",
+			"http://identity.test/identity/oauth2/token"), other: "GET identity.test/identity/oauth2/token"},
+		"workload identity": {block: bare.with("use_aks_workload_identity", true),
+			form: map[string]string{"client_assertion": "federated-token"}},
+		"us government": {block: withSecret().with("environment", "usgovernment"), other: "POST login.microsoftonline.us/"},
+		"china":         {block: withSecret().with("environment", "china"), other: "POST login.chinacloudapi.cn/"},
+		"metadata host": {block: withSecret().with("metadata_host", "management.private.test"), other: "POST login.private.test/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAccount()
@@ -83,14 +89,19 @@ func TestHosts(t *testing.T) {
 		place attrs
 		want  []string
 	}{
-		"public":             {withKey(), place(), []string{"acmestates.blob.core.windows.net"}},
-		"us government":      {withKey().with("environment", "usgovernment"), place(), []string{"acmestates.blob.core.usgovcloudapi.net"}},
-		"china":              {withKey().with("environment", "china"), place(), []string{"acmestates.blob.core.chinacloudapi.cn"}},
-		"metadata host":      {withKey().with("metadata_host", "management.private.test"), place(), []string{"management.private.test", "acmestates.blob.private.test"}},
-		"endpoint":           {withKey().with("blob_endpoint", "https://acmestates.blob.local.test/"), place(), []string{"acmestates.blob.local.test"}},
-		"endpoint and cloud": {withKey().with("blob_endpoint", "https://127.0.0.1:10000/acmestates", "metadata_host", "management.private.test"), place(), []string{"127.0.0.1:10000"}},
-		"lookup, china": {withSecret().with("environment", "china"), place().with("resource_group_name", "states", "subscription_id", azuretest.Subscription),
-			[]string{"login.chinacloudapi.cn", "login.chinacloudapi.cn", "login.chinacloudapi.cn", "management.chinacloudapi.cn", "acmestates.blob.core.chinacloudapi.cn"}},
+		"public":        {withKey(), place(), []string{"acmestates.blob.core.windows.net"}},
+		"us government": {withKey().with("environment", "usgovernment"), place(), []string{"acmestates.blob.core.usgovcloudapi.net"}},
+		"china":         {withKey().with("environment", "china"), place(), []string{"acmestates.blob.core.chinacloudapi.cn"}},
+		"metadata host": {withKey().with("metadata_host", "management.private.test"), place(),
+			[]string{"management.private.test", "acmestates.blob.private.test"}},
+		"endpoint": {withKey().with("blob_endpoint", "https://acmestates.blob.local.test/"), place(),
+			[]string{"acmestates.blob.local.test"}},
+		"endpoint and cloud": {withKey().with("blob_endpoint", "https://127.0.0.1:10000/acmestates", "metadata_host", "management.private.test"),
+			place(), []string{"127.0.0.1:10000"}},
+		"lookup, china": {withSecret().with("environment", "china"),
+			place().with("resource_group_name", "states", "subscription_id", azuretest.Subscription),
+			[]string{"login.chinacloudapi.cn", "login.chinacloudapi.cn", "login.chinacloudapi.cn", "management.chinacloudapi.cn",
+				"acmestates.blob.core.chinacloudapi.cn"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,16 +136,18 @@ func TestEnvironment(t *testing.T) {
 		place    attrs
 		want     string // part of the error; "" when the state comes
 	}{
-		"key":                        {ambient.settings(), place(), ""},
-		"signature":                  {environment{"ARM_SAS_TOKEN": azuretest.SAS}.settings(), place(), ""},
-		"identity":                   {identity.settings(), place(), ""},
-		"key before signature":       {environment{"ARM_ACCESS_KEY": azuretest.Key, "ARM_SAS_TOKEN": "sv=1&sig=" + canary}.settings(), place(), ""},
-		"block without a key":        {ambient.settings(attrs{}.with("environment", "public")), place(), ""},
-		"identity of the block":      {wrong.settings(withSecret().with("use_azuread_auth", true)), place(), ""},
-		"wrong key":                  {wrong.settings(), place(), "check access_key"},
-		"named block":                {ambient.settings(named(attrs{})), inA, "neither access_key nor sas_token is set"},
-		"switched off":               {settings(attrs{}.with("use_cli", false)), place(), "neither access_key nor sas_token is set"},
-		"switched off, pipeline":     {settings(withSecret().with("client_secret", nil, "use_oidc", true, "ado_service_connection_id", "connection", "oidc_request_token", "x")), place(), "the environment is switched off"},
+		"key":       {ambient.settings(), place(), ""},
+		"signature": {environment{"ARM_SAS_TOKEN": azuretest.SAS}.settings(), place(), ""},
+		"identity":  {identity.settings(), place(), ""},
+		"key before signature": {environment{"ARM_ACCESS_KEY": azuretest.Key, "ARM_SAS_TOKEN": "sv=1&sig=" + canary}.settings(), place(),
+			""},
+		"block without a key":   {ambient.settings(attrs{}.with("environment", "public")), place(), ""},
+		"identity of the block": {wrong.settings(withSecret().with("use_azuread_auth", true)), place(), ""},
+		"wrong key":             {wrong.settings(), place(), "check access_key"},
+		"named block":           {ambient.settings(named(attrs{})), inA, "neither access_key nor sas_token is set"},
+		"switched off":          {settings(attrs{}.with("use_cli", false)), place(), "neither access_key nor sas_token is set"},
+		"switched off, pipeline": {settings(withSecret().with("client_secret", nil, "use_oidc", true, "ado_service_connection_id",
+			"connection", "oidc_request_token", "x")), place(), "the environment is switched off"},
 		"switched off, workload":     {settings(attrs{}.with("use_aks_workload_identity", true)), place(), "the environment is switched off"},
 		"environment of the backend": {environment{"ARM_USE_CLI": "false"}.settings(), place(), "no way to authenticate is set up"},
 	} {
@@ -166,8 +179,10 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		env   map[string]string
 		want  string
 	}{
-		"keys":             {withSecret(), map[string]string{"ARM_ACCESS_KEY": canary, "ARM_SAS_TOKEN": canary, "ARM_CLIENT_CERTIFICATE": canary, "AZURE_AUTHORITY_HOST": steered.URL, "AZURE_STORAGE_KEY": canary}, ""},
-		"settings":         {withKey(), map[string]string{"ARM_ENVIRONMENT": "china", "ARM_METADATA_HOST": "canary.invalid", "ARM_CUSTOMER_PROVIDED_KEY": canary, "ARM_USE_AZUREAD": "true", "ARM_TIMEOUT_SECONDS": canary}, ""},
+		"keys": {withSecret(), map[string]string{"ARM_ACCESS_KEY": canary, "ARM_SAS_TOKEN": canary, "ARM_CLIENT_CERTIFICATE": canary,
+			"AZURE_AUTHORITY_HOST": steered.URL, "AZURE_STORAGE_KEY": canary}, ""},
+		"settings": {withKey(), map[string]string{"ARM_ENVIRONMENT": "china", "ARM_METADATA_HOST": "canary.invalid",
+			"ARM_CUSTOMER_PROVIDED_KEY": canary, "ARM_USE_AZUREAD": "true", "ARM_TIMEOUT_SECONDS": canary}, ""},
 		"region":           {withSecret(), map[string]string{"AZURE_REGIONAL_AUTHORITY_NAME": canary}, "AZURE_REGIONAL_AUTHORITY_NAME"},
 		"managed identity": {msi, nil, ""},
 		"app service":      {msi, map[string]string{"IDENTITY_ENDPOINT": steered.URL, "IDENTITY_HEADER": canary}, "IDENTITY_ENDPOINT"},
@@ -219,7 +234,8 @@ func TestCLI(t *testing.T) {
 		t.Skip("the stand-in for az is a shell script")
 	}
 	dir := t.TempDir()
-	script := "#!/bin/sh\necho \"$* $TF_ENCRYPTION$ARM_ACCESS_KEY\" >>" + dir + "/asked\necho '{\"accessToken\":\"" + azuretest.Token + "\",\"expires_on\":4102444800}'\n"
+	script := "#!/bin/sh\necho \"$* $TF_ENCRYPTION$ARM_ACCESS_KEY\" >>" + dir + "/asked\necho '{\"accessToken\":\"" + azuretest.Token +
+		"\",\"expires_on\":4102444800}'\n"
 	if err := os.WriteFile(filepath.Join(dir, "az"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +269,8 @@ func TestSubscriptionOfTheCLI(t *testing.T) {
 		t.Skip("the stand-in for az is a shell script")
 	}
 	dir := t.TempDir()
-	script := "#!/bin/sh\ncase \"$2\" in\nshow) echo '{\"id\":\"" + azuretest.Subscription + "\"}' ;;\n*) echo '{\"accessToken\":\"" + azuretest.ManagerToken + "\",\"expires_on\":4102444800}' ;;\nesac\n"
+	script := "#!/bin/sh\ncase \"$2\" in\nshow) echo '{\"id\":\"" + azuretest.Subscription + "\"}' ;;\n*) echo '{\"accessToken\":\"" +
+		azuretest.ManagerToken + "\",\"expires_on\":4102444800}' ;;\nesac\n"
 	if err := os.WriteFile(filepath.Join(dir, "az"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -104,8 +104,10 @@ func TestInteropIdentities(t *testing.T) {
 	}{
 		"identity": {[]string{"ARM_USE_AZUREAD=true"}, "", withSecret().with("use_azuread_auth", true), place(), azuretest.ReadAction},
 		"looked up key": {[]string{"ARM_SUBSCRIPTION_ID=" + azuretest.Subscription}, `resource_group_name = "` + azuretest.Group + `"`,
-			withSecret().with("subscription_id", azuretest.Subscription), place().with("resource_group_name", azuretest.Group), azuretest.KeysAction},
-		"signature": {[]string{"ARM_SAS_TOKEN=" + strings.Replace(azuretest.SAS, "sp=r", "sp=racwdl", 1)}, "", attrs{}.with("sas_token", azuretest.SAS), place(), ""},
+			withSecret().with("subscription_id", azuretest.Subscription), place().with("resource_group_name", azuretest.Group),
+			azuretest.KeysAction},
+		"signature": {[]string{"ARM_SAS_TOKEN=" + strings.Replace(azuretest.SAS, "sp=r", "sp=racwdl", 1)}, "",
+			attrs{}.with("sas_token", azuretest.SAS), place(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +132,8 @@ func azurite(t *testing.T) *httputil.ReverseProxy {
 	t.Helper()
 	program, port := servertest.Program(t, "STATECRYPT_AZURITE"), servertest.Port(t)
 	address := net.JoinHostPort("127.0.0.1", port)
-	args := []string{"--silent", "--disableTelemetry", "--skipApiVersionCheck", "--inMemoryPersistence", "--blobHost", "127.0.0.1", "--blobPort", port}
+	args := []string{"--silent", "--disableTelemetry", "--skipApiVersionCheck", "--inMemoryPersistence", "--blobHost", "127.0.0.1",
+		"--blobPort", port}
 	servertest.Start(t, program, args, "AZURITE_ACCOUNTS="+azuretest.Account+":"+azuretest.Key).Await(t, func() bool {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 		if err != nil {
@@ -176,7 +179,8 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values := sas.BlobSignatureValues{Protocol: sas.ProtocolHTTPSandHTTP, ExpiryTime: until, Permissions: permissions.String(), ContainerName: "tfstate"}
+		values := sas.BlobSignatureValues{Protocol: sas.ProtocolHTTPSandHTTP, ExpiryTime: until, Permissions: permissions.String(),
+			ContainerName: "tfstate"}
 		q, err := values.SignWithSharedKey(key)
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +188,8 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 		return attrs{}.with("sas_token", q.Encode())
 	}
 	later := time.Now().Add(time.Hour)
-	if _, err := read(t, client, settings(signed(sas.ContainerPermissions{Read: true}, later)), place().with("key", "live/network.tfstate")); err != nil {
+	if _, err := read(t, client, settings(signed(sas.ContainerPermissions{Read: true}, later)),
+		place().with("key", "live/network.tfstate")); err != nil {
 		t.Error(err)
 	}
 	for name, c := range map[string]struct {
@@ -194,11 +199,14 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 	}{
 		"no blob":      {place: place().with("key", "nothing"), block: withKey(), missing: true, want: "holds no blob"},
 		"no container": {place: place().with("container_name", "nothing"), block: withKey(), want: "there is no container nothing"},
-		"wrong key":    {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"), want: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
-		"SAS, no blob": {place: place().with("key", "nothing"), block: signed(sas.ContainerPermissions{Read: true}, later), missing: true, want: "holds no blob"},
+		"wrong key": {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"),
+			want: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
+		"SAS, no blob": {place: place().with("key", "nothing"), block: signed(sas.ContainerPermissions{Read: true}, later), missing: true,
+			want: "holds no blob"},
 		"SAS to write": {place: place(), block: signed(sas.ContainerPermissions{Write: true}, later), want: "with the permission r"},
-		"old SAS":      {place: place(), block: signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)), want: "403 AuthorizationFailure"},
-		"wrong SAS":    {place: place(), block: attrs{}.with("sas_token", azuretest.SAS), want: "403 AuthorizationFailure"},
+		"old SAS": {place: place(), block: signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)),
+			want: "403 AuthorizationFailure"},
+		"wrong SAS": {place: place(), block: attrs{}.with("sas_token", azuretest.SAS), want: "403 AuthorizationFailure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, client, settings(c.block), c.place)

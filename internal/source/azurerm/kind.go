@@ -44,16 +44,20 @@ func table() attr.Table {
 			},
 			{
 				Name: "version_id", Type: cty.String,
-				Doc: "Reads this version of the blob, where the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without it, the current one is read.",
+				Doc: "Reads this version of the blob, where the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
+					"it, the current one is read.",
 			},
 			{
 				Name: "resource_group_name", Type: cty.String,
-				Doc: "The resource group of the storage account. With it, and with none of `access_key`, `sas_token` and `use_azuread_auth` in the credentials, the account's access key is looked up first, as the backend does: " +
-					"one `POST` to Azure's resource manager, for which the permission `Microsoft.Storage/storageAccounts/listKeys/action` is needed. Leave it out, and the identity itself reads the blob.",
+				Doc: "The resource group of the storage account. With it, and with none of `access_key`, `sas_token` and `use_azuread_auth` in the " +
+					"credentials, the account's access key is looked up first, as the backend does: " +
+					"one `POST` to Azure's resource manager, for which the permission `Microsoft.Storage/storageAccounts/listKeys/action` is needed. " +
+					"Leave it out, and the identity itself reads the blob.",
 			},
 			{
 				Name: "subscription_id", Type: cty.String,
-				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used, or, where the Azure CLI signs in, its current one.",
+				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used, or, where the " +
+					"Azure CLI signs in, its current one.",
 			},
 			{
 				Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
@@ -80,13 +84,17 @@ func credentials() attr.Table {
 	}
 	return attr.Table{
 		Name: "azurerm",
-		Doc: "How to sign in to Azure Storage, with the arguments of Terraform's `azurerm` backend. The first of these is used: `access_key`, `sas_token`, and the identity that the other arguments make. " +
-			"Of the ways to make one, the first that is set up is used: client certificate, client secret, Azure Pipelines, OpenID Connect, managed identity, AKS workload identity, Azure CLI. " +
+		Doc: "How to sign in to Azure Storage, with the arguments of Terraform's `azurerm` backend. The first of these is used: " +
+			"`access_key`, `sas_token`, and the identity that the other arguments make. " +
+			"Of the ways to make one, the first that is set up is used: client certificate, client secret, Azure Pipelines, OpenID Connect, " +
+			"managed identity, AKS workload identity, Azure CLI. " +
 			"The variables `ARM_*` fill only the block without a name. " +
 			"A key or a signature of the environment is not used where the block itself has one, " +
 			"says `use_azuread_auth`, or contains what an identity proves itself with. " +
-			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what it needs to run, " +
-			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
+			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what " +
+			"it needs to run, " +
+			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed " +
+			"identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
 		Attrs: append([]attr.Attr{
 			source.NameAttr("credentials_name"),
 			{
@@ -107,11 +115,13 @@ func credentials() attr.Table {
 			},
 			{
 				Name: "blob_endpoint", Type: cty.String, Place: true,
-				Doc: "The URL of the account's blob service, where it is not `https://<account>.blob.core.windows.net` or its counterpart of the cloud: for a private cloud, a DNS zone endpoint, or Azurite. " +
+				Doc: "The URL of the account's blob service, where it is not `https://<account>.blob.core.windows.net` or its counterpart of the " +
+					"cloud: for a private cloud, a DNS zone endpoint, or Azurite. " +
 					"The name of the account must be the first part of the host, or the path. It is `https`, or `http` on this machine itself.",
 			},
 			{
-				Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
+				Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+					"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`.",
 			},
 		}, identity...),

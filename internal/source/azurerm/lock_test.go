@@ -22,8 +22,9 @@ func TestLock(t *testing.T) {
 		blob azuretest.Blob
 		want *source.Lock
 	}{
-		"none":        {azuretest.Blob{Data: []byte("{}")}, nil},
-		"lock":        {azuretest.Blob{Data: []byte("{}"), Lease: "0b1c", Metadata: described}, &source.Lock{ID: "0b1c", Who: `ci@runner\u001b[31m`, Operation: "OperationTypeApply", Created: "2026-01-31T12:00:00Z"}},
+		"none": {azuretest.Blob{Data: []byte("{}")}, nil},
+		"lock": {azuretest.Blob{Data: []byte("{}"), Lease: "0b1c", Metadata: described},
+			&source.Lock{ID: "0b1c", Who: `ci@runner\u001b[31m`, Operation: "OperationTypeApply", Created: "2026-01-31T12:00:00Z"}},
 		"left behind": {azuretest.Blob{Metadata: described}, nil},
 		"by another":  {azuretest.Blob{Data: []byte("{}"), Lease: "0b1c"}, &source.Lock{}},
 	} {

@@ -93,8 +93,9 @@ func TestLookupRefusals(t *testing.T) {
 		answer  int // in place of the manager's own; 0 for that
 		want    string
 	}{
-		"denied":          {nil, lookup, 0, "Microsoft.Storage/storageAccounts/listKeys/action; or leave resource_group_name out"},
-		"no such group":   {[]string{azuretest.KeysAction}, lookup.with("resource_group_name", "other"), 0, "check subscription_id, resource_group_name"},
+		"denied": {nil, lookup, 0, "Microsoft.Storage/storageAccounts/listKeys/action; or leave resource_group_name out"},
+		"no such group": {[]string{azuretest.KeysAction}, lookup.with("resource_group_name", "other"), 0,
+			"check subscription_id, resource_group_name"},
 		"token":           {nil, lookup, 401, "check tenant_id"},
 		"locked":          {nil, lookup, 409, "a lock on the account"},
 		"broken":          {nil, lookup, 500, "500 Internal Server Error"},
@@ -149,9 +150,11 @@ func TestSecretsInNetworkErrors(t *testing.T) {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	const older, current = "2026-01-31T12:00:00.0000000Z", "2026-02-01T12:00:00.0000000Z"
-	for name, block := range map[string]attrs{"access key": withKey(), "signature": attrs{}.with("sas_token", azuretest.SAS), "identity": withSecret()} {
+	for name, block := range map[string]attrs{"access key": withKey(), "signature": attrs{}.with("sas_token", azuretest.SAS),
+		"identity": withSecret()} {
 		s := newAccount()
-		s.Put("tfstate", "network.tfstate", azuretest.Blob{Data: []byte("new"), Version: current, Versions: map[string][]byte{older: []byte("old")}})
+		s.Put("tfstate", "network.tfstate", azuretest.Blob{Data: []byte("new"), Version: current,
+			Versions: map[string][]byte{older: []byte("old")}})
 		client := s.Client(t)
 		for version, want := range map[string]string{"": "new", current: "new", older: "old"} {
 			a := place()
@@ -203,7 +206,8 @@ func TestHostileAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Revision) > 300 || strings.Contains(got.Revision, "::") || strings.Contains(got.Revision, "\u202e") || got.Lock == nil || *got.Lock != (source.Lock{}) {
+	if len(got.Revision) > 300 || strings.Contains(got.Revision, "::") || strings.Contains(got.Revision, "\u202e") || got.Lock == nil ||
+		*got.Lock != (source.Lock{}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -237,7 +241,8 @@ func TestLateAnswers(t *testing.T) {
 	t.Parallel()
 	for _, blob := range []string{"network.tfstate", "none.tfstate"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		src, err := kind(late{newAccount().Client(t), func(*http.Request) { cancel() }}).Start(settings(withKey()))(request(t, place().with("key", blob), nil))
+		src, err := kind(late{newAccount().Client(t), func(*http.Request) { cancel() }}).Start(settings(withKey()))(request(t,
+			place().with("key", blob), nil))
 		if err != nil {
 			t.Fatal(err)
 		}

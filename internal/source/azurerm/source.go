@@ -66,20 +66,24 @@ func isGroup(s string) bool {
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{
 		run: r, credentials: req.String("credentials_name"), container: req.String("container_name"), version: req.String("version_id"),
-		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"), req.String("storage_account_name")},
-		blob:    path(req.String("key"), req.Workspace), limit: req.MaxSize,
+		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"),
+			req.String("storage_account_name")},
+		blob: path(req.String("key"), req.Workspace), limit: req.MaxSize,
 	}
 	switch {
 	case !accountName.MatchString(l.account.name):
 		return nil, req.Errorf("storage_account_name", "the name of a storage account has 3 to 24 small letters and digits")
 	case len(l.container) < 3 || len(l.container) > 63 || !containerName.MatchString(l.container):
-		return nil, req.Errorf("container_name", "the name of a container has 3 to 63 small letters, digits and single hyphens, and begins and ends with a letter or a digit")
+		return nil, req.Errorf("container_name", "the name of a container has 3 to 63 small letters, digits and single hyphens, and begins "+
+			"and ends with a letter or a digit")
 	case req.String("key") == "" || !isBlobName(l.blob):
-		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of them a control character, and no part . or ..", l.blob)
+		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of "+
+			"them a control character, and no part . or ..", l.blob)
 	case l.version != "" && (len(l.version) > 64 || !versionID.MatchString(l.version)):
 		return nil, req.Errorf("version_id", "the ID of a version looks like 2026-01-31T12:00:00.0000000Z")
 	case l.account.group != "" && !isGroup(l.account.group):
-		return nil, req.Errorf("resource_group_name", "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, hyphens and dots, and does not end with a dot")
+		return nil, req.Errorf("resource_group_name", "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, "+
+			"hyphens and dots, and does not end with a dot")
 	}
 	seconds, err := req.Int("timeout_seconds", 1, math.MaxInt32)
 	if err != nil {
@@ -90,7 +94,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {
-		return nil, req.Errorf("storage_account_name", "the blob_endpoint of the credentials, %s, is not that of the storage account %s", e, l.account.name)
+		return nil, req.Errorf("storage_account_name", "the blob_endpoint of the credentials, %s, is not that of the storage account %s", e,
+			l.account.name)
 	}
 	return l, l.checkLookup(req)
 }
@@ -106,7 +111,8 @@ func (l *location) checkLookup(req source.Request) error {
 	switch {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // it knows
 	case l.account.subscription == "":
-		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is needed; "+
+		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is "+
+			"needed; "+
 			"or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)")
 	case len(l.account.subscription) > 64 || !subscription.MatchString(l.account.subscription):
 		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
@@ -129,7 +135,8 @@ func isBlobName(name string) bool {
 			return false
 		}
 	}
-	return len(name) <= 1024 && strings.ToValidUTF8(name, "") == name && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) && !strings.Contains(name, `\`)
+	return len(name) <= 1024 && strings.ToValidUTF8(name, "") == name &&
+		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) && !strings.Contains(name, `\`)
 }
 
 // location is one blob.
@@ -210,7 +217,8 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	}
 	lock := lockOf(answer.DownloadResponse)
 	if len(data) == 0 && lock != nil { // so begins the backend
-		return nil, &source.MissingError{Detail: fmt.Sprintf("the blob %q is empty, and locked: its first state is yet to be written", l.blob), CredentialsSent: true, Lock: lock}
+		return nil, &source.MissingError{Detail: fmt.Sprintf("the blob %q is empty, and locked: its first state is yet to be written", l.blob),
+			CredentialsSent: true, Lock: lock}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }
@@ -251,7 +259,8 @@ func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 		}
 		base = &url.URL{Scheme: "https", Host: l.account.name + ".blob." + c.StorageSuffix}
 	}
-	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.Path, "/") + "/" + l.container + "/" + url.PathEscape(l.blob))
+	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.Path, "/") + "/" + l.container + "/" +
+		url.PathEscape(l.blob))
 	if err != nil {
 		return nil, err
 	}

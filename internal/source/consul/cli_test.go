@@ -47,7 +47,8 @@ func testRealBackend(t *testing.T, cli clitest.CLI, gzip bool) {
 			t.Errorf("got the revision %s, want %d", snap.Revision, head.ModifyIndex)
 		}
 		requests := s.Requests()
-		if slices.ContainsFunc(requests, func(r string) bool { return !strings.HasPrefix(r, "GET /v1/kv/"+key) }) || !parts && len(requests) != 1 {
+		if slices.ContainsFunc(requests, func(r string) bool { return !strings.HasPrefix(r, "GET /v1/kv/"+key) }) || !parts &&
+			len(requests) != 1 {
 			t.Errorf("asked for %q", requests)
 		}
 		if parts != (len(requests) > 1) {

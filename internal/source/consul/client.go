@@ -122,9 +122,11 @@ func tlsConfig(s settings) (*tls.Config, error) {
 func (c *client) warnings() []string {
 	switch {
 	case c.unverified:
-		return []string{"The server's certificate was not verified, because ssl_verify is off. Anybody on the way can read the token and replace the state."}
+		return []string{"The server's certificate was not verified, because ssl_verify is off. Anybody on the way can read the token and " +
+			"replace the state."}
 	case c.exposed && c.sends:
-		return []string{"The credentials and the state were sent without encryption, because the server is asked by http. Anybody on the way can read them and replace the state."}
+		return []string{"The credentials and the state were sent without encryption, because the server is asked by http. Anybody on the way " +
+			"can read them and replace the state."}
 	}
 	return nil
 }

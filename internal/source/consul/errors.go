@@ -25,13 +25,16 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case says("ACL not found") && code == http.StatusForbidden:
 		return web.Final("Consul does not know the token (403 Forbidden, ACL not found); it may be wrong, expired or deleted")
 	case code == http.StatusForbidden && !x.sends:
-		return web.Final("Consul does not allow to read the key %q without a token (403 Forbidden); set access_token in a consul block of credentials, in the provider block", x.key)
+		return web.Final("Consul does not allow to read the key %q without a token (403 Forbidden); set access_token in a consul block of "+
+			"credentials, in the provider block", x.key)
 	case code == http.StatusForbidden:
 		return web.Final("Consul does not allow to read the key %q (403 Forbidden); what the token needs is a policy with %s", x.key, x.rule())
 	case code == http.StatusUnauthorized:
-		return web.Final("the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block of credentials, in the provider block")
+		return web.Final("the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block of " +
+			"credentials, in the provider block")
 	case says("invalid key name"):
-		return web.Final("Consul refuses the name of the key %q (%s): it must not begin or end with a space. Consul 1.21.5 also refuses a colon, which the keys of workspaces have; "+
+		return web.Final("Consul refuses the name of the key %q (%s): it must not begin or end with a space. Consul 1.21.5 also refuses a "+
+			"colon, which the keys of workspaces have; "+
 			"another version does not", x.key, web.Status(code))
 	case code == http.StatusBadRequest && (x.where.namespace != "" || x.where.partition != ""):
 		return web.Final("Consul did not understand the request (%s); only Consul Enterprise has namespaces and partitions", web.Status(code))

@@ -30,9 +30,10 @@ func TestFaults(t *testing.T) {
 		},
 		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
 			return sourcetest.Place{
-				Attrs:    attrs{"path": text("network")},
-				Settings: settingsOf(attrs{"address": text(f.URL), "ca_file": text(file(t, f.CA)), "access_token": text("token-" + canary), "http_auth": text("u:" + canary)}),
-				Secrets:  []string{canary},
+				Attrs: attrs{"path": text("network")},
+				Settings: settingsOf(attrs{"address": text(f.URL), "ca_file": text(file(t, f.CA)), "access_token": text("token-" + canary),
+					"http_auth": text("u:" + canary)}),
+				Secrets: []string{canary},
 			}
 		},
 		Sees: map[string]string{

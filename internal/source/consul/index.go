@@ -27,7 +27,8 @@ func readIndex(value []byte) (*index, error) {
 		return nil, nil
 	}
 	var x index
-	if json.Unmarshal(members[hash], &x.hash) != nil || json.Unmarshal(members["chunks"], &x.chunks) != nil || !md5Pattern.MatchString(x.hash) {
+	if json.Unmarshal(members[hash], &x.hash) != nil || json.Unmarshal(members["chunks"], &x.chunks) != nil ||
+		!md5Pattern.MatchString(x.hash) {
 		return nil, errors.New("the value holds neither a state nor a list of its parts as the consul backend writes it")
 	}
 	return &x, nil

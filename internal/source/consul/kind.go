@@ -34,7 +34,8 @@ func home() source.Home {
 func table() attr.Table {
 	return attr.Table{
 		Name: "consul",
-		Doc: "Reads the state from a key of Consul, as Terraform's `consul` backend writes it. A state that is compressed, or divided among several keys because it is large, is put together. " +
+		Doc: "Reads the state from a key of Consul, as Terraform's `consul` backend writes it. A state that is compressed, or divided among " +
+			"several keys because it is large, is put together. " +
 			"Only `GET` requests are sent, each for one key. " +
 			"How to reach Consul is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
@@ -48,11 +49,13 @@ func table() attr.Table {
 			},
 			{
 				Name: "namespace", Type: cty.String,
-				Doc: "The namespace of the key, in Consul Enterprise. Defaults to that of the token, or to `CONSUL_NAMESPACE` where the environment says which server is asked.",
+				Doc: "The namespace of the key, in Consul Enterprise. Defaults to that of the token, or to `CONSUL_NAMESPACE` where the " +
+					"environment says which server is asked.",
 			},
 			{
 				Name: "partition", Type: cty.String,
-				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` where the environment says which server is asked.",
+				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` where the " +
+					"environment says which server is asked.",
 			},
 			source.ChoiceAttr("credentials_name", "consul", "that says how to reach Consul"),
 		},
@@ -69,7 +72,8 @@ func credentials() attr.Table {
 			source.NameAttr("credentials_name"),
 			{
 				Name: "address", Type: cty.String, Place: true, Env: []string{addressVar},
-				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a socket. Defaults to `localhost:8500`.",
+				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a " +
+					"socket. Defaults to `localhost:8500`.",
 			},
 			{
 				Name: "scheme", Type: cty.String, Place: true, Env: []string{sslVar},
@@ -105,7 +109,8 @@ func credentials() attr.Table {
 			},
 			{
 				Name: "ssl_verify", Type: cty.Bool, Guard: true, Env: []string{verifyVar},
-				Doc: "Whether to verify the server's certificate. Without it anybody on the way can read the token and replace the state; each read warns of it. Defaults to `true`.",
+				Doc: "Whether to verify the server's certificate. Without it anybody on the way can read the token and replace the state; each " +
+					"read warns of it. Defaults to `true`.",
 			},
 		},
 	}

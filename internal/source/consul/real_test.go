@@ -32,8 +32,9 @@ func startConsul(t *testing.T) *realServer {
 	config, err := json.Marshal(map[string]any{
 		"server": true, "bootstrap": true, "data_dir": filepath.Join(dir, "data"), "node_name": "consultest", "log_level": "ERR",
 		"bind_addr": "127.0.0.1", "client_addr": "127.0.0.1", "disable_update_check": true, "performance": map[string]any{"raft_multiplier": 1},
-		"ports": map[string]any{"http": json.Number(web), "server": json.Number(rpc), "serf_lan": json.Number(serf), "serf_wan": -1, "dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1},
-		"acl":   map[string]any{"enabled": true, "default_policy": "deny", "tokens": map[string]any{"initial_management": management}},
+		"ports": map[string]any{"http": json.Number(web), "server": json.Number(rpc), "serf_lan": json.Number(serf), "serf_wan": -1, "dns": -1,
+			"grpc": -1, "grpc_tls": -1, "https": -1},
+		"acl": map[string]any{"enabled": true, "default_policy": "deny", "tokens": map[string]any{"initial_management": management}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +191,8 @@ func TestRealAnswers(t *testing.T) {
 	fake := consultest.New(t)
 	fake.Writable = true
 	fake.Tokens = map[string]consultest.Policy{
-		management: consultest.Everything, reader: func(verb, key string) bool { return verb == "read" && key == "a" }, "": func(string, string) bool { return false },
+		management: consultest.Everything, reader: func(verb, key string) bool { return verb == "read" && key == "a" },
+		"": func(string, string) bool { return false },
 	}
 	// Numbers and random names differ.
 	differs := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+`)
@@ -224,7 +226,8 @@ func TestRealAnswers(t *testing.T) {
 	}
 	large := strings.Repeat("x", consultest.MaxValue+1)
 	txn := func(verb, key, value, index string) string {
-		return fmt.Sprintf(`[{"KV":{"Verb":%q,"Key":%q,"Value":%q,"Flags":0,"Index":%s,"Session":""},"Node":null,"Service":null,"Check":null}]`, verb, key, value, index)
+		return fmt.Sprintf(`[{"KV":{"Verb":%q,"Key":%q,"Value":%q,"Flags":0,"Index":%s,"Session":""},"Node":null,"Service":null,"Check":null}]`,
+			verb, key, value, index)
 	}
 	for _, c := range []struct{ token, method, path, body string }{
 		{management, "GET", "/v1/kv/a", ""},

@@ -117,7 +117,8 @@ func near(home, asked string) source.Nearness {
 	return source.Elsewhere
 }
 
-var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with the path of a socket")
+var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with " +
+	"the path of a socket")
 
 // parsePlace reads an address as Consul's programs do: either of address and
 // scheme can ask for https, and neither can take it back.

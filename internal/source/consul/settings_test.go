@@ -71,7 +71,8 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "/", "/a", "a//b", "a//", ".", "..", "a/../b", "../agent/self", "a/.", `a\..\b`, "a\nb", "a\x00"} {
-		if _, err := start(settingsOf())(request(t, attrs{"path": text(path)}, nil)); err == nil || !strings.Contains(err.Error(), "path: the path of a key must not") {
+		if _, err := start(settingsOf())(request(t, attrs{"path": text(path)}, nil)); err == nil ||
+			!strings.Contains(err.Error(), "path: the path of a key must not") {
 			t.Errorf("%q: got %v", path, err)
 		}
 	}
@@ -113,7 +114,8 @@ func TestParsePlace(t *testing.T) {
 		}
 	}
 	for _, address := range []string{
-		"http://", "https:///x", ":8500", "http://user:" + canary + "@host", canary + "@host:1", "host?token=" + canary, "host?", "host#" + canary,
+		"http://", "https:///x", ":8500", "http://user:" + canary + "@host", canary + "@host:1", "host?token=" + canary, "host?", "host#" +
+			canary,
 		"ftp://" + canary, "unix://", "ho st", "host:" + canary, "\n",
 	} {
 		if _, err := parsePlace(address, ""); err == nil || strings.Contains(err.Error(), canary) {
@@ -140,8 +142,9 @@ var family = environment{
 
 func TestEnvironment(t *testing.T) {
 	all := settings{
-		token: "env-token", auth: "env:auth", caFile: "env-ca", certFile: "env-cert", keyFile: "env-key", serverName: "env-name", unverified: true,
-		namespace: "env-ns", partition: "env-part",
+		token: "env-token", auth: "env:auth", caFile: "env-ca", certFile: "env-cert", keyFile: "env-key", serverName: "env-name",
+		unverified: true,
+		namespace:  "env-ns", partition: "env-part",
 	}
 	from := func(address, scheme string, s settings) settings {
 		p, err := parsePlace(address, scheme)
@@ -152,8 +155,9 @@ func TestEnvironment(t *testing.T) {
 		return s
 	}
 	own := attrs{
-		"address": text("own.example.com"), "access_token": text("own-token"), "http_auth": text("own:auth"), "ca_file": text("own-ca"), "cert_file": text("own-cert"),
-		"key_file": text("own-key"), "tls_server_name": text("own-name"), "ssl_verify": cty.True, "scheme": text("http"),
+		"address": text("own.example.com"), "access_token": text("own-token"), "http_auth": text("own:auth"), "ca_file": text("own-ca"),
+		"cert_file": text("own-cert"),
+		"key_file":  text("own-key"), "tls_server_name": text("own-name"), "ssl_verify": cty.True, "scheme": text("http"),
 	}
 	named := attrs{"name": text("other")}
 	for name, c := range map[string]struct {
@@ -169,13 +173,16 @@ func TestEnvironment(t *testing.T) {
 		"own everything, another server": {own, family, "", from("own.example.com", "", settings{
 			token: "own-token", auth: "own:auth", caFile: "own-ca", certFile: "own-cert", keyFile: "own-key", serverName: "own-name",
 		})},
-		"another server":       {attrs{"address": text("own.example.com")}, family, "", from("own.example.com", "", settings{})},
-		"another port":         {attrs{"address": text("env.example.com")}, family, "", from("env.example.com", "", settings{})},
-		"the same server":      {attrs{"address": text("http://ENV.example.com:8501")}, family, "", from("ENV.example.com:8501", "https", all)},
-		"a socket":             {attrs{"address": text("unix:///s")}, family, "", from("unix:///s", "", settings{})},
-		"no address in it":     {attrs{"address": text("own.example.com")}, environment{tokenVar: "env-token"}, "", from("own.example.com", "", settings{token: "env-token"})},
-		"a token of its own":   {attrs{"access_token": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "", from("", "", settings{token: "own"})},
-		"a file of its own":    {attrs{"token_file": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "", from("", "", settings{tokenFile: "own"})},
+		"another server":  {attrs{"address": text("own.example.com")}, family, "", from("own.example.com", "", settings{})},
+		"another port":    {attrs{"address": text("env.example.com")}, family, "", from("env.example.com", "", settings{})},
+		"the same server": {attrs{"address": text("http://ENV.example.com:8501")}, family, "", from("ENV.example.com:8501", "https", all)},
+		"a socket":        {attrs{"address": text("unix:///s")}, family, "", from("unix:///s", "", settings{})},
+		"no address in it": {attrs{"address": text("own.example.com")}, environment{tokenVar: "env-token"}, "",
+			from("own.example.com", "", settings{token: "env-token"})},
+		"a token of its own": {attrs{"access_token": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "",
+			from("", "", settings{token: "own"})},
+		"a file of its own": {attrs{"token_file": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "",
+			from("", "", settings{tokenFile: "own"})},
 		"token and file":       {attrs{}, environment{tokenVar: "t", tokenFileVar: "f"}, "", from("", "", settings{token: "t", tokenFile: "f"})},
 		"http, said by scheme": {attrs{"scheme": text("http")}, environment{sslVar: "true"}, "", from("", "http", settings{})},
 		"verified after all":   {attrs{"ssl_verify": cty.True}, environment{verifyVar: "0"}, "", from("", "", settings{})},
@@ -258,7 +265,8 @@ func TestRequest(t *testing.T) {
 	}
 	server := httptest.NewServer(arrived.front(s))
 	t.Cleanup(server.Close)
-	env := environment{addressVar: server.URL + "/pre/", tokenFileVar: file(t, " env-token\n"), tokenVar: "other", authVar: "me:a:b", namespaceVar: "env-ns", partitionVar: "env-part"}
+	env := environment{addressVar: server.URL + "/pre/", tokenFileVar: file(t, " env-token\n"), tokenVar: "other", authVar: "me:a:b",
+		namespaceVar: "env-ns", partitionVar: "env-part"}
 	settings := settingsOf()
 	settings.LookupEnv = env.lookup
 	a := attrs{"path": text("a b"), "datacenter": text("dc&x"), "namespace": text("own-ns")}
@@ -268,7 +276,8 @@ func TestRequest(t *testing.T) {
 	}
 	r := arrived.requests[0]
 	user, password, _ := r.BasicAuth()
-	if r.RequestURI != "/pre/v1/kv/a%20b?dc=dc%26x&ns=own-ns&partition=env-part" || r.Header.Get("X-Consul-Token") != "env-token" || user != "me" || password != "a:b" {
+	if r.RequestURI != "/pre/v1/kv/a%20b?dc=dc%26x&ns=own-ns&partition=env-part" || r.Header.Get("X-Consul-Token") != "env-token" ||
+		user != "me" || password != "a:b" {
 		t.Errorf("got %s %v", r.RequestURI, r.Header)
 	}
 }
@@ -286,7 +295,8 @@ func TestUnixSocket(t *testing.T) {
 	t.Cleanup(server.Close)
 	settings := settingsOf(attrs{"address": text("unix://" + path), "access_token": text("t")})
 	settings.LookupEnv = environment{"HTTP_PROXY": "http://127.0.0.1:1"}.lookup
-	if snap := fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != stateJSON || snap.Warnings != nil {
+	if snap := fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != stateJSON ||
+		snap.Warnings != nil {
 		t.Errorf("got %+v", snap)
 	}
 }
@@ -338,14 +348,18 @@ func TestTLS(t *testing.T) {
 		change func(attrs)
 		want   string // part of the error; of the warning where it begins with !
 	}{
-		"all":                    {change: func(attrs) {}, want: ""},
-		"another name":           {change: func(a attrs) { delete(a, "tls_server_name") }, want: "the server's certificate is not trusted"},
-		"another authority":      {change: func(a attrs) { a["ca_file"] = a["cert_file"] }, want: "unknown authority"},
-		"no client certificate":  {change: func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, want: "certificate required"},
-		"not verified":           {change: func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False }, want: "!was not verified, because ssl_verify is off"},
-		"no certificates":        {change: func(a attrs) { a["ca_file"] = text(file(t, canary)) }, want: "the file that ca_file names holds no certificate in PEM format"},
-		"not its key":            {change: func(a attrs) { a["key_file"] = text(file(t, clients.Issue(nil).Key)) }, want: "a certificate and its unencrypted key in PEM format"},
-		"no such key":            {change: func(a attrs) { a["key_file"] = text("/no/such/" + "file") }, want: `the file that key_file names: "/no/such/file" cannot be read: `},
+		"all":                   {change: func(attrs) {}, want: ""},
+		"another name":          {change: func(a attrs) { delete(a, "tls_server_name") }, want: "the server's certificate is not trusted"},
+		"another authority":     {change: func(a attrs) { a["ca_file"] = a["cert_file"] }, want: "unknown authority"},
+		"no client certificate": {change: func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, want: "certificate required"},
+		"not verified": {change: func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False },
+			want: "!was not verified, because ssl_verify is off"},
+		"no certificates": {change: func(a attrs) { a["ca_file"] = text(file(t, canary)) },
+			want: "the file that ca_file names holds no certificate in PEM format"},
+		"not its key": {change: func(a attrs) { a["key_file"] = text(file(t, clients.Issue(nil).Key)) },
+			want: "a certificate and its unencrypted key in PEM format"},
+		"no such key": {change: func(a attrs) { a["key_file"] = text("/no/such/" + "file") },
+			want: `the file that key_file names: "/no/such/file" cannot be read: `},
 		"two lines in the token": {change: func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, want: "holds more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -417,7 +431,8 @@ func TestNamedBlocks(t *testing.T) {
 	if two.requests[0].RemoteAddr != two.requests[1].RemoteAddr {
 		t.Error("the connection is not shared")
 	}
-	if _, err := open(request(t, attrs{"path": text("a"), "credentials_name": text("c")}, nil)); err == nil || !strings.Contains(err.Error(), `has the name "c"`) {
+	if _, err := open(request(t, attrs{"path": text("a"), "credentials_name": text("c")}, nil)); err == nil ||
+		!strings.Contains(err.Error(), `has the name "c"`) {
 		t.Errorf("got %v", err)
 	}
 }

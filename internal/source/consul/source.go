@@ -74,7 +74,8 @@ func checkPath(path string) error {
 	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	for _, s := range segments {
 		if s == "" || s == "." || s == ".." {
-			return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between slashes")
+			return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between " +
+				"slashes")
 		}
 	}
 	if strings.ContainsRune(path, '\\') || !web.IsFieldValue(path) {

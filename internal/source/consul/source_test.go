@@ -38,7 +38,8 @@ func impatient() source.Kind {
 // serves nothing else.
 func holding(t *testing.T, data []byte) *consultest.Server {
 	s := consultest.New(t)
-	s.Tokens = map[string]consultest.Policy{"token-" + canary: reader(t), "": func(string, string) bool { return false }, "powerless": func(string, string) bool { return false }}
+	s.Tokens = map[string]consultest.Policy{"token-" + canary: reader(t), "": func(string, string) bool { return false },
+		"powerless": func(string, string) bool { return false }}
 	s.Auth = "proxy:auth-" + canary
 	if data != nil {
 		s.Put("network", data)
@@ -159,16 +160,24 @@ func TestRefusals(t *testing.T) {
 		change func(s *consultest.Server, block, data attrs)
 		want   string
 	}{
-		"missing":         {func(s *consultest.Server, _, _ attrs) { s.Remove("network") }, `there is no state: Consul has no key "network" (404 Not Found)`},
-		"unknown token":   {func(_ *consultest.Server, b, _ attrs) { b["access_token"] = text("x") }, "Consul does not know the token (403 Forbidden, ACL not found)"},
-		"no token":        {func(s *consultest.Server, b, _ attrs) { s.Auth = ""; delete(b, "access_token"); delete(b, "http_auth") }, "without a token (403 Forbidden); set access_token in a consul block"},
-		"forbidden":       {func(_ *consultest.Server, b, _ attrs) { b["access_token"] = text("powerless") }, `what the token needs is a policy with key "network" { policy = "read" }`},
-		"wrong password":  {func(_ *consultest.Server, b, _ attrs) { b["http_auth"] = text("proxy") }, "check http_auth"},
-		"datacenter":      {func(_ *consultest.Server, _, d attrs) { d["datacenter"] = text("dc9") }, `Consul knows no datacenter "dc9", or cannot reach it (500 Internal Server Error)`},
-		"namespace":       {func(_ *consultest.Server, _, d attrs) { d["namespace"] = text("team") }, "only Consul Enterprise has namespaces and partitions"},
-		"partition":       {func(_ *consultest.Server, _, d attrs) { d["partition"] = text("team") }, "only Consul Enterprise has namespaces and partitions"},
-		"no leader":       {refuses(500, "No cluster leader"), "has no leader at the moment"},
-		"names, 1.21.5":   {refuses(500, `invalid key name, keys should respect the "^[a-zA-Z0-9,_./\\-?&=]+$" format`), `Consul refuses the name of the key "network"`},
+		"missing": {func(s *consultest.Server, _, _ attrs) { s.Remove("network") },
+			`there is no state: Consul has no key "network" (404 Not Found)`},
+		"unknown token": {func(_ *consultest.Server, b, _ attrs) { b["access_token"] = text("x") },
+			"Consul does not know the token (403 Forbidden, ACL not found)"},
+		"no token": {func(s *consultest.Server, b, _ attrs) { s.Auth = ""; delete(b, "access_token"); delete(b, "http_auth") },
+			"without a token (403 Forbidden); set access_token in a consul block"},
+		"forbidden": {func(_ *consultest.Server, b, _ attrs) { b["access_token"] = text("powerless") },
+			`what the token needs is a policy with key "network" { policy = "read" }`},
+		"wrong password": {func(_ *consultest.Server, b, _ attrs) { b["http_auth"] = text("proxy") }, "check http_auth"},
+		"datacenter": {func(_ *consultest.Server, _, d attrs) { d["datacenter"] = text("dc9") },
+			`Consul knows no datacenter "dc9", or cannot reach it (500 Internal Server Error)`},
+		"namespace": {func(_ *consultest.Server, _, d attrs) { d["namespace"] = text("team") },
+			"only Consul Enterprise has namespaces and partitions"},
+		"partition": {func(_ *consultest.Server, _, d attrs) { d["partition"] = text("team") },
+			"only Consul Enterprise has namespaces and partitions"},
+		"no leader": {refuses(500, "No cluster leader"), "has no leader at the moment"},
+		"names, 1.21.5": {refuses(500, `invalid key name, keys should respect the "^[a-zA-Z0-9,_./\\-?&=]+$" format`),
+			`Consul refuses the name of the key "network"`},
 		"names, later":    {refuses(500, "invalid key name, path traversal is not allowed"), `Consul refuses the name of the key "network"`},
 		"another 403":     {refuses(403, "Endpoint is blocked by agent configuration"), "what the token needs is a policy"},
 		"bad gateway":     {refuses(502, canary), "the server answered 502 Bad Gateway"},
@@ -252,7 +261,8 @@ func TestParts(t *testing.T) {
 			t.Errorf("asked for %q, want %q", got, want)
 		}
 		r.MaxSize = int64(len(state)) - 1
-		if _, err := opened(t, settingsOf(attrs{"address": text(s.URL)}), r).Fetch(t.Context()); err == nil || err.Error() != source.TooLarge(r.MaxSize).Error() {
+		if _, err := opened(t, settingsOf(attrs{"address": text(s.URL)}), r).Fetch(t.Context()); err == nil ||
+			err.Error() != source.TooLarge(r.MaxSize).Error() {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -308,21 +318,22 @@ func TestHostileIndex(t *testing.T) {
 		apart     = "the parts of the state do not fit together"
 	)
 	for index, want := range map[string]string{
-		`{"current-hash":"` + hash + `","chunks":["secret/key"]}`:                                                           elsewhere,
-		`{"current-hash":"` + hash + `","chunks":["network/tfstate.` + hash + `/../0"]}`:                                    elsewhere,
-		`{"current-hash":"` + hash + `","chunks":[` + part(1) + `]}`:                                                        elsewhere,
-		`{"current-hash":"` + hash + `","chunks":["networks/tfstate.` + hash + `/0"]}`:                                      elsewhere,
-		`{"current-hash":"` + hash + `","chunks":["network/tfstate.` + strings.Repeat("b", 32) + `/0"]}`:                    elsewhere,
-		`{"current-hash":"../../` + strings.Repeat("a", 26) + `","chunks":["x"]}`:                                           neither,
-		`{"current-hash":"` + strings.ToUpper(hash) + `","chunks":[]}`:                                                      neither,
-		`{"current-hash":1,"chunks":[]}`:                                                                                    neither,
-		`{"current-hash":null,"chunks":[]}`:                                                                                 neither,
-		`{"current-hash":"` + hash + `","chunks":"x"}`:                                                                      neither,
-		`{"current-hash":"` + hash + `"}`:                                                                                   neither,
-		`{"current-hash":"` + hash + `","chunks":[1]}`:                                                                      neither,
-		`{"current-hash":"` + hash + `","chunks":[]}`:                                                                       apart,
-		`{"current-hash":"` + hash + `","chunks":[` + part(0) + `]}`:                                                        apart,
-		`{"current-hash":"` + hash + `","chunks":[` + strings.Join(many, ",") + `]}`:                                        source.TooLarge(1 << 20).Error(),
+		`{"current-hash":"` + hash + `","chunks":["secret/key"]}`:                                        elsewhere,
+		`{"current-hash":"` + hash + `","chunks":["network/tfstate.` + hash + `/../0"]}`:                 elsewhere,
+		`{"current-hash":"` + hash + `","chunks":[` + part(1) + `]}`:                                     elsewhere,
+		`{"current-hash":"` + hash + `","chunks":["networks/tfstate.` + hash + `/0"]}`:                   elsewhere,
+		`{"current-hash":"` + hash + `","chunks":["network/tfstate.` + strings.Repeat("b", 32) + `/0"]}`: elsewhere,
+		`{"current-hash":"../../` + strings.Repeat("a", 26) + `","chunks":["x"]}`:                        neither,
+		`{"current-hash":"` + strings.ToUpper(hash) + `","chunks":[]}`:                                   neither,
+		`{"current-hash":1,"chunks":[]}`:                                                                 neither,
+		`{"current-hash":null,"chunks":[]}`:                                                              neither,
+		`{"current-hash":"` + hash + `","chunks":"x"}`:                                                   neither,
+		`{"current-hash":"` + hash + `"}`:                                                                neither,
+		`{"current-hash":"` + hash + `","chunks":[1]}`:                                                   neither,
+		`{"current-hash":"` + hash + `","chunks":[]}`:                                                    apart,
+		`{"current-hash":"` + hash + `","chunks":[` + part(0) + `]}`:                                     apart,
+		`{"current-hash":"` + hash + `","chunks":[` + strings.Join(many, ",") +
+			`]}`: source.TooLarge(1 << 20).Error(),
 		`{"version":4,"current-hash":"` + hash + `","chunks":[` + part(0) + `],"outputs":{"x":{"value":"` + canary + `"}}}`: apart,
 	} {
 		s := consultest.New(t)
@@ -342,7 +353,8 @@ func TestHostileIndex(t *testing.T) {
 	for _, state := range []string{`{"Current-Hash":"x"}`, `["current-hash"]`, `{"outputs":{"current-hash":"x"}}`} {
 		s := consultest.New(t)
 		s.Put("network", []byte(state))
-		if snap := fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}), request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != state {
+		if snap := fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}),
+			request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != state {
 			t.Errorf("got %q", snap.Data)
 		}
 	}

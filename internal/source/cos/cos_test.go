@@ -48,14 +48,19 @@ func TestAttributesOfRole(t *testing.T) {
 
 // Whatever a data source says, a request goes to a host of the vendor's.
 func FuzzHost(f *testing.F) {
-	for _, s := range []string{"acme", "evil.com/", "a.b", "a@evil.com", "x#", "x?", "a:80", "-", "é", "x--x-s3", "arn:aws:s3:::x", "A", " ", "evil.com%2f", "acme\n"} {
+	for _, s := range []string{"acme", "evil.com/", "a.b", "a@evil.com", "x#", "x?", "a:80", "-", "é", "x--x-s3", "arn:aws:s3:::x", "A", " ",
+		"evil.com%2f", "acme\n"} {
 		f.Add(s, "eu-frankfurt", false)
 		f.Add("acme-1250000000", s, true)
 		f.Add("acme-1250000000", s, false)
 	}
 	f.Fuzz(func(t *testing.T, bucket, region string, accelerate bool) {
 		var asked string
-		kind := Vendor().KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) { asked = u.Host; return nil, errors.New("stop") }})
+		kind := Vendor().KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) {
+			asked = u.Host
+			return nil,
+				errors.New("stop")
+		}})
 		a := objecttest.Strings("bucket", bucket, "region", region)
 		a["accelerate"] = cty.BoolVal(accelerate)
 		src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, keys("").With("endpoint", "")), a, "default")
@@ -68,7 +73,8 @@ func FuzzHost(f *testing.F) {
 		if accelerate {
 			region = "accelerate"
 		}
-		if labels := strings.Split(asked, "."); len(labels) != 5 || labels[0] != bucket || labels[1] != "cos" || labels[2] != region || labels[3]+"."+labels[4] != "myqcloud.com" {
+		if labels := strings.Split(asked, "."); len(labels) != 5 || labels[0] != bucket || labels[1] != "cos" || labels[2] != region ||
+			labels[3]+"."+labels[4] != "myqcloud.com" {
 			t.Errorf("asked %q", asked)
 		}
 	})

@@ -32,7 +32,8 @@ func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{store: newStore(), sts: newSTS(), metadata: newMetadata()}
 	c.store.Put(bucket, home, []byte("{}"))
-	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "AKIDother", SecretAccessKey: "other-" + objecttest.Canary, SessionToken: "other-token"}}
+	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives,
+		{AccessKeyID: "AKIDother", SecretAccessKey: "other-" + objecttest.Canary, SessionToken: "other-token"}}
 	server := httptest.NewServer(c.metadata)
 	t.Cleanup(server.Close)
 	network, _ := hostsOf(t, c.store, c.sts)
@@ -44,7 +45,8 @@ func newCloud(t *testing.T) *cloud {
 func (c *cloud) calls() string {
 	var all []string
 	for _, q := range c.sts.questions {
-		all = append(all, strings.TrimSpace(fmt.Sprintf("%v %v %v %v", q["RoleSessionName"], q["DurationSeconds"], cmpNil(q["Policy"]), cmpNil(q["ExternalId"]))))
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%v %v %v %v", q["RoleSessionName"], q["DurationSeconds"], cmpNil(q["Policy"]),
+			cmpNil(q["ExternalId"]))))
 	}
 	return strings.Join(append(all, c.metadata.paths...), " ")
 }
@@ -92,15 +94,17 @@ func TestIdentity(t *testing.T) {
 	dir := profiles(t, map[string]string{
 		"default": readers,
 		"token":   `{"secretId": "AKIDother", "secretKey": "other-canary", "token": "other-token"}`,
-		"role":    fmt.Sprintf(`{"secretId": %q, "secretKey": %q, "role-arn": %q, "role-session-name": "ci"}`, reader.AccessKeyID, reader.SecretAccessKey, role),
-		"empty":   `{}`,
-		"broken":  `{"secretKey": ["canary"]}`,
+		"role": fmt.Sprintf(`{"secretId": %q, "secretKey": %q, "role-arn": %q, "role-session-name": "ci"}`, reader.AccessKeyID,
+			reader.SecretAccessKey, role),
+		"empty":  `{}`,
+		"broken": `{"secretKey": ["canary"]}`,
 	})
 	of := func(profile string) objecttest.Attrs {
 		return objecttest.Strings("profile", profile, "shared_credentials_dir", dir)
 	}
 	env := map[string]string{"TENCENTCLOUD_SECRET_ID": reader.AccessKeyID, "TENCENTCLOUD_SECRET_KEY": reader.SecretAccessKey}
-	other := map[string]string{"TENCENTCLOUD_SECRET_ID": "AKIDother", "TENCENTCLOUD_SECRET_KEY": "other-canary", "TENCENTCLOUD_SECURITY_TOKEN": "other-token"}
+	other := map[string]string{"TENCENTCLOUD_SECRET_ID": "AKIDother", "TENCENTCLOUD_SECRET_KEY": "other-canary",
+		"TENCENTCLOUD_SECURITY_TOKEN": "other-token"}
 	with := func(env map[string]string, pairs ...string) map[string]string {
 		out := maps.Clone(env)
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -118,8 +122,9 @@ func TestIdentity(t *testing.T) {
 		err    string
 		calls  string // of STS and of the metadata service
 	}{
-		"keys":                         {key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}},
-		"keys with a token":            {key: "AKIDother", blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "AKIDother", "secret_key", "other-canary", "security_token", "other-token")}},
+		"keys": {key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}},
+		"keys with a token": {key: "AKIDother", blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "AKIDother", "secret_key",
+			"other-canary", "security_token", "other-token")}},
 		"keys over the environment":    {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}}, // no token of another's
 		"environment":                  {env: env, key: reader.AccessKeyID},
 		"environment with a token":     {env: other, key: "AKIDother"},
@@ -127,41 +132,61 @@ func TestIdentity(t *testing.T) {
 		"profile":                      {key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
 		"default profile of a folder":  {key: reader.AccessKeyID, blocks: []objecttest.Attrs{objecttest.Strings("shared_credentials_dir", dir)}},
 		"profile over the environment": {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
-		"profile of the environment":   {env: map[string]string{"TENCENTCLOUD_PROFILE": "token", "TENCENTCLOUD_SHARED_CREDENTIALS_DIR": dir}, key: "AKIDother"},
+		"profile of the environment": {env: map[string]string{"TENCENTCLOUD_PROFILE": "token", "TENCENTCLOUD_SHARED_CREDENTIALS_DIR": dir},
+			key: "AKIDother"},
 		"folder of the environment":    {env: map[string]string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR": dir}, key: reader.AccessKeyID},
 		"keys over profile, both env":  {env: with(env, "TENCENTCLOUD_PROFILE", "token"), key: reader.AccessKeyID},
 		"instance over keys, both env": {env: with(env, "TENCENTCLOUD_CAM_ROLE_NAME", "reader"), key: instance, calls: "reader"},
 		"profile with a token":         {key: "AKIDother", blocks: []objecttest.Attrs{of("token")}},
 		"profile with a role":          {key: sts, calls: "ci 7200", blocks: []objecttest.Attrs{of("role")}},
 		"role":                         {key: sts, calls: "statecrypt 7200", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role)}},
-		"role, with all":               {key: sts, calls: "me 60 %7B%7D ext", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role, "session_name", "me", "session_duration", "60", "policy", "{}", "external_id", "ext")}},
-		"role of the environment":      {env: map[string]string{roleVar: role, sessionVar: "env", durationVar: "1000", externalVar: "e"}, key: sts, calls: "env 1000  e", blocks: []objecttest.Attrs{pair()}},
-		"role over the environment's":  {env: map[string]string{roleVar: "other", externalVar: "e"}, key: sts, calls: "statecrypt 7200", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role)}},
-		"named, no role of the env":    {env: map[string]string{roleVar: role}, chosen: "a", key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair().With("name", "a")}},
-		"instance":                     {key: instance, calls: "reader", blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "reader")}},
-		"by name":                      {chosen: "b", key: reader.AccessKeyID, blocks: []objecttest.Attrs{objecttest.Strings("name", "a"), pair().With("name", "b")}},
-		"named, and the environment":   {env: env, chosen: "a", err: "there are no keys for COS", blocks: []objecttest.Attrs{objecttest.Strings("name", "a")}},
-		"no such name":                 {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
-		"which?":                       {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
-		"nothing":                      {err: "there are no keys for COS"},
-		"two identities":               {err: "cam_role_name and secret_id are two identities", blocks: []objecttest.Attrs{pair().With("cam_role_name", "x")}},
-		"no secret":                    {env: env, err: "secret_id needs secret_key", blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "x")}},
-		"no ID":                        {env: env, err: "secret_id, which is missing", blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
-		"not an ID":                    {err: "without spaces", blocks: []objecttest.Attrs{pair().With("secret_id", "a\nb")}},
-		"no such profile":              {err: "other.credential", blocks: []objecttest.Attrs{of("other")}},
-		"not the name of a profile":    {err: "cannot be the name of a profile", blocks: []objecttest.Attrs{of("../x")}},
-		"not a profile":                {err: "is not a profile of TCCLI", blocks: []objecttest.Attrs{of("broken")}},
-		"profile without keys":         {err: "has no secretId", blocks: []objecttest.Attrs{of("empty")}},
-		"role without an ARN":          {err: "role_arn", blocks: []objecttest.Attrs{withRole(pair())}},
-		"too long a session":           {err: "from 1 to 43200", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role, "session_duration", "43201")}},
-		"too long, in the environment": {env: map[string]string{roleVar: role, durationVar: "43201"}, err: "from 1 to 43200", blocks: []objecttest.Attrs{pair()}},
-		"another role":                 {calls: "statecrypt 7200", err: "there is no such role (ResourceNotFound.RoleNotFound)", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", "other")}},
-		"role by a wrong secret":       {calls: "statecrypt 7200", err: "the keys are not valid (AuthFailure.SignatureFailure)", blocks: []objecttest.Attrs{withRole(pair().With("secret_key", "x"), "role_arn", role)}},
-		"another domain":               {key: sts, calls: "statecrypt 7200", blocks: []objecttest.Attrs{withRole(pair().With("domain", "intl.tencentcloudapi.com"), "role_arn", role)}},
-		"not a domain":                 {err: "domain: a host is required", blocks: []objecttest.Attrs{withRole(pair().With("domain", "x/"+objecttest.Canary), "role_arn", role)}},
-		"not a host":                   {err: "a host is required", blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
-		"another role of the instance": {calls: "writer", err: `knows no role "writer"`, blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "writer")}},
-		"not the name of a role":       {err: "cannot be the name of a role", blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "../x")}},
+		"role, with all": {key: sts, calls: "me 60 %7B%7D ext",
+			blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role, "session_name", "me", "session_duration", "60", "policy", "{}",
+				"external_id", "ext")}},
+		"role of the environment": {env: map[string]string{roleVar: role, sessionVar: "env", durationVar: "1000", externalVar: "e"},
+			key: sts, calls: "env 1000  e", blocks: []objecttest.Attrs{pair()}},
+		"role over the environment's": {env: map[string]string{roleVar: "other", externalVar: "e"}, key: sts, calls: "statecrypt 7200",
+			blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role)}},
+		"named, no role of the env": {env: map[string]string{roleVar: role}, chosen: "a", key: reader.AccessKeyID,
+			blocks: []objecttest.Attrs{pair().With("name", "a")}},
+		"instance": {key: instance, calls: "reader",
+			blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "reader")}},
+		"by name": {chosen: "b", key: reader.AccessKeyID,
+			blocks: []objecttest.Attrs{objecttest.Strings("name", "a"), pair().With("name", "b")}},
+		"named, and the environment": {env: env, chosen: "a", err: "there are no keys for COS",
+			blocks: []objecttest.Attrs{objecttest.Strings("name", "a")}},
+		"no such name": {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
+		"which?":       {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
+		"nothing":      {err: "there are no keys for COS"},
+		"two identities": {err: "cam_role_name and secret_id are two identities",
+			blocks: []objecttest.Attrs{pair().With("cam_role_name", "x")}},
+		"no secret": {env: env, err: "secret_id needs secret_key",
+			blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "x")}},
+		"no ID": {env: env, err: "secret_id, which is missing",
+			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
+		"not an ID":                 {err: "without spaces", blocks: []objecttest.Attrs{pair().With("secret_id", "a\nb")}},
+		"no such profile":           {err: "other.credential", blocks: []objecttest.Attrs{of("other")}},
+		"not the name of a profile": {err: "cannot be the name of a profile", blocks: []objecttest.Attrs{of("../x")}},
+		"not a profile":             {err: "is not a profile of TCCLI", blocks: []objecttest.Attrs{of("broken")}},
+		"profile without keys":      {err: "has no secretId", blocks: []objecttest.Attrs{of("empty")}},
+		"role without an ARN":       {err: "role_arn", blocks: []objecttest.Attrs{withRole(pair())}},
+		"too long a session": {err: "from 1 to 43200", blocks: []objecttest.Attrs{withRole(pair(), "role_arn", role,
+			"session_duration", "43201")}},
+		"too long, in the environment": {env: map[string]string{roleVar: role, durationVar: "43201"}, err: "from 1 to 43200",
+			blocks: []objecttest.Attrs{pair()}},
+		"another role": {calls: "statecrypt 7200", err: "there is no such role (ResourceNotFound.RoleNotFound)",
+			blocks: []objecttest.Attrs{withRole(pair(), "role_arn", "other")}},
+		"role by a wrong secret": {calls: "statecrypt 7200", err: "the keys are not valid (AuthFailure.SignatureFailure)",
+			blocks: []objecttest.Attrs{withRole(pair().With("secret_key", "x"), "role_arn", role)}},
+		"another domain": {key: sts, calls: "statecrypt 7200",
+			blocks: []objecttest.Attrs{withRole(pair().With("domain", "intl.tencentcloudapi.com"), "role_arn", role)}},
+		"not a domain": {err: "domain: a host is required",
+			blocks: []objecttest.Attrs{withRole(pair().With("domain", "x/"+objecttest.Canary), "role_arn", role)}},
+		"not a host": {err: "a host is required",
+			blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
+		"another role of the instance": {calls: "writer", err: `knows no role "writer"`,
+			blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "writer")}},
+		"not the name of a role": {err: "cannot be the name of a role", blocks: []objecttest.Attrs{objecttest.Strings("cam_role_name", "../x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := newCloud(t)
@@ -182,13 +207,16 @@ func TestNoAmbientProfile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, ".tccli"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(home, ".tccli", "default.credential"), []byte(`{"secretId": "a", "secretKey": "b"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, ".tccli", "default.credential"), []byte(`{"secretId": "a", "secretKey": "b"}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := objecttest.Open(Kind(), objecttest.Settings(Kind(), nil), where(), "default"); err == nil || !strings.Contains(err.Error(), "there are no keys") {
+	if _, err := objecttest.Open(Kind(), objecttest.Settings(Kind(), nil), where(), "default"); err == nil ||
+		!strings.Contains(err.Error(), "there are no keys") {
 		t.Errorf("switched off: %v", err)
 	}
-	if _, err := objecttest.Open(Kind(), objecttest.Settings(Kind(), objecttest.Variables(map[string]string{})), where(), "default"); err != nil {
+	if _, err := objecttest.Open(Kind(), objecttest.Settings(Kind(), objecttest.Variables(map[string]string{})), where(),
+		"default"); err != nil {
 		t.Errorf("switched on: %v", err)
 	}
 }
@@ -204,7 +232,8 @@ func TestAccelerate(t *testing.T) {
 	if got := c.store.Requests(); err != nil || len(got) != 1 || got[0].Host != bucket+".cos.accelerate.myqcloud.com" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := objecttest.Open(c.kind, objecttest.Settings(c.kind, nil, keys("https://cos.example.com")), a, "default"); err == nil || !strings.Contains(err.Error(), "accelerate") {
+	if _, err := objecttest.Open(c.kind, objecttest.Settings(c.kind, nil, keys("https://cos.example.com")), a, "default"); err == nil ||
+		!strings.Contains(err.Error(), "accelerate") {
 		t.Errorf("with an endpoint: %v", err)
 	}
 }
@@ -216,13 +245,17 @@ func TestBrokenServices(t *testing.T) {
 		text   string
 		err    string
 	}{
-		"not JSON":        {200, "<html>canary", "without usable keys"},
-		"nothing in it":   {200, `{}`, "without usable keys"},
-		"no token":        {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "ExpiredTime": 4000000000}`, "without usable keys"},
-		"no end":          {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c"}`, "without usable keys"},
-		"far end":         {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": 9223372036854775807}`, "without usable keys"},
-		"no number":       {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": 1e400}`, "without usable keys"},
-		"for a header":    {200, `{"Code": "Success", "TmpSecretId": "a\r\nX: canary", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": 4000000000}`, "without usable keys"},
+		"not JSON":      {200, "<html>canary", "without usable keys"},
+		"nothing in it": {200, `{}`, "without usable keys"},
+		"no token": {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "ExpiredTime": 4000000000}`,
+			"without usable keys"},
+		"no end": {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c"}`, "without usable keys"},
+		"far end": {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": ` +
+			`9223372036854775807}`, "without usable keys"},
+		"no number": {200, `{"Code": "Success", "TmpSecretId": "a", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": 1e400}`,
+			"without usable keys"},
+		"for a header": {200, `{"Code": "Success", "TmpSecretId": "a\r\nX: canary", "TmpSecretKey": "b", "Token": "c", "ExpiredTime": ` +
+			`4000000000}`, "without usable keys"},
 		"no success":      {200, `{"Code": "canary"}`, "without usable keys"},
 		"denied":          {403, `canary`, "the answer has the status 403"},
 		"out of order":    {500, `canary`, "the answer has the status 500"},
@@ -233,7 +266,11 @@ func TestBrokenServices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore()
-			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status); fmt.Fprint(w, c.text) }))
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+				_ *http.Request) {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.text)
+			}))
 			t.Cleanup(service.Close)
 			if c.status == 0 {
 				service.Close()
@@ -281,7 +318,8 @@ type fakeMetadata struct {
 }
 
 func newMetadata() *fakeMetadata {
-	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "AKIDinstance", SecretAccessKey: "instance-" + objecttest.Canary, SessionToken: "instance-token"}}
+	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "AKIDinstance", SecretAccessKey: "instance-" + objecttest.Canary,
+		SessionToken: "instance-token"}}
 }
 
 func (m *fakeMetadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -109,8 +109,9 @@ type fakeSTS struct {
 
 func newSTS() *fakeSTS {
 	return &fakeSTS{
-		role:  "qcs::cam::uin/100000000001:roleName/state-reader",
-		gives: aws.Credentials{AccessKeyID: "AKIDsession", SecretAccessKey: "session-" + objecttest.Canary, SessionToken: "token-" + objecttest.Canary},
+		role: "qcs::cam::uin/100000000001:roleName/state-reader",
+		gives: aws.Credentials{AccessKeyID: "AKIDsession", SecretAccessKey: "session-" + objecttest.Canary, SessionToken: "token-" +
+			objecttest.Canary},
 	}
 }
 
@@ -124,7 +125,8 @@ func (s *fakeSTS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case code != "":
 	case r.Header.Get("Authorization") != authorization(r, body):
 		code = "AuthFailure.SignatureFailure"
-	case r.Header.Get("X-TC-Action") != "AssumeRole" || r.Header.Get("X-TC-Version") != "2018-08-13" || r.Header.Get("X-TC-Region") != "eu-frankfurt":
+	case r.Header.Get("X-TC-Action") != "AssumeRole" || r.Header.Get("X-TC-Version") != "2018-08-13" ||
+		r.Header.Get("X-TC-Region") != "eu-frankfurt":
 		code = "InvalidParameter"
 	case question["RoleArn"] != s.role:
 		code = "ResourceNotFound.RoleNotFound"
@@ -135,7 +137,8 @@ func (s *fakeSTS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"Response": map[string]any{
-		"Credentials": map[string]string{"TmpSecretId": s.gives.AccessKeyID, "TmpSecretKey": s.gives.SecretAccessKey, "Token": s.gives.SessionToken},
+		"Credentials": map[string]string{"TmpSecretId": s.gives.AccessKeyID, "TmpSecretKey": s.gives.SecretAccessKey,
+			"Token": s.gives.SessionToken},
 		"ExpiredTime": time.Now().Add(time.Hour).Unix(), "Expiration": "2026-01-01T00:00:00Z", "RequestId": "1",
 	}})
 }
@@ -153,8 +156,10 @@ func authorization(r *http.Request, body []byte) string {
 		return m.Sum(nil)
 	}
 	sum := func(b []byte) string { h := sha256.Sum256(b); return hex.EncodeToString(h[:]) }
-	canonical := "POST\n/\n\ncontent-type:" + strings.ToLower(r.Header.Get("Content-Type")) + "\nhost:" + r.Host + "\n\ncontent-type;host\n" + sum(body)
+	canonical := "POST\n/\n\ncontent-type:" + strings.ToLower(r.Header.Get("Content-Type")) + "\nhost:" + r.Host + "\n\ncontent-type;host\n" +
+		sum(body)
 	text := "TC3-HMAC-SHA256\n" + stamp + "\n" + date + "/sts/tc3_request\n" + sum([]byte(canonical))
 	key := mac(mac(mac([]byte("TC3"+reader.SecretAccessKey), date), "sts"), "tc3_request")
-	return "TC3-HMAC-SHA256 Credential=" + reader.AccessKeyID + "/" + date + "/sts/tc3_request, SignedHeaders=content-type;host, Signature=" + hex.EncodeToString(mac(key, text))
+	return "TC3-HMAC-SHA256 Credential=" + reader.AccessKeyID + "/" + date + "/sts/tc3_request, SignedHeaders=content-type;host, Signature=" +
+		hex.EncodeToString(mac(key, text))
 }

@@ -35,7 +35,8 @@ func Kind() source.Kind {
 				},
 				{
 					Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"),
-					Doc: "The directory that holds the states of all workspaces but the default one. Defaults to `terraform.tfstate.d`, in the working directory.",
+					Doc: "The directory that holds the states of all workspaces but the default one. Defaults to `terraform.tfstate.d`, in the " +
+						"working directory.",
 				},
 			},
 		},
@@ -66,7 +67,8 @@ func open(req source.Request) (source.Source, error) {
 // expandHome does what a shell does for the user's own home.
 func expandHome(path string) (string, error) {
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
-		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written as ./~")
+		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written " +
+			"as ./~")
 	}
 	return keyfile.ExpandHome(path)
 }

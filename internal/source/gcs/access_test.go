@@ -106,18 +106,23 @@ func TestWhoReads(t *testing.T) {
 		asked  int // token requests
 		quota  string
 	}{
-		"token":                        {nil, []attrs{and(at, "access_token", gcstest.Token)}, "", own, 0, ""},
-		"token goes first":             {nil, []attrs{and(at, "access_token", gcstest.Token, "credentials", user)}, "", own, 0, ""},
-		"JSON":                         {nil, []attrs{and(at, "credentials", user)}, "", theirs, 1, "quota-of-file"},
-		"path":                         {nil, []attrs{and(at, "credentials", path)}, "", theirs, 1, "quota-of-file"},
-		"workload":                     {nil, []attrs{and(at, "credentials", string(workload))}, "", theirs, 1, ""},
-		"quota of the environment":     {environment{"GOOGLE_CLOUD_QUOTA_PROJECT": "quota-of-env"}, []attrs{and(at, "credentials", user)}, "", theirs, 1, "quota-of-env"},
-		"environment":                  {environment{"GOOGLE_OAUTH_ACCESS_TOKEN": gcstest.Token, "GOOGLE_STORAGE_CUSTOM_ENDPOINT": endpoint}, nil, "", own, 0, ""},
-		"GOOGLE_CREDENTIALS":           {environment{"GOOGLE_CREDENTIALS": user}, []attrs{at}, "", theirs, 1, "quota-of-file"},
-		"of the backend first":         {environment{"GOOGLE_BACKEND_CREDENTIALS": user, "GOOGLE_CREDENTIALS": "canary", "GOOGLE_APPLICATION_CREDENTIALS": "canary"}, []attrs{at}, "", theirs, 1, "quota-of-file"},
-		"default credentials":          {environment{"GOOGLE_APPLICATION_CREDENTIALS": path}, []attrs{at}, "", theirs, 1, "quota-of-file"},
-		"impersonation":                {nil, []attrs{and(at, "access_token", "base", "impersonate_service_account", "reader@p.iam.gserviceaccount.com")}, "", own, 1, ""},
-		"impersonation of environment": {environment{"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "reader@p.iam.gserviceaccount.com"}, []attrs{and(at, "access_token", "base")}, "", own, 1, ""},
+		"token":            {nil, []attrs{and(at, "access_token", gcstest.Token)}, "", own, 0, ""},
+		"token goes first": {nil, []attrs{and(at, "access_token", gcstest.Token, "credentials", user)}, "", own, 0, ""},
+		"JSON":             {nil, []attrs{and(at, "credentials", user)}, "", theirs, 1, "quota-of-file"},
+		"path":             {nil, []attrs{and(at, "credentials", path)}, "", theirs, 1, "quota-of-file"},
+		"workload":         {nil, []attrs{and(at, "credentials", string(workload))}, "", theirs, 1, ""},
+		"quota of the environment": {environment{"GOOGLE_CLOUD_QUOTA_PROJECT": "quota-of-env"}, []attrs{and(at, "credentials", user)}, "",
+			theirs, 1, "quota-of-env"},
+		"environment": {environment{"GOOGLE_OAUTH_ACCESS_TOKEN": gcstest.Token, "GOOGLE_STORAGE_CUSTOM_ENDPOINT": endpoint},
+			nil, "", own, 0, ""},
+		"GOOGLE_CREDENTIALS": {environment{"GOOGLE_CREDENTIALS": user}, []attrs{at}, "", theirs, 1, "quota-of-file"},
+		"of the backend first": {environment{"GOOGLE_BACKEND_CREDENTIALS": user, "GOOGLE_CREDENTIALS": "canary",
+			"GOOGLE_APPLICATION_CREDENTIALS": "canary"}, []attrs{at}, "", theirs, 1, "quota-of-file"},
+		"default credentials": {environment{"GOOGLE_APPLICATION_CREDENTIALS": path}, []attrs{at}, "", theirs, 1, "quota-of-file"},
+		"impersonation": {nil, []attrs{and(at, "access_token", "base", "impersonate_service_account",
+			"reader@p.iam.gserviceaccount.com")}, "", own, 1, ""},
+		"impersonation of environment": {environment{"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "reader@p.iam.gserviceaccount.com"},
+			[]attrs{and(at, "access_token", "base")}, "", own, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			google.Requests()
@@ -153,15 +158,21 @@ func TestNobodyReads(t *testing.T) {
 		name     string
 		want     string
 	}{
-		"every block has a name": {with(environment{"GOOGLE_OAUTH_ACCESS_TOKEN": "canary"}, and(at, "name", "a")), "", `set credentials_name to one of "a"`},
-		"no such name":           {settingsOf(and(at, "name", "a")), "b", `has the name "b"`},
-		"file for no named one":  {with(environment{"GOOGLE_APPLICATION_CREDENTIALS": "canary"}, and(at, "name", "a")), "a", "GOOGLE_APPLICATION_CREDENTIALS does not fill a block with a name"},
-		"revoked":                {settingsOf(and(at, "credentials", strings.Replace(user, "good", "canary", 1))), "", "Google gives no access token for the credentials (HTTP status 403)"},
-		"denied to act":          {settingsOf(and(at, "access_token", "canary", "impersonate_service_account", "other@p.iam.gserviceaccount.com")), "", "roles/iam.serviceAccountTokenCreator"},
-		"neither JSON nor path":  {settingsOf(and(at, "credentials", "/canary")), "", "neither JSON nor the path"},
-		"another cloud":          {settingsOf(and(at, "credentials", strings.Replace(user, `"type"`, `"universe_domain":"canary.example","type"`, 1))), "", "set universe_domain"},
-		"program":                {settingsOf(and(at, "credentials", `{"type":"external_account","credential_source":{"executable":{"command":"canary"}}}`)), "", "which is switched off"},
-		"old token":              {settingsOf(and(at, "access_token", "canary")), "", "does not accept the access token"},
+		"every block has a name": {with(environment{"GOOGLE_OAUTH_ACCESS_TOKEN": "canary"}, and(at, "name", "a")), "",
+			`set credentials_name to one of "a"`},
+		"no such name": {settingsOf(and(at, "name", "a")), "b", `has the name "b"`},
+		"file for no named one": {with(environment{"GOOGLE_APPLICATION_CREDENTIALS": "canary"}, and(at, "name", "a")), "a",
+			"GOOGLE_APPLICATION_CREDENTIALS does not fill a block with a name"},
+		"revoked": {settingsOf(and(at, "credentials", strings.Replace(user, "good", "canary", 1))), "",
+			"Google gives no access token for the credentials (HTTP status 403)"},
+		"denied to act": {settingsOf(and(at, "access_token", "canary", "impersonate_service_account",
+			"other@p.iam.gserviceaccount.com")), "", "roles/iam.serviceAccountTokenCreator"},
+		"neither JSON nor path": {settingsOf(and(at, "credentials", "/canary")), "", "neither JSON nor the path"},
+		"another cloud": {settingsOf(and(at, "credentials",
+			strings.Replace(user, `"type"`, `"universe_domain":"canary.example","type"`, 1))), "", "set universe_domain"},
+		"program": {settingsOf(and(at, "credentials", `{"type":"external_account","credential_source":{"executable":{"command":"canary"}}}`)),
+			"", "which is switched off"},
+		"old token": {settingsOf(and(at, "access_token", "canary")), "", "does not accept the access token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := place()
@@ -197,7 +208,8 @@ func TestScopes(t *testing.T) {
 	google.Requests()
 	fetch(t, open(t, settingsOf(a), place()))
 	got := google.Requests()
-	if len(got) != 1 || !strings.Contains(got[0], "Bearer base") || !strings.Contains(got[0], `"projects/-/serviceAccounts/middle@p.iam.gserviceaccount.com"`) ||
+	if len(got) != 1 || !strings.Contains(got[0], "Bearer base") ||
+		!strings.Contains(got[0], `"projects/-/serviceAccounts/middle@p.iam.gserviceaccount.com"`) ||
 		!strings.Contains(got[0], `"`+readScope+`"`) || strings.Contains(got[0], allScope) {
 		t.Errorf("token requests: %q", got)
 	}
@@ -210,7 +222,8 @@ func TestScopes(t *testing.T) {
 	}))
 	defer server.Close()
 	account := cloudtest.NewServiceAccount(t)
-	_, _ = open(t, settingsOf(attrs{"credentials": text(account.JSON), "storage_custom_endpoint": text(server.URL)}), place()).Fetch(t.Context())
+	_, _ = open(t, settingsOf(attrs{"credentials": text(account.JSON), "storage_custom_endpoint": text(server.URL)}),
+		place()).Fetch(t.Context())
 	parts := strings.Split(strings.TrimPrefix(sent, "Bearer "), ".")
 	if len(parts) != 3 {
 		t.Fatalf("sent %.30q", sent)
@@ -296,7 +309,8 @@ func TestProxy(t *testing.T) {
 	defer proxy.Close()
 	s := with(environment{"HTTPS_PROXY": proxy.URL}, attrs{"access_token": text(gcstest.Token)})
 	_, err := open(t, s, place()).Fetch(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the proxy refused the connection (407 Proxy Authentication Required)") || strings.Contains(err.Error(), "canary") {
+	if err == nil || !strings.Contains(err.Error(), "the proxy refused the connection (407 Proxy Authentication Required)") ||
+		strings.Contains(err.Error(), "canary") {
 		t.Errorf("got %v", err)
 	}
 	if got := <-asked; got != "CONNECT storage.googleapis.com:443 " {

@@ -71,7 +71,8 @@ func (x *exchange) notFound(resp *http.Response) error {
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
 		return web.Final("the bucket does not exist (404 Not Found); check bucket")
 	}
-	return web.Final("the service answered 404 Not Found, but not that there is no such object; check that the bucket exists, and storage_custom_endpoint in the gcs block of credentials")
+	return web.Final("the service answered 404 Not Found, but not that there is no such object; check that the bucket exists, and " +
+		"storage_custom_endpoint in the gcs block of credentials")
 }
 
 // refusal says what an unwelcome status means.
@@ -85,9 +86,11 @@ func (x *exchange) refusal(resp *http.Response) error {
 	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusUnauthorized:
-		return web.Final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else", web.Status(code))
+		return web.Final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else",
+			web.Status(code))
 	case code == http.StatusForbidden:
-		return web.Final("Cloud Storage does not allow to read the object (%s); grant storage.objects.get on the bucket, or on the object, to who reads. "+
+		return web.Final("Cloud Storage does not allow to read the object (%s); grant storage.objects.get on the bucket, or on the object, "+
+			"to who reads. "+
 			"An object that does not exist is answered in the same way to those who lack storage.objects.list", web.Status(code))
 	case code >= 300 && code < 400:
 		return web.Final("the service redirects to another place (%s), which Cloud Storage does not do; nothing was sent there", web.Status(code))
@@ -102,13 +105,19 @@ func (x *exchange) refusal(resp *http.Response) error {
 // quotas and policies; "" when it is something else.
 func (c complaint) explain() string {
 	for _, known := range []struct{ reason, text, words string }{
-		{"resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key", "the object is encrypted with a customer-supplied key; set encryption_key in the gcs block of credentials"},
-		{"resourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key", "the object is not encrypted with a customer-supplied key; leave encryption_key out of the gcs block of credentials"},
-		{"customerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect", "encryption_key is not the key that the object is encrypted with"},
+		{"resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key",
+			"the object is encrypted with a customer-supplied key; set encryption_key in the gcs block of credentials"},
+		{"resourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key",
+			"the object is not encrypted with a customer-supplied key; leave encryption_key out of the gcs block of credentials"},
+		{"customerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect",
+			"encryption_key is not the key that the object is encrypted with"},
 		{"cloudKmsDisabledKey", "Cloud KMS key is disabled", "the key of Cloud KMS that the object is encrypted with is disabled or destroyed"},
-		{"cloudKmsDecryptionKeyNotFound", "Cloud KMS decryption key not found", "the key of Cloud KMS that the object is encrypted with is not there any more"},
-		{"", "Permission denied on Cloud KMS key", "Cloud Storage may not use the key of Cloud KMS that the object is encrypted with; its service agent needs roles/cloudkms.cryptoKeyEncrypterDecrypter on it"},
-		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "whoever reads from this bucket pays; set " + quotaVar + " to the project that does, or quota_project_id in the credentials"},
+		{"cloudKmsDecryptionKeyNotFound", "Cloud KMS decryption key not found",
+			"the key of Cloud KMS that the object is encrypted with is not there any more"},
+		{"", "Permission denied on Cloud KMS key", "Cloud Storage may not use the key of Cloud KMS that the object is encrypted with; its " +
+			"service agent needs roles/cloudkms.cryptoKeyEncrypterDecrypter on it"},
+		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "whoever reads from this bucket pays; set " +
+			quotaVar + " to the project that does, or quota_project_id in the credentials"},
 		{"accountDisabled", "", "the billing account of the project is closed"},
 		{"userProjectAccountProblem", "", "there is a problem with the billing account of the project that pays"},
 		{"", "vpcServiceControlsUniqueIdentifier", "a perimeter of VPC Service Controls forbids to read the object from here"},

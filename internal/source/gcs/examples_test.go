@@ -47,7 +47,8 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "gs://example-tf-states/network/production.tfstate"; src.String() != want || strings.HasPrefix(path, "sources") && !strings.Contains(string(text), want) {
+		if want := "gs://example-tf-states/network/production.tfstate"; src.String() != want || strings.HasPrefix(path, "sources") &&
+			!strings.Contains(string(text), want) {
 			t.Errorf("%s: got %s", path, src)
 		}
 	}

@@ -266,22 +266,24 @@ func TestMistakes(t *testing.T) {
 		block attrs
 		want  string
 	}{
-		"no bucket":          {place("bucket", ""), nil, "name of a bucket"},
-		"path as bucket":     {place("bucket", "a/b"), nil, "name of a bucket"},
-		"control character":  {place("prefix", "a\nb"), nil, "no name of an object"},
-		"long prefix":        {place("prefix", strings.Repeat("a", 1024)), nil, "no name of an object"},
-		"generation":         {place("generation", "latest"), nil, "the number of a generation"},
-		"generation 0":       {place("generation", "0"), nil, "the number of a generation"},
-		"negative":           {place("generation", "-1"), nil, "the number of a generation"},
-		"large generation":   {place("generation", strings.Repeat("9", 20)), nil, "the number of a generation"},
-		"unknown name":       {place("credentials_name", "a"), nil, `has the name "a"`},
-		"endpoint":           {place(), attrs{"storage_custom_endpoint": text("ftp://a.test/")}, "begins with https"},
-		"secret in endpoint": {place(), attrs{"storage_custom_endpoint": text("https://me:" + secret + "@a.test/")}, "a password does not belong"},
-		"query in endpoint":  {place(), attrs{"storage_custom_endpoint": text("https://a.test/?key=" + secret)}, "only scheme, host, port and path"},
-		"dots in endpoint":   {place(), attrs{"storage_custom_endpoint": text("https://a.test/a/../b/")}, "dot segments"},
-		"host with path":     {place(), attrs{"storage_custom_endpoint": text("a.test/x?" + secret)}, "only scheme, host, port and path"},
-		"universe":           {place(), attrs{"universe_domain": text("a.test/" + secret)}, "name of a domain"},
-		"token":              {place(), attrs{"access_token": text(secret + "\r\nX: y")}, "no token has"},
+		"no bucket":         {place("bucket", ""), nil, "name of a bucket"},
+		"path as bucket":    {place("bucket", "a/b"), nil, "name of a bucket"},
+		"control character": {place("prefix", "a\nb"), nil, "no name of an object"},
+		"long prefix":       {place("prefix", strings.Repeat("a", 1024)), nil, "no name of an object"},
+		"generation":        {place("generation", "latest"), nil, "the number of a generation"},
+		"generation 0":      {place("generation", "0"), nil, "the number of a generation"},
+		"negative":          {place("generation", "-1"), nil, "the number of a generation"},
+		"large generation":  {place("generation", strings.Repeat("9", 20)), nil, "the number of a generation"},
+		"unknown name":      {place("credentials_name", "a"), nil, `has the name "a"`},
+		"endpoint":          {place(), attrs{"storage_custom_endpoint": text("ftp://a.test/")}, "begins with https"},
+		"secret in endpoint": {place(), attrs{"storage_custom_endpoint": text("https://me:" + secret + "@a.test/")},
+			"a password does not belong"},
+		"query in endpoint": {place(), attrs{"storage_custom_endpoint": text("https://a.test/?key=" + secret)},
+			"only scheme, host, port and path"},
+		"dots in endpoint": {place(), attrs{"storage_custom_endpoint": text("https://a.test/a/../b/")}, "dot segments"},
+		"host with path":   {place(), attrs{"storage_custom_endpoint": text("a.test/x?" + secret)}, "only scheme, host, port and path"},
+		"universe":         {place(), attrs{"universe_domain": text("a.test/" + secret)}, "name of a domain"},
+		"token":            {place(), attrs{"access_token": text(secret + "\r\nX: y")}, "no token has"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -353,7 +355,8 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const json = "application/json; charset=UTF-8"
 	document := func(code int, reason, message string) string {
-		return fmt.Sprintf(`{"error":{"code":%d,"message":%q,"errors":[{"message":%q,"domain":"global","reason":%q}]}}`, code, message, message, reason)
+		return fmt.Sprintf(`{"error":{"code":%d,"message":%q,"errors":[{"message":%q,"domain":"global","reason":%q}]}}`, code, message, message,
+			reason)
 	}
 	for name, c := range map[string]struct {
 		code          int
@@ -364,40 +367,58 @@ func TestAnswers(t *testing.T) {
 		tries         int
 		header, value string
 	}{
-		"no object":          {code: 404, contentType: "text/html; charset=UTF-8", body: "No such object: states/net/default.tfstate", want: "no such object", missing: true},
-		"no object, JSON":    {code: 404, contentType: json, body: document(404, "notFound", "No such object: states/net/default.tfstate"), want: "no such object", missing: true},
-		"another object":     {code: 404, body: "No such object: states/net/default.tfstatex", want: "but not that there is no such object"},
-		"another reason":     {code: 404, contentType: json, body: document(404, "other", "No such object: states/net/default.tfstate"), want: "but not that there is no such object"},
-		"no bucket":          {code: 404, body: "The specified bucket does not exist.", want: "the bucket does not exist"},
-		"no bucket, JSON":    {code: 404, contentType: json, body: document(404, "notFound", "The specified bucket does not exist."), want: "the bucket does not exist"},
-		"front end":          {code: 404, body: "<p><b>404.</b> <ins>That’s an error.</ins> canary", want: "but not that there is no such object"},
-		"Not Found":          {code: 404, body: "Not Found\n", want: "but not that there is no such object"},
-		"empty 404":          {code: 404, want: "but not that there is no such object"},
-		"hostile 404":        {code: 404, body: strings.Repeat("canary", 1<<18), want: "but not that there is no such object"},
-		"token":              {code: 401, contentType: json, body: document(401, "authError", "canary"), want: "does not accept the access token (401 Unauthorized)"},
-		"denied":             {code: 403, body: "canary@p.iam.gserviceaccount.com does not have storage.objects.get access to the Google Cloud Storage object. Permission 'storage.objects.get' denied on resource (or it may not exist).", want: "grant storage.objects.get"},
-		"denied, JSON":       {code: 403, contentType: json, body: document(403, "forbidden", "canary"), want: "storage.objects.list"},
-		"KMS":                {code: 403, body: "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account has been authorized to use this key. canary", want: "roles/cloudkms.cryptoKeyEncrypterDecrypter"},
-		"KMS, disabled":      {code: 400, contentType: json, body: document(400, "cloudKmsDisabledKey", "canary"), want: "is disabled or destroyed"},
-		"perimeter":          {code: 403, contentType: json, body: document(403, "forbidden", "Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: canary"), want: "VPC Service Controls"},
-		"requester pays":     {code: 400, body: "Bucket is a requester pays bucket but no user project provided.", want: "GOOGLE_CLOUD_QUOTA_PROJECT"},
-		"billing":            {code: 403, contentType: json, body: document(403, "accountDisabled", "canary"), want: "billing account"},
-		"customer key":       {code: 400, contentType: json, body: document(400, "resourceIsEncryptedWithCustomerEncryptionKey", "canary"), want: "set encryption_key"},
-		"gone":               {code: 410, body: "canary", want: "the service answered 410 Gone"},
-		"no content":         {code: 204, want: "the service answered 204 No Content"},
-		"part":               {code: 206, body: "canary", want: "the service answered 206 Partial Content"},
-		"status":             {code: 499, body: "canary", want: "the service answered 499"},
-		"redirect":           {code: 307, header: "Location", value: "/storage/v1/b/other", want: "the service redirects to another place (307 Temporary Redirect)"},
-		"timeout":            {code: 408, body: "canary", want: "408 Request Timeout (after 5 tries)", tries: 5},
-		"too many":           {code: 429, body: "canary", want: "asked too often (429 Too Many Requests); try again later (after 5 tries)", tries: 5},
-		"unavailable":        {code: 503, body: "canary", want: "503 Service Unavailable (after 5 tries)", tries: 5},
-		"another service":    {code: 200, body: "canary", want: "the answer is not that of Cloud Storage"},
-		"hostile generation": {code: 200, header: "X-Goog-Generation", value: "1; canary", body: "canary", want: "the answer is not that of Cloud Storage"},
-		"hostile checksum":   {code: 200, header: "X-Goog-Hash", value: "crc32c=canary", body: "{}", want: "its checksum cannot be read (after 5 tries)", tries: 5},
-		"damaged":            {code: 200, header: "X-Goog-Hash", value: "md5=x, crc32c=AAAAAA==", body: "{}", want: "its checksum does not match (after 5 tries)", tries: 5},
-		"another encoding":   {code: 200, header: "Content-Encoding", value: "canary", body: "{}", want: "content encoding other than gzip"},
-		"not packed":         {code: 200, header: "Content-Encoding", value: "gzip", body: "canary canary canary", want: "unpacking the gzip data"},
-		"cut":                {code: 200, header: "Content-Length", value: "1000", body: "canary", want: "broke off before the answer was complete (after 5 tries)", tries: 5},
+		"no object": {code: 404, contentType: "text/html; charset=UTF-8", body: "No such object: states/net/default.tfstate",
+			want: "no such object", missing: true},
+		"no object, JSON": {code: 404, contentType: json, body: document(404, "notFound", "No such object: states/net/default.tfstate"),
+			want: "no such object", missing: true},
+		"another object": {code: 404, body: "No such object: states/net/default.tfstatex", want: "but not that there is no such object"},
+		"another reason": {code: 404, contentType: json, body: document(404, "other", "No such object: states/net/default.tfstate"),
+			want: "but not that there is no such object"},
+		"no bucket": {code: 404, body: "The specified bucket does not exist.", want: "the bucket does not exist"},
+		"no bucket, JSON": {code: 404, contentType: json, body: document(404, "notFound", "The specified bucket does not exist."),
+			want: "the bucket does not exist"},
+		"front end": {code: 404, body: "<p><b>404.</b> <ins>That’s an error.</ins> canary",
+			want: "but not that there is no such object"},
+		"Not Found":   {code: 404, body: "Not Found\n", want: "but not that there is no such object"},
+		"empty 404":   {code: 404, want: "but not that there is no such object"},
+		"hostile 404": {code: 404, body: strings.Repeat("canary", 1<<18), want: "but not that there is no such object"},
+		"token": {code: 401, contentType: json, body: document(401, "authError", "canary"),
+			want: "does not accept the access token (401 Unauthorized)"},
+		"denied": {code: 403, body: "canary@p.iam.gserviceaccount.com does not have storage.objects.get access to the Google " +
+			"Cloud Storage object. Permission 'storage.objects.get' denied on resource (or it may not exist).", want: "grant storage.objects.get"},
+		"denied, JSON": {code: 403, contentType: json, body: document(403, "forbidden", "canary"), want: "storage.objects.list"},
+		"KMS": {code: 403, body: "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account " +
+			"has been authorized to use this key. canary", want: "roles/cloudkms.cryptoKeyEncrypterDecrypter"},
+		"KMS, disabled": {code: 400, contentType: json, body: document(400, "cloudKmsDisabledKey", "canary"),
+			want: "is disabled or destroyed"},
+		"perimeter": {code: 403, contentType: json, body: document(403, "forbidden",
+			"Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: canary"), want: "VPC Service Controls"},
+		"requester pays": {code: 400, body: "Bucket is a requester pays bucket but no user project provided.",
+			want: "GOOGLE_CLOUD_QUOTA_PROJECT"},
+		"billing": {code: 403, contentType: json, body: document(403, "accountDisabled", "canary"), want: "billing account"},
+		"customer key": {code: 400, contentType: json, body: document(400, "resourceIsEncryptedWithCustomerEncryptionKey", "canary"),
+			want: "set encryption_key"},
+		"gone":       {code: 410, body: "canary", want: "the service answered 410 Gone"},
+		"no content": {code: 204, want: "the service answered 204 No Content"},
+		"part":       {code: 206, body: "canary", want: "the service answered 206 Partial Content"},
+		"status":     {code: 499, body: "canary", want: "the service answered 499"},
+		"redirect": {code: 307, header: "Location", value: "/storage/v1/b/other",
+			want: "the service redirects to another place (307 Temporary Redirect)"},
+		"timeout": {code: 408, body: "canary", want: "408 Request Timeout (after 5 tries)", tries: 5},
+		"too many": {code: 429, body: "canary", want: "asked too often (429 Too Many Requests); try again later (after 5 tries)",
+			tries: 5},
+		"unavailable":     {code: 503, body: "canary", want: "503 Service Unavailable (after 5 tries)", tries: 5},
+		"another service": {code: 200, body: "canary", want: "the answer is not that of Cloud Storage"},
+		"hostile generation": {code: 200, header: "X-Goog-Generation", value: "1; canary", body: "canary",
+			want: "the answer is not that of Cloud Storage"},
+		"hostile checksum": {code: 200, header: "X-Goog-Hash", value: "crc32c=canary", body: "{}",
+			want: "its checksum cannot be read (after 5 tries)", tries: 5},
+		"damaged": {code: 200, header: "X-Goog-Hash", value: "md5=x, crc32c=AAAAAA==", body: "{}",
+			want: "its checksum does not match (after 5 tries)", tries: 5},
+		"another encoding": {code: 200, header: "Content-Encoding", value: "canary", body: "{}", want: "content encoding other than gzip"},
+		"not packed":       {code: 200, header: "Content-Encoding", value: "gzip", body: "canary canary canary", want: "unpacking the gzip data"},
+		"cut": {code: 200, header: "Content-Length", value: "1000", body: "canary",
+			want: "broke off before the answer was complete (after 5 tries)", tries: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -515,7 +536,8 @@ func TestEncryptionKey(t *testing.T) {
 		switch {
 		case c.want == "" && (err != nil || string(snap.Data) != stateJSON):
 			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || c.key != "" && strings.Contains(err.Error(), c.key)):
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || c.key != "" &&
+			strings.Contains(err.Error(), c.key)):
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}

@@ -36,7 +36,8 @@ func (b bench) roundTrip(t *testing.T, cli clitest.CLI, prefix string, size int)
 	if b.internet != nil {
 		env = b.internet.Environ(nil)
 	}
-	env = append(env, "GOOGLE_OAUTH_ACCESS_TOKEN="+b.token, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT="+b.endpoint, "GOOGLE_ENCRYPTION_KEY="+b.key)
+	env = append(env, "GOOGLE_OAUTH_ACCESS_TOKEN="+b.token, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT="+b.endpoint, "GOOGLE_ENCRYPTION_KEY="+
+		b.key)
 	p := cli.Project(t, fmt.Sprintf("backend \"gcs\" {\nbucket = \"states\"\nprefix = %q\n}", prefix), env...)
 	p.Enlarge(t, size)
 	p.RoundTrip(t, func(workspace string) (data []byte) {
@@ -59,7 +60,8 @@ func (b bench) roundTrip(t *testing.T, cli clitest.CLI, prefix string, size int)
 
 func (b bench) open(t *testing.T, prefix, workspace string) source.Source {
 	t.Helper()
-	env := environment{"GOOGLE_OAUTH_ACCESS_TOKEN": b.token, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": b.endpoint, "GOOGLE_ENCRYPTION_KEY": b.key}
+	env := environment{"GOOGLE_OAUTH_ACCESS_TOKEN": b.token, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": b.endpoint,
+		"GOOGLE_ENCRYPTION_KEY": b.key}
 	req := request(t, place("prefix", prefix))
 	req.Workspace, req.MaxSize = workspace, 64<<20
 	var roots *x509.CertPool
@@ -187,7 +189,8 @@ func startFakeGCS(t *testing.T, program string) (origin string) {
 	}
 	port := servertest.Port(t)
 	address := "127.0.0.1:" + port
-	args := []string{"-backend", "memory", "-data", data, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-public-host", address, "-log-level", "warn"}
+	args := []string{"-backend", "memory", "-data", data, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-public-host", address,
+		"-log-level", "warn"}
 	servertest.Start(t, program, args).Await(t, func() bool {
 		resp, err := http.Get("http://" + address + "/_internal/healthcheck")
 		if err == nil {

@@ -25,7 +25,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "gcs",
-		Doc: "Reads the state from a Google Cloud Storage bucket, where Terraform's `gcs` backend puts it: the object `<prefix>/<workspace>.tfstate`. " +
+		Doc: "Reads the state from a Google Cloud Storage bucket, where Terraform's `gcs` backend puts it: the object " +
+			"`<prefix>/<workspace>.tfstate`. " +
 			"One `GET` is sent, for which the permission `storage.objects.get` is enough. " +
 			"Who reads is set in `credentials`, in the provider block, with the arguments of the backend.",
 		Attrs: []attr.Attr{
@@ -50,15 +51,20 @@ func credentials() attr.Table {
 	return attr.Table{
 		Name: "gcs",
 		Doc: "Who reads from Google Cloud Storage, with the arguments of Terraform's `gcs` backend. " +
-			"Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default login`, else those of the machine in Google's cloud. " +
+			"Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default " +
+			"login`, else those of the machine in Google's cloud. " +
 			"The variables fill only the block without a name, and `access_token` and `credentials` only where it has neither. " +
-			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
+			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only " +
+			"the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or " +
+			"`GOOGLE_APPLICATION_CREDENTIALS` is set.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{
 				Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity",
 				Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
-				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and of Terraform.",
+				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need " +
+					"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and " +
+					"of Terraform.",
 			},
 			{
 				Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
@@ -75,12 +81,14 @@ func credentials() attr.Table {
 			},
 			{
 				Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"},
-				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds them so. A key of Cloud KMS need not be named.",
+				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds " +
+					"them so. A key of Cloud KMS need not be named.",
 			},
 			{
 				Name: "storage_custom_endpoint", Type: cty.String, Place: true,
 				Env: []string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"},
-				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect endpoint. The access token goes there.",
+				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect " +
+					"endpoint. The access token goes there.",
 			},
 			{
 				Name: "universe_domain", Type: cty.String, Place: true, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},

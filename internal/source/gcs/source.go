@@ -61,7 +61,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	switch {
 	case len(l.bucket) > 222 || !bucketName.MatchString(l.bucket):
-		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 small letters, digits, dashes, underscores and dots are allowed")
+		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 small letters, digits, dashes, underscores and dots "+
+			"are allowed")
 	case !isObjectName(l.object):
 		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")
 	case l.generation != "" && !generationNumber.MatchString(l.generation):
@@ -135,7 +136,8 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {
-		return web.Final("the answer is not that of Cloud Storage: it does not say which generation of the object it is; check storage_custom_endpoint in the gcs block of credentials")
+		return web.Final("the answer is not that of Cloud Storage: it does not say which generation of the object it is; check " +
+			"storage_custom_endpoint in the gcs block of credentials")
 	}
 	if x.generation != "" && generation != x.generation {
 		return web.Final("Cloud Storage answered with another generation than the one that was asked for")
@@ -146,7 +148,8 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
 	if x.address.Scheme == "http" {
-		x.snapshot.Warnings = []string{"The access token and the state were sent without encryption, because storage_custom_endpoint begins with http. Anybody on the way can read them and replace the state."}
+		x.snapshot.Warnings = []string{"The access token and the state were sent without encryption, because storage_custom_endpoint begins " +
+			"with http. Anybody on the way can read them and replace the state."}
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func TestFaultsOfRefs(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		h.Sees["endless body"] = "git needs more memory than it may have"
 	} else {
-		h.Cannot["endless body"] = "git reads the list of refs as a whole, however long it is, until the read is cancelled; only Linux limits its memory"
+		h.Cannot["endless body"] = "git reads the list of refs as a whole, however long it is, until the read is cancelled; only Linux " +
+			"limits its memory"
 	}
 	sourcetest.Faults(t, h)
 }

@@ -59,7 +59,8 @@ func TestSource(t *testing.T) {
 				repo := gittest.NewRepo(t, gittest.RepoOptions{})
 				repo.Commit("refs/heads/main")
 				server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "alice", Password: "other"})
-				return sourcetest.Place{Attrs: attrs(server.URL), Settings: withPassword(server.Origin, canary), Secrets: []string{canary, basicAuth("alice", canary)}}
+				return sourcetest.Place{Attrs: attrs(server.URL), Settings: withPassword(server.Origin, canary),
+					Secrets: []string{canary, basicAuth("alice", canary)}}
 			},
 			"missing ref": func(t *testing.T) sourcetest.Place {
 				return sourcetest.Place{Attrs: attrs(gittest.NewRepo(t, gittest.RepoOptions{}).FileURL())}

@@ -72,19 +72,20 @@ func TestTerraformBackendGit(t *testing.T) {
 		missing bool
 		tries   int
 	}{
-		"encoded":           {query: gitQuery("ref", "states"), tries: 1},
-		"as people write":   {query: "/?type=git&repository=" + gitRepository + "&ref=states&state=my/state.json", tries: 1},
-		"no ref":            {query: gitQuery(), tries: 1},
-		"a sub-path":        {query: "/any/path" + gitQuery(), tries: 1},
-		"amend":             {query: gitQuery("amend", "true"), tries: 1},
-		"never written":     {query: gitQuery("state", "other.json"), err: "the server answered 204 No Content", missing: true, tries: 1},
-		"no such branch":    {query: gitQuery("ref", "none"), err: "the server answered 500 Internal Server Error (after 3 tries)", tries: 3},
-		"other repository":  {query: gitQuery("repository", "git@git.example.com:acme/none.git"), err: "the server answered 500", tries: 3},
-		"no key":            {query: gitQuery("state", "no-key.json"), err: "the server answered 500", tries: 3},
-		"no state":          {query: gitQuery("state", ""), err: "the server answered 500", tries: 3},
-		"no type":           {query: gitQuery("type", ""), err: "the server answered 400 Bad Request", tries: 1},
-		"no repository":     {query: gitQuery("repository", ""), err: "the server answered 400 Bad Request", tries: 1},
-		"ssh URL with user": {query: gitQuery("repository", "ssh://git@git.example.com:22/acme/none.git"), err: "the server answered 500", tries: 3},
+		"encoded":          {query: gitQuery("ref", "states"), tries: 1},
+		"as people write":  {query: "/?type=git&repository=" + gitRepository + "&ref=states&state=my/state.json", tries: 1},
+		"no ref":           {query: gitQuery(), tries: 1},
+		"a sub-path":       {query: "/any/path" + gitQuery(), tries: 1},
+		"amend":            {query: gitQuery("amend", "true"), tries: 1},
+		"never written":    {query: gitQuery("state", "other.json"), err: "the server answered 204 No Content", missing: true, tries: 1},
+		"no such branch":   {query: gitQuery("ref", "none"), err: "the server answered 500 Internal Server Error (after 3 tries)", tries: 3},
+		"other repository": {query: gitQuery("repository", "git@git.example.com:acme/none.git"), err: "the server answered 500", tries: 3},
+		"no key":           {query: gitQuery("state", "no-key.json"), err: "the server answered 500", tries: 3},
+		"no state":         {query: gitQuery("state", ""), err: "the server answered 500", tries: 3},
+		"no type":          {query: gitQuery("type", ""), err: "the server answered 400 Bad Request", tries: 1},
+		"no repository":    {query: gitQuery("repository", ""), err: "the server answered 400 Bad Request", tries: 1},
+		"ssh URL with user": {query: gitQuery("repository", "ssh://git@git.example.com:22/acme/none.git"), err: "the server answered 500",
+			tries: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := backendGit(t, serve, "", "")
@@ -138,7 +139,8 @@ func TestServerVariablesOfTerraformBackendGit(t *testing.T) {
 	s := backendGit(t, serve, "", "")
 	r := at(s.URL + gitQuery())
 	r.env = map[string]string{
-		"TF_BACKEND_GIT_ADDRESS": strings.TrimPrefix(s.URL, "http://"), "TF_BACKEND_GIT_HTTP_USERNAME": "u", "TF_BACKEND_GIT_HTTP_PASSWORD": canary,
+		"TF_BACKEND_GIT_ADDRESS": strings.TrimPrefix(s.URL, "http://"), "TF_BACKEND_GIT_HTTP_USERNAME": "u",
+		"TF_BACKEND_GIT_HTTP_PASSWORD": canary,
 	}
 	r.want(t, gitState)
 	s.wantNoSecret(t)
@@ -181,5 +183,6 @@ func TestSecretsInEmbeddedURLs(t *testing.T) {
 	defer s.Close()
 	at(s.URL+"/?type=git;token="+canary).wantError(t, "name=value pairs")
 	at(s.URL+"/?type=git&x=%zz"+canary).wantError(t, "name=value pairs")
-	at(s.URL+"/?a="+url.QueryEscape(gitRepository)+"&"+url.QueryEscape("b\x1b")+"=https://"+canary+"@x").wantError(t, "the URL in b\\u001b holds")
+	at(s.URL+"/?a="+url.QueryEscape(gitRepository)+"&"+url.QueryEscape("b\x1b")+"=https://"+canary+"@x").wantError(t,
+		"the URL in b\\u001b holds")
 }

@@ -57,10 +57,11 @@ func TestWrongCredentials(t *testing.T) {
 		"no key":              {attrs{"client_certificate_pem": own["client_certificate_pem"]}, "are needed together"},
 		"no certificate":      {attrs{"client_private_key_pem": text(canary)}, "are needed together"},
 		"not PEM":             {attrs{"client_certificate_pem": text(canary), "client_private_key_pem": text(canary)}, "in PEM format"},
-		"another key":         {attrs{"client_certificate_pem": own["client_certificate_pem"], "client_private_key_pem": identity()["client_private_key_pem"]}, "a certificate and its unencrypted key"},
-		"CA":                  {attrs{"client_ca_certificate_pem": text(canary)}, "holds no certificate"},
-		"proxy":               {attrs{"proxy": text(canary)}, "proxy: a URL is required"},
-		"proxy scheme":        {attrs{"proxy": text("ftp://" + canary)}, "proxy: a URL is required"},
+		"another key": {attrs{"client_certificate_pem": own["client_certificate_pem"],
+			"client_private_key_pem": identity()["client_private_key_pem"]}, "a certificate and its unencrypted key"},
+		"CA":           {attrs{"client_ca_certificate_pem": text(canary)}, "holds no certificate"},
+		"proxy":        {attrs{"proxy": text(canary)}, "proxy: a URL is required"},
+		"proxy scheme": {attrs{"proxy": text("ftp://" + canary)}, "proxy: a URL is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := at("https://example.com/state", block("https://example.com/", tt.block))
@@ -96,17 +97,19 @@ func TestEnvironment(t *testing.T) {
 		user   string // what arrives, with the password; or none
 		err    string
 	}{
-		"the family names the address":       {named(address), nil, "env:" + canary, ""},
-		"a block":                            {family, own(nil), "env:" + canary, ""},
-		"a block with a user":                {family, own(attrs{"username": text("own")}), "own:" + canary, ""},
-		"a block with a password":            {family, own(attrs{"password": text("own")}), "env:own", ""},
-		"a block with a token":               {family, own(attrs{"bearer_token": text("own")}), "Bearer own", ""},
-		"a block elsewhere, address named":   {named(address), []attrs{block("http://example.org/")}, "env:" + canary, ""},
-		"nobody says where it belongs":       {family, nil, "", `TF_HTTP_PASSWORD is set, and nothing says that it is meant for http://example.com; if it is, add http { url = "http://example.com/" }`},
-		"a key that belongs nowhere":         {map[string]string{keyVar: canary}, nil, "", keyVar + " is set"},
-		"a user is not a secret":             {map[string]string{usernameVar: "env"}, nil, none, ""},
-		"an empty password is not a secret":  {map[string]string{passwordVar: ""}, nil, none, ""},
-		"half a pair in a named environment": {map[string]string{addressVar: address, keyVar: canary}, nil, "", "the environment variables TF_HTTP_*: client_certificate_pem and"},
+		"the family names the address":     {named(address), nil, "env:" + canary, ""},
+		"a block":                          {family, own(nil), "env:" + canary, ""},
+		"a block with a user":              {family, own(attrs{"username": text("own")}), "own:" + canary, ""},
+		"a block with a password":          {family, own(attrs{"password": text("own")}), "env:own", ""},
+		"a block with a token":             {family, own(attrs{"bearer_token": text("own")}), "Bearer own", ""},
+		"a block elsewhere, address named": {named(address), []attrs{block("http://example.org/")}, "env:" + canary, ""},
+		"nobody says where it belongs": {family, nil, "", `TF_HTTP_PASSWORD is set, and nothing says that it is meant for ` +
+			`http://example.com; if it is, add http { url = "http://example.com/" }`},
+		"a key that belongs nowhere":        {map[string]string{keyVar: canary}, nil, "", keyVar + " is set"},
+		"a user is not a secret":            {map[string]string{usernameVar: "env"}, nil, none, ""},
+		"an empty password is not a secret": {map[string]string{passwordVar: ""}, nil, none, ""},
+		"half a pair in a named environment": {map[string]string{addressVar: address, keyVar: canary}, nil, "",
+			"the environment variables TF_HTTP_*: client_certificate_pem and"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, env := world(t)

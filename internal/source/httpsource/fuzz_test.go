@@ -26,7 +26,8 @@ func FuzzBody(f *testing.F) {
 	}
 	state := []byte(`{"version":4,"outputs":{}}`)
 	whole := packed(state)
-	for _, body := range [][]byte{nil, state, whole, whole[:len(whole)-3], append(bytes.Clone(whole), whole...), append(bytes.Clone(whole), 0), packed(make([]byte, limit)), packed(make([]byte, 1<<20))} {
+	for _, body := range [][]byte{nil, state, whole, whole[:len(whole)-3], append(bytes.Clone(whole), whole...),
+		append(bytes.Clone(whole), 0), packed(make([]byte, limit)), packed(make([]byte, 1<<20))} {
 		for _, encoding := range []string{"", "gzip", "X-GZIP", "identity", "br", "gzip, gzip"} {
 			f.Add(body, encoding, "", int64(len(body)))
 		}

@@ -90,7 +90,8 @@ func giteaFiles(t *testing.T) string {
 // run administers the server, and returns the last line of what it prints.
 func (g *gitea) run(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), g.program, append([]string{"--config", g.config}, args...)...) //nolint:gosec // the server under test
+	cmd := exec.CommandContext(t.Context(), g.program, append([]string{"--config", g.config},
+		args...)...) //nolint:gosec // the server under test
 	cmd.Env = g.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -102,7 +103,8 @@ func (g *gitea) run(t *testing.T, args ...string) string {
 
 func (g *gitea) newUser(t *testing.T, name string) {
 	t.Helper()
-	g.run(t, "admin", "user", "create", "--username", name, "--random-password", "--email", name+"@example.test", "--must-change-password=false")
+	g.run(t, "admin", "user", "create", "--username", name, "--random-password", "--email", name+"@example.test",
+		"--must-change-password=false")
 }
 
 func (g *gitea) newToken(t *testing.T, name, scopes string) string {
@@ -163,14 +165,16 @@ func TestRealGitea(t *testing.T) {
 	g := startGitea(t)
 	g.newUser(t, "ci")
 	g.newUser(t, "stranger")
-	g.run(t, "admin", "user", "create", "--admin", "--username", "root2", "--random-password", "--email", "root2@example.test", "--must-change-password=false")
+	g.run(t, "admin", "user", "create", "--admin", "--username", "root2", "--random-password", "--email", "root2@example.test",
+		"--must-change-password=false")
 	g.hide(t, "ci", g.newToken(t, "root2", "write:admin"))
 	writer, reader := g.newToken(t, "ci", "write:package"), g.newToken(t, "ci", "read:package")
 	states := "/api/packages/ci/terraform/state/"
 	at := func(name, user, token string) reading {
 		r := at(g.url + states + name)
 		if token != "" {
-			r.blocks = append(r.blocks, attrs{"url": cty.StringVal(g.url + "/api/packages/ci/"), "username": cty.StringVal(user), "password": cty.StringVal(token)})
+			r.blocks = append(r.blocks, attrs{"url": cty.StringVal(g.url + "/api/packages/ci/"), "username": cty.StringVal(user),
+				"password": cty.StringVal(token)})
 		}
 		return r
 	}

@@ -36,7 +36,8 @@ func TestBackend(t *testing.T) {
   address = "`+server.URL+`/network"
 }`, "TF_HTTP_USERNAME=writer", "TF_HTTP_PASSWORD=pass-writer")
 			p.Apply(t, "default")
-			snap, err := at(server.URL+"/network", attrs{"url": cty.StringVal(server.URL), "username": cty.StringVal("reader"), "password": cty.StringVal("pass-reader")}).fetch(t)
+			snap, err := at(server.URL+"/network", attrs{"url": cty.StringVal(server.URL), "username": cty.StringVal("reader"),
+				"password": cty.StringVal("pass-reader")}).fetch(t)
 			if err != nil {
 				t.Fatal(err)
 			}

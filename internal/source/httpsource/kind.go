@@ -46,7 +46,8 @@ func table() attr.Table {
 			},
 			{
 				Name: "timeout", Type: cty.String,
-				Doc: "How long one try may take, from the connection to the last byte: seconds, or a duration such as `\"2m30s\"`. Defaults to 60 seconds.",
+				Doc: "How long one try may take, from the connection to the last byte: seconds, or a duration such as `\"2m30s\"`. Defaults to 60 " +
+					"seconds.",
 			},
 			// The variables of these three are meant for the server that
 			// TF_HTTP_ADDRESS names, not for every source.
@@ -117,7 +118,8 @@ func credentials() attr.Table {
 			},
 			{
 				Name: "skip_cert_verification", Type: cty.Bool, Guard: true, Env: []string{skipVar},
-				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. Defaults to `false`.",
+				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
+					"Defaults to `false`.",
 			},
 			{
 				Name: "proxy", Type: cty.String, Sensitive: true, Guard: true,

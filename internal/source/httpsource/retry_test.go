@@ -143,9 +143,10 @@ func TestPatience(t *testing.T) {
 		want    web.Patience
 		err     string
 	}{
-		"defaults":                {attrs{}, false, standard, ""},
-		"environment":             {attrs{}, true, patience(time.Minute, 7, 3*time.Second, 9*time.Second), ""},
-		"arguments come first":    {attrs{"retry_max": number(0), "retry_wait_min": number(1), "retry_wait_max": number(30)}, true, patience(time.Minute, 0, time.Second, 30*time.Second), ""},
+		"defaults":    {attrs{}, false, standard, ""},
+		"environment": {attrs{}, true, patience(time.Minute, 7, 3*time.Second, 9*time.Second), ""},
+		"arguments come first": {attrs{"retry_max": number(0), "retry_wait_min": number(1), "retry_wait_max": number(30)}, true,
+			patience(time.Minute, 0, time.Second, 30*time.Second), ""},
 		"seconds":                 {attrs{"timeout": text("90")}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
 		"a number of seconds":     {attrs{"timeout": number(90)}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},
 		"a duration":              {attrs{"timeout": text("1m30s")}, false, patience(90*time.Second, 2, time.Second, 30*time.Second), ""},

@@ -64,7 +64,8 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	case err != nil: // its text would repeat the address
 		return nil, req.Errorf("address", "this is not a URL")
 	case u.User != nil:
-		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in the provider block")
+		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in "+
+			"the provider block")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as https://state.example.com/db")
 	}
@@ -73,7 +74,8 @@ func parseAddress(req source.Request) (*url.URL, error) {
 		return nil, req.Errorf("address", "the part after the ? is not made of name=value pairs with & between them")
 	}
 	if name := secretInQuery(q); name != "" {
-		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block of credentials, in the provider block", name)
+		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block "+
+			"of credentials, in the provider block", name)
 	}
 	if name := urlWithSecret(q); name != "" {
 		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, "+

@@ -147,7 +147,8 @@ func TestRedirectOutOfBlock(t *testing.T) {
 		block(s.URL+"/a/", attrs{"headers": cty.MapVal(attrs{"Cookie": cty.StringVal(canary)})}),
 	}
 	for _, b := range secrets {
-		for _, to := range []string{"/b", "/a-x", "/", "//" + elsewhere.Listener.Addr().String() + "/a/state2", elsewhere.URL + "/a/", "/a%2f../b"} {
+		for _, to := range []string{"/b", "/a-x", "/", "//" + elsewhere.Listener.Addr().String() + "/a/state2", elsewhere.URL + "/a/",
+			"/a%2f../b"} {
 			at(s.URL+"/a/state?to="+url.QueryEscape(to), b).want(t, "state")
 		}
 	}

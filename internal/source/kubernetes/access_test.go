@@ -79,11 +79,12 @@ func TestKubeconfig(t *testing.T) {
 	for name, a := range map[string]attrs{
 		"context":          {"config_path": text(path), "config_context": text("right")},
 		"cluster and user": {"config_path": text(path), "config_context_cluster": text("here"), "config_context_auth_info": text("me")},
-		"user by host":     {"config_path": text(path), "config_context_auth_info": text("me"), "host": text(s.URL), "cluster_ca_certificate": text(s.CA())},
-		"token by block":   {"config_path": text(path), "config_context_cluster": text("here"), "token": text(s.Token)},
-		"home":             {"config_path": text("~/config"), "config_context": text("right")},
-		"token file":       {"config_path": text(byFile), "config_context": text("right")},
-		"several":          {"config_paths": list1(path, byFile), "config_context": text("right")},
+		"user by host": {"config_path": text(path), "config_context_auth_info": text("me"), "host": text(s.URL),
+			"cluster_ca_certificate": text(s.CA())},
+		"token by block": {"config_path": text(path), "config_context_cluster": text("here"), "token": text(s.Token)},
+		"home":           {"config_path": text("~/config"), "config_context": text("right")},
+		"token file":     {"config_path": text(byFile), "config_context": text("right")},
+		"several":        {"config_paths": list1(path, byFile), "config_context": text("right")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if snap := fetch(t, open(t, settingsOf(a))); string(snap.Data) != stateJSON || snap.Warnings != nil {
@@ -217,7 +218,8 @@ func credentialPlugin(t *testing.T, status map[string]any, more string) string {
 	}
 	dir := t.TempDir()
 	file(t, filepath.Join(dir, "answer"), string(answer), 0o600)
-	return file(t, filepath.Join(dir, "plugin"), fmt.Sprintf("#!/bin/sh\ndir=%s\necho run >>$dir/count\n%s\ncat $dir/answer\n", dir, more), 0o700)
+	return file(t, filepath.Join(dir, "plugin"), fmt.Sprintf("#!/bin/sh\ndir=%s\necho run >>$dir/count\n%s\ncat $dir/answer\n", dir, more),
+		0o700)
 }
 
 func runs(t *testing.T, plugin string) int {
@@ -230,7 +232,8 @@ func runs(t *testing.T, plugin string) int {
 
 func TestPlugin(t *testing.T) {
 	s := prod(t)
-	for name, value := range map[string]string{"KUBE_TOKEN": "a", "KUBE_PASSWORD": "b", "KUBE_CLIENT_KEY_DATA": "c", "TF_VAR_secret": "d", "MY_PASSPHRASE": "e", "GITHUB_TOKEN": "f", "AWS_PROFILE": "kept"} {
+	for name, value := range map[string]string{"KUBE_TOKEN": "a", "KUBE_PASSWORD": "b", "KUBE_CLIENT_KEY_DATA": "c", "TF_VAR_secret": "d",
+		"MY_PASSPHRASE": "e", "GITHUB_TOKEN": "f", "AWS_PROFILE": "kept"} {
 		t.Setenv(name, value)
 	}
 	status := map[string]any{"token": s.Token}
@@ -241,7 +244,8 @@ func TestPlugin(t *testing.T) {
 	}}
 	block := access(s)
 	delete(block, "token")
-	block["exec"] = execBlock(attrs{"command": text(command), "args": list1("get", "token"), "env": cty.MapVal(map[string]cty.Value{"PLUGIN_SETTING": text("set")})})
+	block["exec"] = execBlock(attrs{"command": text(command), "args": list1("get", "token"),
+		"env": cty.MapVal(map[string]cty.Value{"PLUGIN_SETTING": text("set")})})
 	for name, a := range map[string]attrs{
 		"block":      block,
 		"kubeconfig": {"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), inKubeconfig))},
@@ -261,7 +265,8 @@ func TestPlugin(t *testing.T) {
 					t.Errorf("it got %s", part)
 				}
 			}
-			want := []string{"AWS_PROFILE=kept", "PLUGIN_SETTING=set", `KUBERNETES_EXEC_INFO={"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{`}
+			want := []string{"AWS_PROFILE=kept", "PLUGIN_SETTING=set",
+				`KUBERNETES_EXEC_INFO={"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{`}
 			if name == "kubeconfig" {
 				want = append(want, `"server":"`+s.URL+`"`)
 			}
@@ -287,7 +292,8 @@ func TestPluginExpires(t *testing.T) {
 		return open(t, settingsOf(a))
 	}
 	t.Run("expired", func(t *testing.T) {
-		command := credentialPlugin(t, map[string]any{"token": s.Token, "expirationTimestamp": time.Now().Add(5 * time.Second).Format(time.RFC3339)}, "")
+		command := credentialPlugin(t, map[string]any{"token": s.Token,
+			"expirationTimestamp": time.Now().Add(5 * time.Second).Format(time.RFC3339)}, "")
 		src := with(command)
 		fetch(t, src)
 		fetch(t, src)
@@ -319,8 +325,9 @@ func TestPluginFails(t *testing.T) {
 		"no JSON":     {nil, "echo " + secret + "; exit 0", "did not print an ExecCredential"},
 		"nothing":     {map[string]any{}, "", "neither a token nor a client certificate"},
 		"half a pair": {map[string]any{"clientCertificateData": secret}, "", "together"},
-		"another api": {nil, `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"` + secret + `"}}'; exit 0`, "answered with another"},
-		"flood":       {nil, "yes " + secret + " | head -c 3000000; exit 0", "more than 1048576 bytes"},
+		"another api": {nil, `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"` + secret +
+			`"}}'; exit 0`, "answered with another"},
+		"flood": {nil, "yes " + secret + " | head -c 3000000; exit 0", "more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := access(s)
@@ -341,7 +348,8 @@ func TestPluginFails(t *testing.T) {
 		fails(t, open(t, settingsOf(a)), "is not found")
 	})
 	t.Run("stuck", func(t *testing.T) {
-		p := &plugin{apiVersion: "client.authentication.k8s.io/v1", command: credentialPlugin(t, nil, "sleep 100"), patience: 100 * time.Millisecond}
+		p := &plugin{apiVersion: "client.authentication.k8s.io/v1", command: credentialPlugin(t, nil, "sleep 100"),
+			patience: 100 * time.Millisecond}
 		begin := time.Now()
 		if _, err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), "took too long") || time.Since(begin) > 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(begin))
@@ -401,10 +409,11 @@ func TestProxy(t *testing.T) {
 		settings settings
 		want     string
 	}{
-		"environment":     {settings{host: "https://cluster.example.test", lookup: env.lookup}, "http://env.test:1"},
-		"no environment":  {settings{host: "https://cluster.example.test"}, ""},
-		"kubeconfig":      {settings{paths: []string{path}, context: "right", lookup: env.lookup}, "http://kubeconfig.test:1"},
-		"the block's own": {settings{paths: []string{path}, context: "right", proxy: "http://block.test:1", lookup: env.lookup}, "http://block.test:1"},
+		"environment":    {settings{host: "https://cluster.example.test", lookup: env.lookup}, "http://env.test:1"},
+		"no environment": {settings{host: "https://cluster.example.test"}, ""},
+		"kubeconfig":     {settings{paths: []string{path}, context: "right", lookup: env.lookup}, "http://kubeconfig.test:1"},
+		"the block's own": {settings{paths: []string{path}, context: "right", proxy: "http://block.test:1", lookup: env.lookup},
+			"http://block.test:1"},
 	} {
 		t.Setenv("HTTPS_PROXY", "http://process.test:1")
 		conn, err := (&run{}).connect(t.Context(), c.settings)
@@ -476,7 +485,8 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
-		if err := c.rest.Verb(method).AbsPath("/api/v1/namespaces/default/secrets/x").Do(t.Context()).Error(); err == nil || !strings.Contains(err.Error(), "only GET requests") {
+		if err := c.rest.Verb(method).AbsPath("/api/v1/namespaces/default/secrets/x").Do(t.Context()).Error(); err == nil ||
+			!strings.Contains(err.Error(), "only GET requests") {
 			t.Errorf("%s: got %v", method, err)
 		}
 	}

@@ -43,19 +43,23 @@ func startAPIServer(t *testing.T) *apiServer {
 	store, peers := "http://127.0.0.1:"+servertest.Port(t), "http://127.0.0.1:"+servertest.Port(t)
 	servertest.Start(t, etcd, []string{
 		"--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", store, "--advertise-client-urls", store,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers, "--unsafe-no-fsync", "--log-level", "error",
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers, "--unsafe-no-fsync",
+		"--log-level", "error",
 	})
 
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	serviceKey := file(t, filepath.Join(dir, "sa.key"), string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})), 0o600)
+	serviceKey := file(t, filepath.Join(dir, "sa.key"), string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
+		Bytes: x509.MarshalPKCS1PrivateKey(key)})), 0o600)
 	tokens := file(t, filepath.Join(dir, "tokens.csv"), adminToken+",admin,1,system:masters\n"+readerToken+",reader,2\n", 0o600)
 	port, certificates := servertest.Port(t), filepath.Join(dir, "certificates")
 	running := servertest.Start(t, program, []string{
-		"--etcd-servers", store, "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port, "--cert-dir", certificates,
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", serviceKey, "--service-account-signing-key-file", serviceKey,
+		"--etcd-servers", store, "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port, "--cert-dir",
+		certificates,
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", serviceKey,
+		"--service-account-signing-key-file", serviceKey,
 		"--token-auth-file", tokens, "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.0.0.0/24",
 		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none",
 	})
@@ -216,8 +220,10 @@ func TestRealAPIServer(t *testing.T) {
 	}
 	// Nothing else is allowed to the one who has read all this.
 	for _, request := range []string{
-		"GET /api/v1/namespaces/infra/secrets", "GET /api/v1/namespaces/infra/secrets?watch=1", "GET /api/v1/namespaces", "GET /api/v1/namespaces/infra/secrets/other",
-		"DELETE /api/v1/namespaces/infra/secrets/tfstate-default-never-written", "POST /api/v1/namespaces/infra/secrets", "POST /apis/coordination.k8s.io/v1/namespaces/infra/leases",
+		"GET /api/v1/namespaces/infra/secrets", "GET /api/v1/namespaces/infra/secrets?watch=1", "GET /api/v1/namespaces",
+		"GET /api/v1/namespaces/infra/secrets/other",
+		"DELETE /api/v1/namespaces/infra/secrets/tfstate-default-never-written", "POST /api/v1/namespaces/infra/secrets",
+		"POST /apis/coordination.k8s.io/v1/namespaces/infra/leases",
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		if code := s.do(t, readerToken, method, path, map[string]any{}); code != http.StatusForbidden {

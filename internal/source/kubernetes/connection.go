@@ -69,7 +69,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	case s.host != "":
 		return &rest.Config{}, nil
 	case !s.ambient || s.lookup == nil:
-		return nil, errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of credentials, in the provider block")
+		return nil, errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of " +
+			"credentials, in the provider block")
 	}
 	if list := s.get("KUBECONFIG"); list != "" {
 		return s.kubeconfig(filepath.SplitList(list), false)
@@ -84,7 +85,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		return r.inCluster(s)
 	}
 	return nil, errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, none of " +
-		strings.Join([]string{hostVar, pathVar, pathsVar, inClusterVar, "KUBECONFIG"}, ", ") + " is set, ~/.kube/config does not exist, and this is not a pod")
+		strings.Join([]string{hostVar, pathVar, pathsVar, inClusterVar, "KUBECONFIG"}, ", ") +
+		" is set, ~/.kube/config does not exist, and this is not a pod")
 }
 
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that
@@ -119,7 +121,8 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("%s names no cluster", quoted(rules.Precedence))
 	}
-	return nil, fmt.Errorf("%s cannot be used: check that its context, user and cluster are there and complete, and the files that it names", quoted(rules.Precedence))
+	return nil, fmt.Errorf("%s cannot be used: check that its context, user and cluster are there and complete, and the files that it names",
+		quoted(rules.Precedence))
 }
 
 func quoted(paths []string) string {

@@ -76,8 +76,9 @@ func TestFaults(t *testing.T) {
 			"redirect to another origin": redirects,
 			"redirect to plain http":     redirects,
 
-			"certificate expired":                 "the server's certificate is not trusted: x509: certificate has expired",
-			"certificate of another host":         "the server's certificate is not trusted: x509: certificate is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate expired": "the server's certificate is not trusted: x509: certificate has expired",
+			"certificate of another host": "the server's certificate is not trusted: x509: certificate is valid for 127.0.0.9, not " +
+				"127.0.0.1",
 			"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set cluster_ca_certificate",
 			"TLS 1.0":                             "tls: protocol version not supported",
 			"no TLS":                              "the server does not speak TLS; check the port and the scheme",

@@ -62,8 +62,10 @@ func FuzzSecret(f *testing.F) {
 	state := base64.StdEncoding.EncodeToString(gzipped(f, []byte(`{"version":4}`)))
 	for _, seed := range []string{
 		`{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"7"},"data":{"tfstate":"` + state + `"}}`,
-		`{"data":{"tfstate":"` + state + `","tfstate":"AA=="}}`, `{"DATA":{"tfstate":"` + state + `"}}`, `{"data":{"tfstate":""}}`, `{"data":{"tfstate":1}}`,
-		`{"data":{"tfstate":null}}`, `{"data":{"TFSTATE":"` + state + `"}}`, `{"data":{}}`, `{"kind":"Status","status":"Failure","reason":"c4n4ry"}`, "", "[]", "null",
+		`{"data":{"tfstate":"` + state + `","tfstate":"AA=="}}`, `{"DATA":{"tfstate":"` + state + `"}}`, `{"data":{"tfstate":""}}`,
+		`{"data":{"tfstate":1}}`,
+		`{"data":{"tfstate":null}}`, `{"data":{"TFSTATE":"` + state + `"}}`, `{"data":{}}`,
+		`{"kind":"Status","status":"Failure","reason":"c4n4ry"}`, "", "[]", "null",
 		`{"metadata":{"resourceVersion":1},"data":{"tfstate":"` + state + `"}}`,
 	} {
 		f.Add([]byte(seed))

@@ -29,7 +29,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "kubernetes",
-		Doc: "Reads the state from a secret of Terraform's `kubernetes` backend, which is called `tfstate-<workspace>-<secret_suffix>`, and from the further secrets that Terraform makes for large states. " +
+		Doc: "Reads the state from a secret of Terraform's `kubernetes` backend, which is called `tfstate-<workspace>-<secret_suffix>`, and " +
+			"from the further secrets that Terraform makes for large states. " +
 			"With an `object` block it reads that object instead, and the secrets that it names. Only `GET` requests are sent. " +
 			"How to reach the cluster is set in `credentials`, in the provider block, with the arguments of the backend.",
 		Attrs: []attr.Attr{
@@ -52,7 +53,8 @@ func credentials() attr.Table {
 	return attr.Table{
 		Name: "kubernetes",
 		Doc: "How to reach a Kubernetes cluster, with the arguments of Terraform's `kubernetes` backend. " +
-			"Where neither a block nor a `KUBE_*` variable says which cluster it is, the file that `KUBECONFIG` names, `~/.kube/config`, and the service account of the pod are tried in this order. " +
+			"Where neither a block nor a `KUBE_*` variable says which cluster it is, the file that `KUBECONFIG` names, `~/.kube/config`, and " +
+			"the service account of the pod are tried in this order. " +
 			"The variables `KUBE_*` fill only the block without a name; those that say which cluster it is do so only where the block does not. " +
 			"Those that are about TLS and the proxy fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
@@ -111,7 +113,8 @@ func credentials() attr.Table {
 			},
 			{
 				Name: "insecure", Type: cty.Bool, Guard: true, Follows: "cluster", Env: []string{insecureVar},
-				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. Defaults to `false`.",
+				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
+					"Defaults to `false`.",
 			},
 			{
 				Name: "tls_server_name", Type: cty.String, Guard: true, Follows: "cluster", Env: []string{serverNameVar},
@@ -119,11 +122,13 @@ func credentials() attr.Table {
 			},
 			{
 				Name: "proxy_url", Type: cty.String, Guard: true, Follows: "cluster", Sensitive: true, Env: []string{proxyVar},
-				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.",
+				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, " +
+					"`HTTP_PROXY` and `NO_PROXY`.",
 			},
 			{
 				Name: "exec", Group: "account",
-				Doc: "A credential plugin: a program that prints a token or a client certificate. It is run without a shell, without a terminal and for a minute at most. " +
+				Doc: "A credential plugin: a program that prints a token or a client certificate. It is run without a shell, without a terminal " +
+					"and for a minute at most. " +
 					"It gets the environment without the secrets that are meant for this provider.",
 				Attrs: []attr.Attr{
 					{

@@ -341,11 +341,12 @@ func TestWrongRequests(t *testing.T) {
 		object    *attr.Values
 		want      string
 	}{
-		"no suffix":             {attrs{}, "default", nil, "secret_suffix is required"},
-		"suffix with a slash":   {attrs{"secret_suffix": text("../x")}, "default", nil, "cannot be the name of a secret"},
-		"capital suffix":        {attrs{"secret_suffix": text("Prod")}, "default", nil, "cannot be the name of a secret"},
-		"workspace":             {attrs{"secret_suffix": text("x")}, "a_b", nil, "cannot be the name of a secret"},
-		"namespace":             {attrs{"secret_suffix": text("x"), "namespace": text("a/b")}, "default", nil, "cannot be the name of a namespace"},
+		"no suffix":           {attrs{}, "default", nil, "secret_suffix is required"},
+		"suffix with a slash": {attrs{"secret_suffix": text("../x")}, "default", nil, "cannot be the name of a secret"},
+		"capital suffix":      {attrs{"secret_suffix": text("Prod")}, "default", nil, "cannot be the name of a secret"},
+		"workspace":           {attrs{"secret_suffix": text("x")}, "a_b", nil, "cannot be the name of a secret"},
+		"namespace": {attrs{"secret_suffix": text("x"), "namespace": text("a/b")}, "default", nil,
+			"cannot be the name of a namespace"},
 		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", &object, "mutually exclusive"},
 		"object with workspace": {attrs{}, "prod", &object, "an object has no workspaces"},
 		"unknown cluster":       {attrs{"secret_suffix": text("x"), "cluster": text("b")}, "default", nil, `has the name "b"`},
@@ -412,5 +413,6 @@ func TestRetryAfter(t *testing.T) {
 func TestForbiddenNamesTheRule(t *testing.T) {
 	s := prod(t)
 	s.Allows = func(string, string) bool { return false }
-	fails(t, open(t, settingsOf(access(s))), "403 Forbidden", `the verb "get" for the resource "secrets" with the name "tfstate-default-prod", in a Role in the namespace "default"`)
+	fails(t, open(t, settingsOf(access(s))), "403 Forbidden", `the verb "get" for the resource "secrets" with the name `+
+		`"tfstate-default-prod", in a Role in the namespace "default"`)
 }

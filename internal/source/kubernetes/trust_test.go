@@ -38,18 +38,25 @@ func TestWhoIsAsked(t *testing.T) {
 		cluster     string
 		host, token string
 	}{
-		"environment":             {ambient, nil, "", "https://env.example.test", "env-token"},
-		"token elsewhere":         {ambient, []attrs{{"host": text("https://a.test")}}, "", "https://a.test", ""},
-		"token for the same host": {ambient, []attrs{{"host": text("https://env.example.test:443/")}}, "", "https://env.example.test:443/", "env-token"},
-		"token for any host":      {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"host": text("a.test")}}, "", "https://a.test", "env-token"},
-		"kubeconfig of a block":   {ambient, []attrs{{"config_path": text(path), "config_context": text("right")}}, "", "https://config.example.test", "config-token"},
-		"kubeconfig with a token": {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"config_path": text(path), "config_context": text("right")}}, "", "https://config.example.test", "env-token"},
-		"two clusters, first":     {nil, []attrs{{"host": text("a.test"), "token": text("a")}, {"name": text("b"), "host": text("b.test"), "token": text("b")}}, "", "https://a.test", "a"},
-		"two clusters, second":    {nil, []attrs{{"host": text("a.test"), "token": text("a")}, {"name": text("b"), "host": text("b.test"), "token": text("b")}}, "b", "https://b.test", "b"},
-		"KUBE_CONFIG_PATH":        {environment{"KUBE_CONFIG_PATH": path, "KUBE_CTX": "right"}, nil, "", "https://config.example.test", "config-token"},
-		"KUBE_CONFIG_PATHS":       {environment{"KUBE_CONFIG_PATHS": path, "KUBE_CTX_CLUSTER": "here", "KUBE_CTX_AUTH_INFO": "me"}, nil, "", "https://config.example.test", "config-token"},
-		"KUBECONFIG":              {environment{"KUBECONFIG": "/nowhere" + string(os.PathListSeparator) + path}, nil, "", "https://127.0.0.1:1", "nobodys-token"},
-		"settings only":           {environment{"KUBE_HOST": "env.test"}, []attrs{{"token": text("a")}}, "", "https://env.test", "a"},
+		"environment":     {ambient, nil, "", "https://env.example.test", "env-token"},
+		"token elsewhere": {ambient, []attrs{{"host": text("https://a.test")}}, "", "https://a.test", ""},
+		"token for the same host": {ambient, []attrs{{"host": text("https://env.example.test:443/")}}, "", "https://env.example.test:443/",
+			"env-token"},
+		"token for any host": {environment{"KUBE_TOKEN": "env-token"}, []attrs{{"host": text("a.test")}}, "", "https://a.test", "env-token"},
+		"kubeconfig of a block": {ambient, []attrs{{"config_path": text(path), "config_context": text("right")}}, "",
+			"https://config.example.test", "config-token"},
+		"kubeconfig with a token": {environment{"KUBE_TOKEN": "env-token"},
+			[]attrs{{"config_path": text(path), "config_context": text("right")}}, "", "https://config.example.test", "env-token"},
+		"two clusters, first": {nil, []attrs{{"host": text("a.test"), "token": text("a")},
+			{"name": text("b"), "host": text("b.test"), "token": text("b")}}, "", "https://a.test", "a"},
+		"two clusters, second": {nil, []attrs{{"host": text("a.test"), "token": text("a")},
+			{"name": text("b"), "host": text("b.test"), "token": text("b")}}, "b", "https://b.test", "b"},
+		"KUBE_CONFIG_PATH": {environment{"KUBE_CONFIG_PATH": path, "KUBE_CTX": "right"}, nil, "", "https://config.example.test", "config-token"},
+		"KUBE_CONFIG_PATHS": {environment{"KUBE_CONFIG_PATHS": path, "KUBE_CTX_CLUSTER": "here", "KUBE_CTX_AUTH_INFO": "me"}, nil, "",
+			"https://config.example.test", "config-token"},
+		"KUBECONFIG": {environment{"KUBECONFIG": "/nowhere" + string(os.PathListSeparator) + path}, nil, "", "https://127.0.0.1:1",
+			"nobodys-token"},
+		"settings only": {environment{"KUBE_HOST": "env.test"}, []attrs{{"token": text("a")}}, "", "https://env.test", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := connectionOf(t, with(c.env, c.blocks...), c.cluster)
@@ -65,7 +72,8 @@ func TestWhoIsAsked(t *testing.T) {
 
 func TestNoOneIsAsked(t *testing.T) {
 	path := kubeconfig(t, "https://config.example.test", map[string]any{}, map[string]any{"token": "config-token"})
-	ambient := environment{"KUBE_HOST": "https://env.example.test", "KUBE_TOKEN": "env-token", "KUBECONFIG": path, "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+	ambient := environment{"KUBE_HOST": "https://env.example.test", "KUBE_TOKEN": "env-token", "KUBECONFIG": path,
+		"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
 	off := func(blocks ...attrs) source.Settings { return settingsOf(blocks...) }
 	for name, c := range map[string]struct {
 		settings source.Settings
@@ -84,13 +92,17 @@ func TestNoOneIsAsked(t *testing.T) {
 		"another scheme":           {off(attrs{"host": text("file://a.test/secret-a")}), "", "must be the URL"},
 		"half a certificate":       {off(attrs{"host": text("a.test"), "client_key": text("secret-a")}), "", "needed together"},
 		"two ways to be someone":   {off(attrs{"host": text("a.test"), "token": text("secret-a"), "password": text("secret-a")}), "", "excludes"},
-		"plugin and token":         {off(attrs{"host": text("a.test"), "token": text("secret-a"), "exec": execBlock(attrs{"command": text("x")})}), "", "exec excludes"},
-		"old plugin":               {off(attrs{"host": text("a.test"), "exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), "", "api_version must be"},
-		"path and paths":           {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "", "exclude each other"},
-		"context without a file":   {off(attrs{"host": text("a.test"), "config_context": text("a")}), "", "need a config_path"},
-		"unknown name":             {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), "", "name"},
-		"half of the environment":  {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), "", "the environment variables KUBE_*: client_certificate"},
-		"proxy":                    {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), "", "proxy_url must be"},
+		"plugin and token": {off(attrs{"host": text("a.test"), "token": text("secret-a"),
+			"exec": execBlock(attrs{"command": text("x")})}), "", "exec excludes"},
+		"old plugin": {off(attrs{"host": text("a.test"),
+			"exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), "",
+			"api_version must be"},
+		"path and paths":         {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "", "exclude each other"},
+		"context without a file": {off(attrs{"host": text("a.test"), "config_context": text("a")}), "", "need a config_path"},
+		"unknown name":           {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), "", "name"},
+		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), "",
+			"the environment variables KUBE_*: client_certificate"},
+		"proxy": {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), "", "proxy_url must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := connectionOf(t, c.settings, c.cluster)
@@ -127,7 +139,8 @@ func TestDefaultKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file(t, filepath.Join(home, ".kube", "config"), strings.Replace(string(data), `"current-context":"wrong"`, `"current-context":"right"`, 1), 0o600)
+	file(t, filepath.Join(home, ".kube", "config"), strings.Replace(string(data), `"current-context":"wrong"`, `"current-context":"right"`,
+		1), 0o600)
 	t.Setenv("HOME", home)
 	t.Setenv("KUBECONFIG", filepath.Join(home, ".kube", "config"))
 	t.Setenv("KUBERNETES_MASTER", s.URL)

@@ -40,7 +40,8 @@ func TestAnswers(t *testing.T) {
 		{status: 404, code: "NoSuchKey", want: "there is no state: S3 answered that the bucket has no such object (404 NoSuchKey)"},
 		{status: 404, code: "NoSuchKey", headers: []string{"X-Amz-Delete-Marker", "true"}, want: "there is no state: "},
 		{object: version, status: 404, code: "NoSuchKey", want: "there is no state: "},
-		{object: version, status: 405, code: "MethodNotAllowed", headers: []string{"X-Amz-Delete-Marker", "true"}, want: "there is no state: S3 answered that the version is the mark of a deletion"},
+		{object: version, status: 405, code: "MethodNotAllowed", headers: []string{"X-Amz-Delete-Marker", "true"},
+			want: "there is no state: S3 answered that the version is the mark of a deletion"},
 
 		{object: version, status: 405, code: "MethodNotAllowed", want: "S3: the object cannot be read (405 MethodNotAllowed)"},
 		{status: 405, code: "MethodNotAllowed", headers: []string{"X-Amz-Delete-Marker", "true"}, want: "S3: the object cannot be read"},
@@ -57,28 +58,38 @@ func TestAnswers(t *testing.T) {
 		{status: 403, code: "AccessDenied", want: denied + " (403 AccessDenied)"},
 		{object: version, status: 403, code: "AccessDenied", want: "the credentials need s3:GetObjectVersion on this object"},
 		{object: sealed, status: 403, code: "AccessDenied", want: denied + ", and for a wrong sse_customer_key (403 AccessDenied)"},
-		{status: 403, code: "AccessDenied", message: "User: arn:aws:iam::1:user/u is not authorized to perform: kms:Decrypt on the resource", want: "S3: access is denied: the object is encrypted with a key on which the credentials need kms:Decrypt (403 AccessDenied)"},
+		{status: 403, code: "AccessDenied", message: "User: arn:aws:iam::1:user/u is not authorized to perform: kms:Decrypt on the resource",
+			want: "S3: access is denied: the object is encrypted with a key on which the credentials need kms:Decrypt (403 AccessDenied)"},
 		{status: 403, code: "AllAccessDisabled", want: "S3: the account or the bucket is closed"},
 		{status: 403, code: "InvalidAccessKeyId", want: "S3: " + invalid + " (403 InvalidAccessKeyId)"},
 		{status: 403, code: "SignatureDoesNotMatch", want: invalid},
 		{status: 400, code: "InvalidToken", want: invalid},
 		{status: 400, code: "ExpiredToken", want: "S3: the credentials have expired (400 ExpiredToken)"},
-		{status: 403, code: "InvalidObjectState", want: "S3: the object is archived, and must be restored before it can be read (403 InvalidObjectState)"},
-		{status: 400, code: "InvalidRequest", want: "if the object is encrypted with a key of yours (SSE-C), set sse_customer_key in the s3 block of credentials"},
-		{object: sealed, status: 400, code: "InvalidRequest", want: "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},
-		{status: 400, code: "KMS.DisabledException", want: "S3: the key of KMS that the object is encrypted with cannot be used (400 KMS.DisabledException)"},
+		{status: 403, code: "InvalidObjectState", want: "S3: the object is archived, and must be restored before it can be read (403 " +
+			"InvalidObjectState)"},
+		{status: 400, code: "InvalidRequest", want: "if the object is encrypted with a key of yours (SSE-C), set sse_customer_key in the s3 " +
+			"block of credentials"},
+		{object: sealed, status: 400, code: "InvalidRequest", want: "the object is not encrypted with a key of yours (SSE-C), or " +
+			"sse_customer_key is another one"},
+		{status: 400, code: "KMS.DisabledException", want: "S3: the key of KMS that the object is encrypted with cannot be used (400 " +
+			"KMS.DisabledException)"},
 		{status: 400, code: "KMS.<b>Exception", want: "S3: the request failed, with the HTTP status 400"},
 
-		{status: 301, code: "PermanentRedirect", headers: []string{"X-Amz-Bucket-Region", "us-east-2", "Location", "/elsewhere"}, want: "S3: the bucket is elsewhere, and nothing was sent there; it is in the region us-east-2: set region (301 PermanentRedirect)"},
-		{status: 307, code: "TemporaryRedirect", headers: []string{"Location", "/elsewhere"}, want: "it was asked for in the region eu-west-1: check region, and the endpoint if there is one (307 TemporaryRedirect)"},
-		{status: 302, code: "Odd", headers: []string{"Location", "/elsewhere", "X-Amz-Bucket-Region", "<b>"}, want: "it was asked for in the region eu-west-1: check region, and the endpoint if there is one (HTTP status 302)"},
-		{status: 400, code: "AuthorizationHeaderMalformed", headers: []string{"X-Amz-Bucket-Region", "us-east-2"}, want: "it is in the region us-east-2: set region (400 AuthorizationHeaderMalformed)"},
+		{status: 301, code: "PermanentRedirect", headers: []string{"X-Amz-Bucket-Region", "us-east-2", "Location", "/elsewhere"},
+			want: "S3: the bucket is elsewhere, and nothing was sent there; it is in the region us-east-2: set region (301 PermanentRedirect)"},
+		{status: 307, code: "TemporaryRedirect", headers: []string{"Location", "/elsewhere"},
+			want: "it was asked for in the region eu-west-1: check region, and the endpoint if there is one (307 TemporaryRedirect)"},
+		{status: 302, code: "Odd", headers: []string{"Location", "/elsewhere", "X-Amz-Bucket-Region", "<b>"},
+			want: "it was asked for in the region eu-west-1: check region, and the endpoint if there is one (HTTP status 302)"},
+		{status: 400, code: "AuthorizationHeaderMalformed", headers: []string{"X-Amz-Bucket-Region", "us-east-2"},
+			want: "it is in the region us-east-2: set region (400 AuthorizationHeaderMalformed)"},
 
 		{status: 503, code: "SlowDown", tries: 2, want: "S3: too many requests, even after retries; try again later (503 SlowDown)"},
 		{status: 500, code: "InternalError", tries: 2, want: "S3: the service is out of order; try again later (500 InternalError)"},
 		{status: 503, code: "ServiceUnavailable", tries: 2, want: "S3: the service is out of order"},
 		{status: 429, code: "TooManyRequests", tries: 2, want: "S3: too many requests"},
-		{status: 403, code: "RequestTimeTooSkewed", want: "S3: the clock of this machine is wrong: it differs too much from the store's (403 RequestTimeTooSkewed)"},
+		{status: 403, code: "RequestTimeTooSkewed", want: "S3: the clock of this machine is wrong: it differs too much from the store's (403 " +
+			"RequestTimeTooSkewed)"},
 		{status: 418, code: "What<is>\u202ethis", want: "S3: the request failed, with the HTTP status 418"},
 	} {
 		t.Run(fmt.Sprint(c.status, " ", c.code, " ", c.object.Version), func(t *testing.T) {
@@ -157,7 +168,8 @@ func TestParts(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	}))
 	defer server.Close()
-	if _, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000); err == nil || !strings.Contains(err.Error(), "with the HTTP status 206") {
+	if _, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000); err == nil ||
+		!strings.Contains(err.Error(), "with the HTTP status 206") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -168,7 +180,8 @@ func TestSettingsThatExclude(t *testing.T) {
 		BaseEndpoint: aws.String("http://127.0.0.1:1"), Region: "eu-west-1", Credentials: aws.AnonymousCredentials{},
 		EndpointOptions: s3.EndpointResolverOptions{UseFIPSEndpoint: aws.FIPSEndpointStateEnabled},
 	})}
-	if _, err := store.Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000); err == nil || !strings.Contains(err.Error(), "the request could not be made") {
+	if _, err := store.Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000); err == nil ||
+		!strings.Contains(err.Error(), "the request could not be made") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -176,16 +189,21 @@ func TestSettingsThatExclude(t *testing.T) {
 // A vendor's words, and its codes.
 func TestWords(t *testing.T) {
 	code := ""
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { objecttest.Refuse(w, 403, code, objecttest.Canary) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		objecttest.Refuse(w, 403, code, objecttest.Canary)
+	}))
 	defer server.Close()
 	store := storeAt(server)
-	store.Words = object.Words{Store: "OSS", Block: "the oss block of credentials", Reasons: map[string]string{"SecurityTokenExpired": "the token has expired"}}
+	store.Words = object.Words{Store: "OSS", Block: "the oss block of credentials",
+		Reasons: map[string]string{"SecurityTokenExpired": "the token has expired"}}
 	for c, want := range map[string]string{
 		"AccessDenied":         "OSS: access is denied (403 AccessDenied)",
 		"SecurityTokenExpired": "OSS: the token has expired (403 SecurityTokenExpired)",
 		"InvalidRequest":       "OSS: the request is refused (403 InvalidRequest)",
-		"PermanentRedirect":    "OSS: the bucket is elsewhere, and nothing was sent there; it was asked for in the region eu-west-1: check region, and the endpoint if there is one (403 PermanentRedirect)",
-		"KMS.NotFound":         "OSS: the request failed, with the HTTP status 403",
+		"PermanentRedirect": "OSS: the bucket is elsewhere, and nothing was sent there; it was asked for in the region eu-west-1: check " +
+			"region, and the endpoint if there is one (403 PermanentRedirect)",
+		"KMS.NotFound": "OSS: the request failed, with the HTTP status 403",
 	} {
 		code = c
 		if _, err := store.Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000); err == nil || err.Error() != want {
@@ -198,7 +216,8 @@ func TestNames(t *testing.T) {
 	for name, good := range map[string]bool{
 		"tf-state": true, "a.b.c": true, "Old_Bucket": true, "abc-s3alias": true, "abc--xyz": true, strings.Repeat("a", 255): true,
 		"a--x-s3": false, "a--ol-s3": false, "a--op-s3": false,
-		"": false, "ab/c": false, "..": false, "a..b": false, "-a": false, "a b": false, "a?b": false, "a#b": false, "a@b": false, "a:b": false, "a\nb": false, "é": false, "a": false, strings.Repeat("a", 256): false,
+		"": false, "ab/c": false, "..": false, "a..b": false, "-a": false, "a b": false, "a?b": false, "a#b": false, "a@b": false, "a:b": false,
+		"a\nb": false, "é": false, "a": false, strings.Repeat("a", 256): false,
 	} {
 		if err := object.CheckBucket(name); (err == nil) != good {
 			t.Errorf("bucket %q: %v", name, err)

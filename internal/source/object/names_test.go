@@ -40,7 +40,8 @@ func TestParseEndpoint(t *testing.T) {
 func TestIsLabel(t *testing.T) {
 	for text, want := range map[string]bool{
 		"a": true, "eu-central-1": true, "0": true, strings.Repeat("a", 63): true,
-		"": false, "-a": false, "a-": false, "A": false, "a.b": false, "a/b": false, "a:1": false, "a@b": false, "a%2e": false, "a\n": false, "é": false,
+		"": false, "-a": false, "a-": false, "A": false, "a.b": false, "a/b": false, "a:1": false, "a@b": false, "a%2e": false, "a\n": false,
+		"é":                     false,
 		strings.Repeat("a", 64): false,
 	} {
 		if IsLabel(text) != want {

@@ -118,7 +118,8 @@ func (v vendor) run(t *testing.T) {
 			server.Put(v.bucket, v.path, data)
 		}
 		return sourcetest.Place{
-			Attrs: v.where, Settings: objecttest.Settings(kind, nil, v.who(t, server.Serve(t), "")), Secrets: []string{objecttest.Canary}, Changed: server.OnlyRead,
+			Attrs: v.where, Settings: objecttest.Settings(kind, nil, v.who(t, server.Serve(t), "")), Secrets: []string{objecttest.Canary},
+			Changed: server.OnlyRead,
 		}, server
 	}
 	changes := map[string]func(*sourcetest.Place, *objecttest.Server){
@@ -181,7 +182,8 @@ func (v vendor) faults(t *testing.T) {
 		},
 		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
 			ca = f.CA
-			return sourcetest.Place{Attrs: v.where, Settings: objecttest.Settings(kind, nil, v.who(t, f.URL, f.CA)), Secrets: []string{objecttest.Canary}}
+			return sourcetest.Place{Attrs: v.where, Settings: objecttest.Settings(kind, nil, v.who(t, f.URL, f.CA)),
+				Secrets: []string{objecttest.Canary}}
 		},
 		Sees: map[string]string{
 			"nobody listens":           "connection refused",
@@ -302,7 +304,8 @@ func (v vendor) versions(t *testing.T) {
 			t.Errorf("%q: got %v", version, err)
 		}
 	}
-	if _, err := v.read(t, endpoint, v.where.With("version_id", "none")); err == nil || !strings.Contains(err.Error(), "no such version (404 NoSuchVersion)") {
+	if _, err := v.read(t, endpoint, v.where.With("version_id", "none")); err == nil ||
+		!strings.Contains(err.Error(), "no such version (404 NoSuchVersion)") {
 		t.Errorf("no such version: %v", err)
 	}
 	server.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
@@ -347,7 +350,8 @@ func (v vendor) isolated(t *testing.T) {
 			t.Errorf("got requests %+v", got)
 		}
 	}
-	if _, err := objecttest.Open(kind, objecttest.Settings(kind, nil), v.where, "default"); err == nil || !strings.Contains(err.Error(), "no ") {
+	if _, err := objecttest.Open(kind, objecttest.Settings(kind, nil), v.where, "default"); err == nil ||
+		!strings.Contains(err.Error(), "no ") {
 		t.Errorf("without a block: %v", err)
 	}
 }

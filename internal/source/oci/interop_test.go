@@ -27,7 +27,8 @@ func TestRealWriter(t *testing.T) {
 			network, env := onInternet(t, server)
 			kind := Vendor().KindOver(network)
 			backend(t, server).Interop(t, cli, func(workspace string) (source.Source, error) {
-				return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), keys("").With("endpoint", "")), where().With("key", "network/terraform.tfstate"), workspace)
+				return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), keys("").With("endpoint", "")),
+					where().With("key", "network/terraform.tfstate"), workspace)
 			})
 		})
 	}

@@ -42,19 +42,25 @@ func newStore() *objecttest.Server {
 // Whatever a data source says, a request goes to a host of the vendor's, or to
 // a host below the one that credentials say.
 func FuzzHost(f *testing.F) {
-	for _, s := range []string{"acme", "evil.com/", "a.b", "a@evil.com", "x#", "x?", "a:80", "-", "é", "x--x-s3", "arn:aws:s3:::x", "A", " ", "evil.com%2f", "acme\n", ".."} {
+	for _, s := range []string{"acme", "evil.com/", "a.b", "a@evil.com", "x#", "x?", "a:80", "-", "é", "x--x-s3", "arn:aws:s3:::x", "A", " ",
+		"evil.com%2f", "acme\n", ".."} {
 		f.Add("states", s, "eu-frankfurt-1", false)
 		f.Add("states", "acme", s, false)
 		f.Add(s, "acme", "eu-frankfurt-1", true)
 	}
 	f.Fuzz(func(t *testing.T, bucket, namespace, region string, own bool) {
 		var asked string
-		kind := Vendor().KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) { asked = u.Host; return nil, errors.New("stop") }})
+		kind := Vendor().KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) {
+			asked = u.Host
+			return nil,
+				errors.New("stop")
+		}})
 		endpoint, want := "", namespace+".compat.objectstorage."+region+".oraclecloud.com"
 		if own {
 			endpoint, want = "store.example.com", namespace+".store.example.com"
 		}
-		src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, keys("").With("endpoint", endpoint)), objecttest.Strings("bucket", bucket, "namespace", namespace, "region", region), "default")
+		src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, keys("").With("endpoint", endpoint)),
+			objecttest.Strings("bucket", bucket, "namespace", namespace, "region", region), "default")
 		if err != nil {
 			return
 		}
@@ -70,7 +76,8 @@ func FuzzHost(f *testing.F) {
 func TestKeys(t *testing.T) {
 	env := map[string]string{
 		"OCI_S3_ACCESS_KEY": reader.AccessKeyID, "OCI_S3_SECRET_KEY": reader.SecretAccessKey,
-		"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "aws-" + objecttest.Canary, "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_REGION": "us-east-1",
+		"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "aws-" + objecttest.Canary, "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+		"AWS_REGION": "us-east-1",
 	}
 	none := objecttest.Attrs{}
 	for name, c := range map[string]struct {
@@ -79,20 +86,24 @@ func TestKeys(t *testing.T) {
 		blocks []objecttest.Attrs
 		want   string // an error, or "" for the reader
 	}{
-		"block":                       {blocks: []objecttest.Attrs{keys("")}},
-		"environment":                 {env: env},
-		"environment fills block":     {env: env, blocks: []objecttest.Attrs{none}},
-		"environment switched off":    {want: "there is no Customer Secret Key"},
-		"variables of AWS":            {env: map[string]string{"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "x"}, want: "there is no Customer Secret Key"},
-		"by name":                     {chosen: "b", blocks: []objecttest.Attrs{none.With("name", "a"), keys("").With("name", "b")}},
-		"named, and the environment":  {env: env, chosen: "a", blocks: []objecttest.Attrs{none.With("name", "a")}, want: "there is no Customer Secret Key"},
-		"no such name":                {env: env, chosen: "b", blocks: []objecttest.Attrs{none.With("name", "a")}, want: `has the name "b"`},
-		"which?":                      {env: env, blocks: []objecttest.Attrs{keys("").With("name", "a")}, want: "set credentials_name"},
-		"no secret":                   {env: env, blocks: []objecttest.Attrs{none.With("access_key", "x")}, want: "access_key needs secret_key"},
-		"no ID":                       {env: env, blocks: []objecttest.Attrs{none.With("secret_key", objecttest.Canary)}, want: "secret_key needs access_key"},
-		"not an ID":                   {blocks: []objecttest.Attrs{keys("").With("access_key", "a b")}, want: "without spaces"},
-		"not a key of the customer's": {blocks: []objecttest.Attrs{keys("").With("sse_customer_key", objecttest.Canary)}, want: "32 bytes in base64"},
-		"not a host":                  {blocks: []objecttest.Attrs{keys("").With("endpoint", "https://u:"+objecttest.Canary+"@x/")}, want: "a host is required"},
+		"block":                    {blocks: []objecttest.Attrs{keys("")}},
+		"environment":              {env: env},
+		"environment fills block":  {env: env, blocks: []objecttest.Attrs{none}},
+		"environment switched off": {want: "there is no Customer Secret Key"},
+		"variables of AWS": {env: map[string]string{"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "x"},
+			want: "there is no Customer Secret Key"},
+		"by name": {chosen: "b", blocks: []objecttest.Attrs{none.With("name", "a"), keys("").With("name", "b")}},
+		"named, and the environment": {env: env, chosen: "a", blocks: []objecttest.Attrs{none.With("name", "a")},
+			want: "there is no Customer Secret Key"},
+		"no such name": {env: env, chosen: "b", blocks: []objecttest.Attrs{none.With("name", "a")}, want: `has the name "b"`},
+		"which?":       {env: env, blocks: []objecttest.Attrs{keys("").With("name", "a")}, want: "set credentials_name"},
+		"no secret":    {env: env, blocks: []objecttest.Attrs{none.With("access_key", "x")}, want: "access_key needs secret_key"},
+		"no ID": {env: env, blocks: []objecttest.Attrs{none.With("secret_key", objecttest.Canary)},
+			want: "secret_key needs access_key"},
+		"not an ID": {blocks: []objecttest.Attrs{keys("").With("access_key", "a b")}, want: "without spaces"},
+		"not a key of the customer's": {blocks: []objecttest.Attrs{keys("").With("sse_customer_key", objecttest.Canary)},
+			want: "32 bytes in base64"},
+		"not a host": {blocks: []objecttest.Attrs{keys("").With("endpoint", "https://u:"+objecttest.Canary+"@x/")}, want: "a host is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newStore()
@@ -109,7 +120,8 @@ func TestKeys(t *testing.T) {
 			if c.want != "" && len(got) > 0 {
 				t.Errorf("got requests %+v", got)
 			}
-			if c.want == "" && (len(got) != 1 || got[0].Host != host || got[0].AccessKey != reader.AccessKeyID || got[0].Path != "/"+bucket+"/"+home) {
+			if c.want == "" && (len(got) != 1 || got[0].Host != host || got[0].AccessKey != reader.AccessKeyID || got[0].Path != "/"+bucket+"/"+
+				home) {
 				t.Errorf("got requests %+v", got)
 			}
 		})
@@ -123,7 +135,8 @@ func TestCustomerKey(t *testing.T) {
 	server.Put(bucket, home, []byte("{}"))
 	server.Seal(bucket, home, bytes.Repeat([]byte{7}, 32))
 	plain := keys(server.Serve(t)).With("sse_customer_key", key)
-	if _, err := objecttest.Read(t, Kind(), objecttest.Settings(Kind(), nil, plain), where(), "default"); err == nil || !strings.Contains(err.Error(), "over TLS only") {
+	if _, err := objecttest.Read(t, Kind(), objecttest.Settings(Kind(), nil, plain), where(), "default"); err == nil ||
+		!strings.Contains(err.Error(), "over TLS only") {
 		t.Errorf("without TLS: %v", err)
 	}
 	if got := server.Requests(); len(got) > 0 {
@@ -153,7 +166,8 @@ func TestPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := regexp.MustCompile(`'([^']*)'`).FindAllStringSubmatch(string(text), -1)
-	if len(got) != 3 || got[2][1] != Vendor().Words.Read || !strings.HasPrefix(string(text), "Allow group state-readers to read objects in compartment ") {
+	if len(got) != 3 || got[2][1] != Vendor().Words.Read || !strings.HasPrefix(string(text),
+		"Allow group state-readers to read objects in compartment ") {
 		t.Fatalf("got %q", text)
 	}
 	for _, name := range []string{got[0][1], got[1][1]} {

@@ -29,7 +29,8 @@ func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{store: newStore(), sts: newSTS(), metadata: newMetadata()}
 	c.store.Put(bucket, home, []byte("{}"))
-	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives, {AccessKeyID: "LTAIother", SecretAccessKey: "other-" + objecttest.Canary, SessionToken: "other-token"}}
+	c.store.Keys = []aws.Credentials{reader, c.sts.gives, c.metadata.gives,
+		{AccessKeyID: "LTAIother", SecretAccessKey: "other-" + objecttest.Canary, SessionToken: "other-token"}}
 	server := httptest.NewServer(c.metadata)
 	t.Cleanup(server.Close)
 	network, _ := hostsOf(t, c.store, c.sts)
@@ -73,7 +74,8 @@ func TestIdentity(t *testing.T) {
 	}
 	role := newSTS().role
 	env := map[string]string{"ALICLOUD_ACCESS_KEY": reader.AccessKeyID, "ALICLOUD_SECRET_KEY": reader.SecretAccessKey}
-	other := map[string]string{"ALICLOUD_ACCESS_KEY_ID": "LTAIother", "ALICLOUD_ACCESS_KEY_SECRET": "other-canary", "ALICLOUD_SECURITY_TOKEN": "other-token"}
+	other := map[string]string{"ALICLOUD_ACCESS_KEY_ID": "LTAIother", "ALICLOUD_ACCESS_KEY_SECRET": "other-canary",
+		"ALICLOUD_SECURITY_TOKEN": "other-token"}
 	const sts, instance = "STS.test", "STS.instance"
 
 	for name, c := range map[string]struct {
@@ -84,53 +86,80 @@ func TestIdentity(t *testing.T) {
 		err    string
 		calls  string // of STS and of the metadata service
 	}{
-		"keys":                            {key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}},
-		"keys with a token":               {key: "LTAIother", blocks: []objecttest.Attrs{objecttest.Strings("access_key", "LTAIother", "secret_key", "other-canary", "security_token", "other-token")}},
-		"keys over the environment":       {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}}, // no token of another's
-		"environment":                     {env: env, key: reader.AccessKeyID},
-		"environment, other names":        {env: other, key: "LTAIother"},
-		"environment fills a block":       {env: env, key: reader.AccessKeyID, blocks: []objecttest.Attrs{none}},
-		"profile":                         {key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
-		"profile over the environment":    {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
-		"profile of the environment":      {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_SHARED_CREDENTIALS_FILE": file}, key: reader.AccessKeyID},
-		"keys over profile, environment":  {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_ACCESS_KEY": "LTAIother", "ALICLOUD_SECRET_KEY": "other-canary", "ALICLOUD_SECURITY_TOKEN": "other-token"}, key: "LTAIother"},
-		"profile with a token":            {key: "LTAIother", blocks: []objecttest.Attrs{of("token")}},
-		"profile with a role":             {key: sts, calls: "AssumeRole ci 1200", blocks: []objecttest.Attrs{of("role")}},
-		"profile of the instance":         {key: instance, calls: "PUT GET", blocks: []objecttest.Attrs{of("instance")}},
-		"role":                            {key: sts, calls: "AssumeRole statecrypt 3600", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role)}},
-		"role, with all":                  {key: sts, calls: "AssumeRole me 900 {}", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_name", "me").With("assume_role_policy", "{}").With("assume_role_session_expiration", "900")}},
-		"role of the environment":         {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_NAME": "env", "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1000"}, key: sts, calls: "AssumeRole env 1000", blocks: []objecttest.Attrs{pair()}},
-		"named, no role of the env":       {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role}, chosen: "a", key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair().With("name", "a")}},
-		"instance":                        {key: instance, calls: "PUT GET", blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "reader")}},
-		"instance of the environment":     {env: map[string]string{"ALICLOUD_ECS_ROLE_NAME": "reader"}, key: instance, calls: "PUT GET"},
-		"by name":                         {chosen: "b", key: reader.AccessKeyID, blocks: []objecttest.Attrs{objecttest.Strings("name", "a"), pair().With("name", "b")}},
-		"named, and the environment":      {env: env, chosen: "a", err: "there are no keys for OSS", blocks: []objecttest.Attrs{objecttest.Strings("name", "a")}},
-		"no such name":                    {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
-		"which?":                          {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
-		"nothing":                         {err: "there are no keys for OSS"},
-		"two identities":                  {err: "access_key and profile are two identities", blocks: []objecttest.Attrs{pair().With("profile", "default")}},
-		"no secret":                       {env: env, err: "access_key needs secret_key", blocks: []objecttest.Attrs{objecttest.Strings("access_key", "x")}},
-		"no ID":                           {env: env, err: "access_key, which is missing", blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
-		"half a pair in the environment":  {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
-		"not an ID":                       {err: "without spaces", blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},
-		"no such profile":                 {err: "there is no such profile in", blocks: []objecttest.Attrs{of("other")}},
-		"no such file":                    {err: "no such file", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default", "shared_credentials_file", file+"x")}},
-		"no file at home":                 {err: ".aliyun/config.json", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default")}},
-		"not a file of profiles":          {err: "is not a file of profiles", blocks: []objecttest.Attrs{objecttest.Strings("profile", "x", "shared_credentials_file", write(t, `{"profiles": [{"name": "x", "access_key_secret": ["canary"]}]}`))}},
+		"keys": {key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}},
+		"keys with a token": {key: "LTAIother", blocks: []objecttest.Attrs{objecttest.Strings("access_key", "LTAIother",
+			"secret_key", "other-canary", "security_token", "other-token")}},
+		"keys over the environment":    {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}}, // no token of another's
+		"environment":                  {env: env, key: reader.AccessKeyID},
+		"environment, other names":     {env: other, key: "LTAIother"},
+		"environment fills a block":    {env: env, key: reader.AccessKeyID, blocks: []objecttest.Attrs{none}},
+		"profile":                      {key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
+		"profile over the environment": {env: other, key: reader.AccessKeyID, blocks: []objecttest.Attrs{of("default")}},
+		"profile of the environment": {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_SHARED_CREDENTIALS_FILE": file},
+			key: reader.AccessKeyID},
+		"keys over profile, environment": {env: map[string]string{"ALICLOUD_PROFILE": "default", "ALICLOUD_ACCESS_KEY": "LTAIother",
+			"ALICLOUD_SECRET_KEY": "other-canary", "ALICLOUD_SECURITY_TOKEN": "other-token"}, key: "LTAIother"},
+		"profile with a token":    {key: "LTAIother", blocks: []objecttest.Attrs{of("token")}},
+		"profile with a role":     {key: sts, calls: "AssumeRole ci 1200", blocks: []objecttest.Attrs{of("role")}},
+		"profile of the instance": {key: instance, calls: "PUT GET", blocks: []objecttest.Attrs{of("instance")}},
+		"role": {key: sts, calls: "AssumeRole statecrypt 3600",
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role)}},
+		"role, with all": {key: sts, calls: "AssumeRole me 900 {}",
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_name", "me").With("assume_role_policy",
+				"{}").With("assume_role_session_expiration", "900")}},
+		"role of the environment": {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_NAME": "env",
+			"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1000"}, key: sts, calls: "AssumeRole env 1000", blocks: []objecttest.Attrs{pair()}},
+		"named, no role of the env": {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role}, chosen: "a", key: reader.AccessKeyID,
+			blocks: []objecttest.Attrs{pair().With("name", "a")}},
+		"instance": {key: instance, calls: "PUT GET",
+			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "reader")}},
+		"instance of the environment": {env: map[string]string{"ALICLOUD_ECS_ROLE_NAME": "reader"}, key: instance, calls: "PUT GET"},
+		"by name": {chosen: "b", key: reader.AccessKeyID,
+			blocks: []objecttest.Attrs{objecttest.Strings("name", "a"), pair().With("name", "b")}},
+		"named, and the environment": {env: env, chosen: "a", err: "there are no keys for OSS",
+			blocks: []objecttest.Attrs{objecttest.Strings("name", "a")}},
+		"no such name": {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
+		"which?":       {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
+		"nothing":      {err: "there are no keys for OSS"},
+		"two identities": {err: "access_key and profile are two identities",
+			blocks: []objecttest.Attrs{pair().With("profile", "default")}},
+		"no secret": {env: env, err: "access_key needs secret_key",
+			blocks: []objecttest.Attrs{objecttest.Strings("access_key", "x")}},
+		"no ID": {env: env, err: "access_key, which is missing",
+			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
+		"half a pair in the environment": {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
+		"not an ID":                      {err: "without spaces", blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},
+		"no such profile":                {err: "there is no such profile in", blocks: []objecttest.Attrs{of("other")}},
+		"no such file": {err: "no such file", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default",
+			"shared_credentials_file", file+"x")}},
+		"no file at home": {err: ".aliyun/config.json", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default")}},
+		"not a file of profiles": {err: "is not a file of profiles",
+			blocks: []objecttest.Attrs{objecttest.Strings("profile", "x", "shared_credentials_file",
+				write(t, `{"profiles": [{"name": "x", "access_key_secret": ["canary"]}]}`))}},
 		"profile of another mode":         {err: "its mode is not one of", blocks: []objecttest.Attrs{of("browser")}},
 		"profile without keys":            {err: "it has no access_key_id", blocks: []objecttest.Attrs{of("empty")}},
 		"profile without the role's name": {err: "it has no ram_role_name", blocks: []objecttest.Attrs{of("nobody")}},
-		"session without a role":          {err: "assume_role_role_arn", blocks: []objecttest.Attrs{pair().With("assume_role_session_name", "x")}},
-		"too long a session":              {err: "from 900 to 3600", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
-		"too short, in the environment":   {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role, "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, err: "from 900 to 3600", blocks: []objecttest.Attrs{pair()}},
-		"another role":                    {calls: "AssumeRole statecrypt 3600", err: "there is no such role (EntityNotExist.Role)", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", "other")}},
-		"role by another":                 {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (InvalidAccessKeyId.NotFound)", blocks: []objecttest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
-		"role by a wrong secret":          {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (SignatureDoesNotMatch)", blocks: []objecttest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
-		"no STS there":                    {err: "the host sts.invalid cannot be found", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
-		"not a host":                      {err: "a host is required", blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
-		"not a host of STS":               {err: "sts_endpoint: a host is required", blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
-		"another role of the instance":    {calls: "PUT GET", err: `knows no role "writer"`, blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "writer")}},
-		"not the name of a role":          {err: "cannot be the name of a role", blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
+		"session without a role": {err: "assume_role_role_arn",
+			blocks: []objecttest.Attrs{pair().With("assume_role_session_name", "x")}},
+		"too long a session": {err: "from 900 to 3600",
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
+		"too short, in the environment": {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role,
+			"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, err: "from 900 to 3600", blocks: []objecttest.Attrs{pair()}},
+		"another role": {calls: "AssumeRole statecrypt 3600", err: "there is no such role (EntityNotExist.Role)",
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", "other")}},
+		"role by another": {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (InvalidAccessKeyId.NotFound)",
+			blocks: []objecttest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
+		"role by a wrong secret": {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (SignatureDoesNotMatch)",
+			blocks: []objecttest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
+		"no STS there": {err: "the host sts.invalid cannot be found",
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
+		"not a host": {err: "a host is required",
+			blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
+		"not a host of STS": {err: "sts_endpoint: a host is required",
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
+		"another role of the instance": {calls: "PUT GET", err: `knows no role "writer"`,
+			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "writer")}},
+		"not the name of a role": {err: "cannot be the name of a role", blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := newCloud(t)
@@ -150,7 +179,8 @@ func TestIdentity(t *testing.T) {
 func (c *cloud) calls() string {
 	var all []string
 	for _, f := range c.sts.forms {
-		all = append(all, strings.TrimSpace(strings.Join([]string{f.Get("Action"), f.Get("RoleSessionName"), f.Get("DurationSeconds"), f.Get("Policy")}, " ")))
+		all = append(all, strings.TrimSpace(strings.Join([]string{f.Get("Action"), f.Get("RoleSessionName"), f.Get("DurationSeconds"),
+			f.Get("Policy")}, " ")))
 	}
 	return strings.Join(append(all, c.metadata.methods...), " ")
 }
@@ -162,7 +192,8 @@ type fakeMetadata struct {
 }
 
 func newMetadata() *fakeMetadata {
-	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "STS.instance", SecretAccessKey: "instance-" + objecttest.Canary, SessionToken: "instance-token"}}
+	return &fakeMetadata{gives: aws.Credentials{AccessKeyID: "STS.instance", SecretAccessKey: "instance-" + objecttest.Canary,
+		SessionToken: "instance-token"}}
 }
 
 func (m *fakeMetadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -192,18 +223,21 @@ func TestBrokenServices(t *testing.T) {
 		service http.HandlerFunc
 		err     string
 	}{
-		"not JSON":           {answer(200, "<html>canary"), "the answer is not one of STS"},
-		"nothing in it":      {answer(200, `{}`), "without usable keys"},
-		"no token":           {answer(200, `{"Code": "Success", "AccessKeyId": "a", "AccessKeySecret": "b", "Credentials": {"AccessKeyId": "a", "AccessKeySecret": "b", `+end+`}}`), "without usable keys"},
-		"no end":             {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a", "AccessKeySecret": "b", "SecurityToken": "c"}}`), "without usable keys"},
-		"a key for a header": {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a\r\nX: canary", "AccessKeySecret": "b", "SecurityToken": "c", `+end+`}}`), "without usable keys"},
-		"denied":             {answer(403, `{"Code": "NoPermission", "Message": "canary"}`), "the identity needs sts:AssumeRole on the role"},
-		"throttled":          {answer(400, `{"Code": "Throttling.User"}`), "too many requests"},
-		"expired":            {answer(400, `{"Code": "InvalidSecurityToken.Expired"}`), "the security token is not valid"},
-		"clock":              {answer(400, `{"Code": "InvalidTimeStamp.Expired"}`), "the clock is wrong"},
-		"wrong parameter":    {answer(400, `{"Code": "InvalidParameter.RoleArn"}`), "check the assume_role arguments"},
-		"strange code":       {answer(400, `{"Code": "canary"}`), "the answer has the status 400"},
-		"out of order":       {answer(500, `canary`), "the answer has the status 500"},
+		"not JSON":      {answer(200, "<html>canary"), "the answer is not one of STS"},
+		"nothing in it": {answer(200, `{}`), "without usable keys"},
+		"no token": {answer(200, `{"Code": "Success", "AccessKeyId": "a", "AccessKeySecret": "b", "Credentials": {"AccessKeyId": `+
+			`"a", "AccessKeySecret": "b", `+end+`}}`), "without usable keys"},
+		"no end": {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a", "AccessKeySecret": "b", "SecurityToken": `+
+			`"c"}}`), "without usable keys"},
+		"a key for a header": {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a\r\nX: canary", "AccessKeySecret": "b", `+
+			`"SecurityToken": "c", `+end+`}}`), "without usable keys"},
+		"denied":          {answer(403, `{"Code": "NoPermission", "Message": "canary"}`), "the identity needs sts:AssumeRole on the role"},
+		"throttled":       {answer(400, `{"Code": "Throttling.User"}`), "too many requests"},
+		"expired":         {answer(400, `{"Code": "InvalidSecurityToken.Expired"}`), "the security token is not valid"},
+		"clock":           {answer(400, `{"Code": "InvalidTimeStamp.Expired"}`), "the clock is wrong"},
+		"wrong parameter": {answer(400, `{"Code": "InvalidParameter.RoleArn"}`), "check the assume_role arguments"},
+		"strange code":    {answer(400, `{"Code": "canary"}`), "the answer has the status 400"},
+		"out of order":    {answer(500, `canary`), "the answer has the status 500"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://evil.example.com/canary", 307)
 		}, "the answer has the status 307"},

@@ -52,7 +52,8 @@ func TestRealBackend(t *testing.T) {
 		kind, env := Vendor().KindOver(network), map[string]string{}
 		role := backend(server, fmt.Sprintf("assume_role_role_arn = %q", sts.role), internet.Environ(nil)...)
 		role.Interop(t, clitest.Tofu(t).Encrypting(), func(workspace string) (source.Source, error) {
-			return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env), keys("").With("endpoint", "").With("assume_role_role_arn", sts.role)), at, workspace)
+			return objecttest.Open(kind, objecttest.Settings(kind, objecttest.Variables(env),
+				keys("").With("endpoint", "").With("assume_role_role_arn", sts.role)), at, workspace)
 		})
 		if sts.refused > 0 {
 			t.Errorf("%d requests were refused", sts.refused)
@@ -113,8 +114,9 @@ type fakeSTS struct {
 
 func newSTS() *fakeSTS {
 	return &fakeSTS{
-		role:  "acs:ram::1250000000000000:role/state-reader",
-		gives: aws.Credentials{AccessKeyID: "STS.test", SecretAccessKey: "session-" + objecttest.Canary, SessionToken: "token-" + objecttest.Canary},
+		role: "acs:ram::1250000000000000:role/state-reader",
+		gives: aws.Credentials{AccessKeyID: "STS.test", SecretAccessKey: "session-" + objecttest.Canary, SessionToken: "token-" +
+			objecttest.Canary},
 	}
 }
 

@@ -34,21 +34,28 @@ func newStore() *objecttest.Server {
 
 // Whatever a data source says, a request goes to a host of the vendor's.
 func FuzzHost(f *testing.F) {
-	for _, s := range []string{"acme", "evil.com/", "a.b", "a@evil.com", "x#", "x?", "a:80", "-", "é", "x--x-s3", "arn:aws:s3:::x", "A", " ", "evil.com%2f", "acme\n"} {
+	for _, s := range []string{"acme", "evil.com/", "a.b", "a@evil.com", "x#", "x?", "a:80", "-", "é", "x--x-s3", "arn:aws:s3:::x", "A", " ",
+		"evil.com%2f", "acme\n"} {
 		f.Add(s, "eu-central-1")
 		f.Add("acme-states", s)
 	}
 	f.Fuzz(func(t *testing.T, bucket, region string) {
 		var asked string
-		kind := Vendor().KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) { asked = u.Host; return nil, errors.New("stop") }})
-		src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, keys("").With("endpoint", "")), objecttest.Strings("bucket", bucket, "region", region), "default")
+		kind := Vendor().KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) {
+			asked = u.Host
+			return nil,
+				errors.New("stop")
+		}})
+		src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, keys("").With("endpoint", "")),
+			objecttest.Strings("bucket", bucket, "region", region), "default")
 		if err != nil {
 			return
 		}
 		if _, err := src.Fetch(t.Context()); err == nil {
 			t.Error("it was read")
 		}
-		if labels := strings.Split(asked, "."); len(labels) != 5 || labels[0] != bucket || labels[1] != "s3" || labels[2] != "oss-"+region || labels[3]+"."+labels[4] != "aliyuncs.com" {
+		if labels := strings.Split(asked, "."); len(labels) != 5 || labels[0] != bucket || labels[1] != "s3" || labels[2] != "oss-"+region ||
+			labels[3]+"."+labels[4] != "aliyuncs.com" {
 			t.Errorf("asked %q", asked)
 		}
 	})

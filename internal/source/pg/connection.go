@@ -106,9 +106,11 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	case strings.Contains(text, "failed to read service"):
 		return nil, errors.New("the environment variable PGSERVICE names a service that cannot be read; unset it")
 	case strings.Contains(text, "failed to configure TLS"):
-		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used: they must be paths of PEM files, the first two belong together, and sslpassword opens an encrypted sslkey")
+		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used: they must be paths of PEM files, the first two belong " +
+			"together, and sslpassword opens an encrypted sslkey")
 	}
-	return nil, errors.New("the connection settings cannot be used; check the port, connect_timeout, sslcertmode, target_session_attrs, channel_binding and require_auth")
+	return nil, errors.New("the connection settings cannot be used; check the port, connect_timeout, sslcertmode, target_session_attrs, " +
+		"channel_binding and require_auth")
 }
 
 // secure sets what no setting may change.
@@ -152,9 +154,11 @@ func (c *connection) warnings() []string {
 	case c.local:
 		return nil
 	case !c.encrypted:
-		return []string{"The connection to PostgreSQL was not encrypted, because sslmode is disable. Anybody on the way can read the state and replace it; set sslmode=verify-full."}
+		return []string{"The connection to PostgreSQL was not encrypted, because sslmode is disable. Anybody on the way can read the state " +
+			"and replace it; set sslmode=verify-full."}
 	case !c.verified:
-		return []string{"The certificate of the PostgreSQL server was not verified, because sslmode is require, its default, and there is no sslrootcert. Anybody on the way can read the credentials and replace the state; set sslmode=verify-full."}
+		return []string{"The certificate of the PostgreSQL server was not verified, because sslmode is require, its default, and there is no " +
+			"sslrootcert. Anybody on the way can read the credentials and replace the state; set sslmode=verify-full."}
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ var urlParts = regexp.MustCompile(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]
 // parseURL takes the URL apart by hand, because net/url knows no lists of hosts
 // with ports.
 func parseURL(text string) (settings, error) {
-	errNotURL := errors.New("this is not a connection URL, such as postgres://user:password@host:5432/database; special characters of the password must be encoded, as %40 is @")
+	errNotURL := errors.New("this is not a connection URL, such as postgres://user:password@host:5432/database; special characters of the " +
+		"password must be encoded, as %40 is @")
 	parts := urlParts.FindStringSubmatch(text)
 	if parts == nil {
 		return nil, errNotURL

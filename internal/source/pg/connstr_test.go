@@ -13,7 +13,8 @@ func TestParseConnStr(t *testing.T) {
 		"postgres://db.example.com":          {"host": "db.example.com"},
 		"postgresql://db.example.com/states": {"host": "db.example.com", "dbname": "states"},
 		"postgres://me:p%40%2Fss@db.example.com:5433/states?sslmode=verify-full&sslrootcert=/etc/ca.pem": {
-			"host": "db.example.com", "port": "5433", "user": "me", "password": "p@/ss", "dbname": "states", "sslmode": "verify-full", "sslrootcert": "/etc/ca.pem",
+			"host": "db.example.com", "port": "5433", "user": "me", "password": "p@/ss", "dbname": "states", "sslmode": "verify-full",
+			"sslrootcert": "/etc/ca.pem",
 		},
 		"postgres://me:a@b@db.example.com/":                       {"host": "db.example.com", "user": "me", "password": "a@b"},
 		"postgres://me@[2001:db8::1]:5433/x":                      {"host": "2001:db8::1", "port": "5433", "user": "me", "dbname": "x"},
@@ -67,7 +68,8 @@ func TestParseConnStr(t *testing.T) {
 // Whatever can be read says to the driver what it says to us.
 func FuzzConnStr(f *testing.F) {
 	for _, text := range []string{
-		"postgres://me:p%40ss@a:1,[::1]:2/x?sslmode=disable", "host=a password='it\\'s' port=1", `password=\\\' sslmode=require`, "user=a\\", "postgres://a?b=c&b=d",
+		"postgres://me:p%40ss@a:1,[::1]:2/x?sslmode=disable", "host=a password='it\\'s' port=1", `password=\\\' sslmode=require`, "user=a\\",
+		"postgres://a?b=c&b=d",
 	} {
 		f.Add(text)
 	}
@@ -89,7 +91,8 @@ func FuzzConnStr(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.config.User != s["user"] || c.config.Password != s["password"] || c.config.Database != s["dbname"] || !strings.HasPrefix(s["host"], c.config.Host) {
+		if c.config.User != s["user"] || c.config.Password != s["password"] || c.config.Database != s["dbname"] ||
+			!strings.HasPrefix(s["host"], c.config.Host) {
 			t.Errorf("%q: got %q, %q, %q, %q for %q", text, c.config.User, c.config.Password, c.config.Database, c.config.Host, s)
 		}
 		if (c.config.TLSConfig == nil) != (s["sslmode"] == "disable" || strings.HasPrefix(c.config.Host, "/")) && s["sslmode"] != "" {

@@ -79,19 +79,27 @@ func TestAnswers(t *testing.T) {
 		"other columns":          {table: "others", err: "does not have the columns name and data (SQLSTATE 42703)"},
 		"two rows":               {table: "twice", err: `has more than one row with the name "default"`},
 		"a view that writes":     {table: "writes", err: "writes when it is read, which is not allowed (SQLSTATE 25006)"},
-		"wrong password":         {connStr: x.URL("reader", "c4n4ry", "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode in the connection settings, and the server's pg_hba.conf (SQLSTATE 28P01)"},
-		"no password":            {connStr: x.URL("reader", "", "postgres", "sslmode=disable"), err: "refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block (SQLSTATE 28P01)"},
-		"not without TLS":        {connStr: x.URL("tlsuser", readerPassword, "postgres", "sslmode=disable"), err: "refused the login; check user, password, database and sslmode"},
-		"no such database":       {connStr: x.URL("reader", readerPassword, "c4n4ry", "sslmode=disable"), err: "has no such database; check the one in the connection settings (SQLSTATE 3D000)"},
-		"no free connection":     {connStr: x.URL("busy", readerPassword, "postgres", "sslmode=disable"), err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
-		"unknown parameter":      {connStr: reader + "&c4n4ry=1", err: "does not accept a parameter of the connection settings (SQLSTATE 42704)"},
-		"statement_timeout":      {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
-		"not a host":             {connStr: "host=c4n4ry..invalid user=me", err: "the host cannot be found"},
-		"client certificate":     {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
+		"wrong password": {connStr: x.URL("reader", "c4n4ry", "postgres", "sslmode=disable"),
+			err: "refused the login; check user, password, database and sslmode in the connection settings, and the server's pg_hba.conf " +
+				"(SQLSTATE 28P01)"},
+		"no password": {connStr: x.URL("reader", "", "postgres", "sslmode=disable"),
+			err: "refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block (SQLSTATE " +
+				"28P01)"},
+		"not without TLS": {connStr: x.URL("tlsuser", readerPassword, "postgres", "sslmode=disable"),
+			err: "refused the login; check user, password, database and sslmode"},
+		"no such database": {connStr: x.URL("reader", readerPassword, "c4n4ry", "sslmode=disable"),
+			err: "has no such database; check the one in the connection settings (SQLSTATE 3D000)"},
+		"no free connection": {connStr: x.URL("busy", readerPassword, "postgres", "sslmode=disable"),
+			err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
+		"unknown parameter":  {connStr: reader + "&c4n4ry=1", err: "does not accept a parameter of the connection settings (SQLSTATE 42704)"},
+		"statement_timeout":  {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
+		"not a host":         {connStr: "host=c4n4ry..invalid user=me", err: "the host cannot be found"},
+		"client certificate": {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.table == "slow" {
-				x.Exec(t, "postgres", fmt.Sprintf("CREATE VIEW %[1]q.slow AS SELECT name, data FROM %[1]q.states, pg_sleep(10); GRANT SELECT ON %[1]q.slow TO reader", x.schema))
+				x.Exec(t, "postgres", fmt.Sprintf("CREATE VIEW %[1]q.slow AS SELECT name, data FROM %[1]q.states, pg_sleep(10); GRANT SELECT ON "+
+					"%[1]q.slow TO reader", x.schema))
 			}
 			connStr, a := reader, attrs{"schema_name": text(x.schema)}
 			if c.connStr != "" {
@@ -129,19 +137,23 @@ func TestAnswers(t *testing.T) {
 func TestLogins(t *testing.T) {
 	x := newTable(t)
 	x.put(t, "default", []byte("{}"))
-	x.Exec(t, "postgres", fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]q TO md5user, clearuser, certuser; GRANT SELECT ON %[1]q.states TO md5user, clearuser, certuser", x.schema))
+	x.Exec(t, "postgres", fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]q TO md5user, clearuser, certuser; GRANT SELECT ON %[1]q.states TO "+
+		"md5user, clearuser, certuser", x.schema))
 	dir, client := t.TempDir(), x.Authority.Issue(nettest.OfClient("certuser"))
 	certificate := file(t, filepath.Join(dir, "client.crt"), client.Chain)
 	key := file(t, filepath.Join(dir, "client.key"), client.Key)
 	der, _ := pem.Decode([]byte(client.Key))
-	locked, err := x509.EncryptPEMBlock(rand.Reader, der.Type, der.Bytes, []byte("c4n4ry"), x509.PEMCipherAES256) //nolint:staticcheck // what libpq's sslpassword is for
+	locked, err := x509.EncryptPEMBlock(rand.Reader, der.Type, der.Bytes, []byte("c4n4ry"),
+		x509.PEMCipherAES256) //nolint:staticcheck // what libpq's sslpassword is for
 	if err != nil {
 		t.Fatal(err)
 	}
 	lockedKey := file(t, filepath.Join(dir, "locked.key"), string(pem.EncodeToMemory(locked)))
 	ca := caFile(t, x.Server)
-	withLockedKey := x.URL("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+lockedKey+"&sslpassword=")
-	if _, err := fetchAs(t, withLockedKey+"not-c4n4ry", attrs{"schema_name": text(x.schema)}, "default"); err == nil || !strings.Contains(err.Error(), "sslpassword opens an encrypted sslkey") || strings.Contains(err.Error(), "c4n4ry") {
+	withLockedKey := x.URL("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+lockedKey+
+		"&sslpassword=")
+	if _, err := fetchAs(t, withLockedKey+"not-c4n4ry", attrs{"schema_name": text(x.schema)}, "default"); err == nil ||
+		!strings.Contains(err.Error(), "sslpassword opens an encrypted sslkey") || strings.Contains(err.Error(), "c4n4ry") {
 		t.Errorf("got %v", err)
 	}
 	for name, connStr := range map[string]string{
@@ -157,8 +169,9 @@ func TestLogins(t *testing.T) {
 		"certificate, locked":    withLockedKey + "c4n4ry",
 		"two hosts":              fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s,127.0.0.1:%s/postgres", readerPassword, freePort(t), x.Port),
 		"a primary":              x.URL("reader", readerPassword, "postgres", "target_session_attrs=primary"),
-		"keywords":               fmt.Sprintf("host=127.0.0.1 port=%s user=reader password='%s' dbname=postgres binary_parameters=yes", x.Port, readerPassword),
-		"another search_path":    x.reader(t) + "&search_path=pg_temp",
+		"keywords": fmt.Sprintf("host=127.0.0.1 port=%s user=reader password='%s' dbname=postgres binary_parameters=yes", x.Port,
+			readerPassword),
+		"another search_path": x.reader(t) + "&search_path=pg_temp",
 	} {
 		if snap, err := fetchAs(t, connStr, attrs{"schema_name": text(x.schema)}, "default"); err != nil || string(snap.Data) != "{}" {
 			t.Errorf("%s: %v", name, err)
@@ -174,10 +187,12 @@ func TestCancelledQuery(t *testing.T) {
 	defer cancel()
 	name := fmt.Sprintf("reads %s", x.schema)
 	waiting := func() string {
-		return x.Value(t, "postgres", "SELECT count(*)::text FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", name)
+		return x.Value(t, "postgres", "SELECT count(*)::text FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'",
+			name)
 	}
 	defer x.lock(t)()
-	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+"))}))(request(t, attrs{"schema_name": text(x.schema)}, nil))
+	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+"))}))(request(t,
+		attrs{"schema_name": text(x.schema)}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +229,8 @@ func TestOneWorkspace(t *testing.T) {
 	s := postgres(t)
 	s.Exec(t, "postgres", "CREATE DATABASE documented")
 	for _, sql := range []string{
-		"CREATE SCHEMA terraform_remote_state; CREATE TABLE terraform_remote_state.states (id bigserial PRIMARY KEY, name text UNIQUE, data text)",
+		"CREATE SCHEMA terraform_remote_state; CREATE TABLE terraform_remote_state.states (id bigserial PRIMARY KEY, name text UNIQUE, data " +
+			"text)",
 		"INSERT INTO terraform_remote_state.states (name, data) VALUES ('default', '{}'), ('network', '{\"network\": true}')",
 		example(t, "one-workspace.sql"),
 		"ALTER ROLE network_reader PASSWORD '" + readerPassword + "'",
@@ -222,7 +238,8 @@ func TestOneWorkspace(t *testing.T) {
 		s.Exec(t, "documented", sql)
 	}
 	connStr := s.URL("network_reader", readerPassword, "documented", "")
-	if snap, err := fetchAs(t, connStr, attrs{"schema_name": text("network_state")}, "network"); err != nil || string(snap.Data) != `{"network": true}` {
+	if snap, err := fetchAs(t, connStr, attrs{"schema_name": text("network_state")}, "network"); err != nil ||
+		string(snap.Data) != `{"network": true}` {
 		t.Errorf("got %v, %v", snap, err)
 	}
 	if _, err := fetchAs(t, connStr, attrs{"schema_name": text("network_state")}, "default"); err == nil {
@@ -268,7 +285,8 @@ func TestPlaces(t *testing.T) {
 		"workspace":        {nil, nil, "prod", `row "prod" of "terraform_remote_state"."states" in PostgreSQL`},
 		"environment":      {nil, env, "prod", `row "prod" of "of env"."t" in PostgreSQL`},
 		"schema and table": {attrs{"schema_name": text(`a"b.c`), "table_name": text("Ü")}, env, "x", `row "x" of "a\"b.c"."Ü" in PostgreSQL`},
-		"named":            {attrs{"credentials_name": text("main")}, nil, "x", `row "x" of "terraform_remote_state"."states" in the PostgreSQL database "main"`},
+		"named": {attrs{"credentials_name": text("main")}, nil, "x",
+			`row "x" of "terraform_remote_state"."states" in the PostgreSQL database "main"`},
 	} {
 		r := request(t, c.attrs, c.env.lookup)
 		r.Workspace = c.workspace

@@ -172,7 +172,8 @@ func (s *session) next() pgproto3.FrontendMessage {
 
 // login lets anybody in.
 func (s *session) login() bool {
-	return s.start() && s.say(&pgproto3.AuthenticationOk{}, &pgproto3.BackendKeyData{ProcessID: 1, SecretKey: []byte{0, 0, 0, 1}}, ready) == nil
+	return s.start() && s.say(&pgproto3.AuthenticationOk{}, &pgproto3.BackendKeyData{ProcessID: 1, SecretKey: []byte{0, 0, 0, 1}},
+		ready) == nil
 }
 
 var ready = &pgproto3.ReadyForQuery{TxStatus: 'I'}
@@ -193,14 +194,16 @@ func (s *session) asked() bool {
 }
 
 func plain(tag string) []pgproto3.BackendMessage {
-	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.NoData{}, &pgproto3.CommandComplete{CommandTag: []byte(tag)}}
+	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.NoData{},
+		&pgproto3.CommandComplete{CommandTag: []byte(tag)}}
 }
 
 // columns announces rows of two columns, the second of type oid.
 func columns(oid uint32) []pgproto3.BackendMessage {
-	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{
-		{Name: []byte("octet_length"), DataTypeOID: 23}, {Name: []byte("data"), DataTypeOID: oid},
-	}}}
+	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{},
+		&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{
+			{Name: []byte("octet_length"), DataTypeOID: 23}, {Name: []byte("data"), DataTypeOID: oid},
+		}}}
 }
 
 func (s *session) row() *pgproto3.DataRow {

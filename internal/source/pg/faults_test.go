@@ -84,7 +84,8 @@ func TestFaults(t *testing.T) {
 		return func(s *session) {
 			_, _ = io.ReadFull(s, make([]byte, 8))
 			_, _ = io.WriteString(s, "S")
-			_ = tls.Server(s.Conn, &tls.Config{Certificates: []tls.Certificate{a.Issue(flaw).Pair()}, MinVersion: tls.VersionTLS10, MaxVersion: max}).Handshake()
+			_ = tls.Server(s.Conn, &tls.Config{Certificates: []tls.Certificate{a.Issue(flaw).Pair()}, MinVersion: tls.VersionTLS10,
+				MaxVersion: max}).Handshake()
 		}
 	}
 	write := func(text string) fault {
@@ -136,46 +137,63 @@ func TestFaults(t *testing.T) {
 		"huge message":                      {fault: length('D', 0x7fffffff, asked), sees: tooMuch},
 		"negative length":                   {fault: length('D', 0xffffffff, asked), sees: notOurs},
 		"endless notices":                   {fault: endless(&pgproto3.NoticeResponse{Message: string(junk)}, asked), sees: tooMuch},
-		"endless notices in the login":      {fault: endless(&pgproto3.NoticeResponse{Message: string(junk)}, start), sees: tooMuch + " | " + notOurs},
-		"endless parameters":                {fault: endless(&pgproto3.ParameterStatus{Name: "a", Value: string(junk)}, asked), sees: tooMuch},
-		"endless notifications":             {fault: endless(&pgproto3.NotificationResponse{Channel: string(junk)}, asked), sees: tooMuch},
-		"endless rows":                      {fault: endless(&pgproto3.DataRow{Values: [][]byte{[]byte("1"), []byte("x")}}, asked), sees: "has more than one row"},
+		"endless notices in the login": {fault: endless(&pgproto3.NoticeResponse{Message: string(junk)}, start), sees: tooMuch + " | " +
+			notOurs},
+		"endless parameters":    {fault: endless(&pgproto3.ParameterStatus{Name: "a", Value: string(junk)}, asked), sees: tooMuch},
+		"endless notifications": {fault: endless(&pgproto3.NotificationResponse{Channel: string(junk)}, asked), sees: tooMuch},
+		"endless rows": {fault: endless(&pgproto3.DataRow{Values: [][]byte{[]byte("1"), []byte("x")}}, asked),
+			sees: "has more than one row"},
 		"endless copy": {fault: func(s *session) {
 			s.asked()
 			_ = s.say(&pgproto3.CopyOutResponse{})
 			endless(&pgproto3.CopyData{Data: junk}, func(*session) bool { return true })(s)
 		}, sees: notOurs + " | " + tooMuch},
-		"copy out of the blue":              {fault: answer(&pgproto3.CopyOutResponse{}, &pgproto3.CopyDone{}, selected, ready), sees: notOurs},
-		"copy to the server":                {fault: answer(&pgproto3.CopyInResponse{}, selected, ready), sees: notOurs},
-		"nothing but ready":                 {fault: answer(ready), sees: notOurs},
-		"no columns":                        {fault: answer(append(plain("SELECT 0"), ready)...), sees: notOurs},
-		"bytes":                             {fault: answer(append(columns(17), selected, ready)...), sees: unfit},
-		"numbers":                           {fault: answer(append(columns(23), selected, ready)...), sees: unfit},
-		"three columns":                     {fault: answer(&pgproto3.RowDescription{Fields: make([]pgproto3.FieldDescription, 3)}, selected, ready), sees: notOurs},
-		"a row without columns":             {fault: rows(&pgproto3.DataRow{}, selected, ready), sees: notOurs},
-		"a row without announcement":        {fault: answer(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), []byte("{}")}}, selected, ready), sees: notOurs},
-		"two rows":                          {fault: rows(&pgproto3.DataRow{Values: make([][]byte, 2)}, &pgproto3.DataRow{Values: make([][]byte, 2)}, selected, ready), sees: "has more than one row with the name"},
-		"more than it says":                 {fault: rows(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), make([]byte, 1<<20+1)}}, selected, ready), sees: "the file is larger than 1048576 bytes"},
-		"error with secrets":                {fault: answer(secret, ready), sees: "the server answered with an error (SQLSTATE 42601)"},
-		"error in the login":                {fault: login(secret), sees: "the server answered with an error (SQLSTATE 42601)"},
-		"error without a code":              {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: echo, Message: echo}, ready), sees: "an error that has no code of PostgreSQL"},
-		"error after the row":               {fault: rows(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), []byte("{}")}}, selected, secret, ready), sees: "SQLSTATE 42601"},
-		"starting up":                       {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "57P03", Message: echo}), sees: "is starting up, shutting down or recovering; try again (SQLSTATE 57P03)"},
-		"a parameter that a pooler refuses": {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: echo}), sees: "does not accept a parameter of the connection settings (SQLSTATE 08P01)"},
-		"cancelled by the server":           {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: "57014", Message: echo}, ready), sees: "statement_timeout"},
-		"TLS refused":                       {fault: write("N"), sees: "the server does not offer TLS, which sslmode requires; nothing was sent to it"},
-		"TLS refused, by default":           {fault: write("N"), query: "application_name=x", sees: "the server does not offer TLS"},
-		"TLS refused with an error":         {fault: write("E" + echo), sees: "the server does not offer TLS"},
-		"not TLS":                           {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"), sees: "the server does not speak TLS; check the port and the scheme"},
-		"handshake breaks off":              {fault: write("S"), sees: lost + " | the server cannot be reached"},
-		"TLS 1.0":                           {fault: withCertificate(trusted, nil, tls.VersionTLS10), sees: "the TLS handshake failed: remote error: tls: protocol version not supported | tls: protocol version not supported"},
-		"certificate expired":               {fault: withCertificate(trusted, nettest.Expired, 0), sees: untrusted + "certificate has expired"},
-		"certificate of another host":       {fault: withCertificate(trusted, nettest.OfAnotherHost, 0), sees: untrusted + "certificate is valid for 127.0.0.9, not 127.0.0.1"},
-		"certificate of unknown authority":  {fault: withCertificate(nettest.NewAuthority(), nil, 0), sees: unknown},
-		"verify-ca, certificate expired":    {fault: withCertificate(trusted, nettest.Expired, 0), query: "sslmode=verify-ca", sees: untrusted + "certificate has expired"},
-		"verify-ca, unknown authority":      {fault: withCertificate(nettest.NewAuthority(), nil, 0), query: "sslmode=verify-ca", sees: unknown},
-		"require with roots, unknown":       {fault: withCertificate(nettest.NewAuthority(), nil, 0), query: "sslmode=require", sees: unknown},
-		"asks for the password in clear":    {fault: login(&pgproto3.AuthenticationCleartextPassword{}), query: "sslmode=disable", host: "db.example.test", sees: "wants the password in a way that is not allowed, such as in clear"},
+		"copy out of the blue": {fault: answer(&pgproto3.CopyOutResponse{}, &pgproto3.CopyDone{}, selected, ready), sees: notOurs},
+		"copy to the server":   {fault: answer(&pgproto3.CopyInResponse{}, selected, ready), sees: notOurs},
+		"nothing but ready":    {fault: answer(ready), sees: notOurs},
+		"no columns":           {fault: answer(append(plain("SELECT 0"), ready)...), sees: notOurs},
+		"bytes":                {fault: answer(append(columns(17), selected, ready)...), sees: unfit},
+		"numbers":              {fault: answer(append(columns(23), selected, ready)...), sees: unfit},
+		"three columns": {fault: answer(&pgproto3.RowDescription{Fields: make([]pgproto3.FieldDescription, 3)}, selected,
+			ready), sees: notOurs},
+		"a row without columns": {fault: rows(&pgproto3.DataRow{}, selected, ready), sees: notOurs},
+		"a row without announcement": {fault: answer(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), []byte("{}")}}, selected, ready),
+			sees: notOurs},
+		"two rows": {fault: rows(&pgproto3.DataRow{Values: make([][]byte, 2)},
+			&pgproto3.DataRow{Values: make([][]byte, 2)}, selected, ready), sees: "has more than one row with the name"},
+		"more than it says": {fault: rows(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), make([]byte, 1<<20+1)}}, selected,
+			ready), sees: "the file is larger than 1048576 bytes"},
+		"error with secrets": {fault: answer(secret, ready), sees: "the server answered with an error (SQLSTATE 42601)"},
+		"error in the login": {fault: login(secret), sees: "the server answered with an error (SQLSTATE 42601)"},
+		"error without a code": {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: echo, Message: echo}, ready),
+			sees: "an error that has no code of PostgreSQL"},
+		"error after the row": {fault: rows(&pgproto3.DataRow{Values: [][]byte{[]byte("2"), []byte("{}")}}, selected, secret,
+			ready), sees: "SQLSTATE 42601"},
+		"starting up": {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "57P03", Message: echo}),
+			sees: "is starting up, shutting down or recovering; try again (SQLSTATE 57P03)"},
+		"a parameter that a pooler refuses": {fault: login(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: echo}),
+			sees: "does not accept a parameter of the connection settings (SQLSTATE 08P01)"},
+		"cancelled by the server": {fault: answer(&pgproto3.ErrorResponse{Severity: "ERROR", Code: "57014", Message: echo}, ready),
+			sees: "statement_timeout"},
+		"TLS refused": {fault: write("N"), sees: "the server does not offer TLS, which sslmode requires; nothing was " +
+			"sent to it"},
+		"TLS refused, by default":   {fault: write("N"), query: "application_name=x", sees: "the server does not offer TLS"},
+		"TLS refused with an error": {fault: write("E" + echo), sees: "the server does not offer TLS"},
+		"not TLS": {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"),
+			sees: "the server does not speak TLS; check the port and the scheme"},
+		"handshake breaks off": {fault: write("S"), sees: lost + " | the server cannot be reached"},
+		"TLS 1.0": {fault: withCertificate(trusted, nil, tls.VersionTLS10),
+			sees: "the TLS handshake failed: remote error: tls: protocol version not supported | tls: protocol version not supported"},
+		"certificate expired": {fault: withCertificate(trusted, nettest.Expired, 0), sees: untrusted + "certificate has expired"},
+		"certificate of another host": {fault: withCertificate(trusted, nettest.OfAnotherHost, 0), sees: untrusted +
+			"certificate is valid for 127.0.0.9, not 127.0.0.1"},
+		"certificate of unknown authority": {fault: withCertificate(nettest.NewAuthority(), nil, 0), sees: unknown},
+		"verify-ca, certificate expired": {fault: withCertificate(trusted, nettest.Expired, 0), query: "sslmode=verify-ca", sees: untrusted +
+			"certificate has expired"},
+		"verify-ca, unknown authority": {fault: withCertificate(nettest.NewAuthority(), nil, 0), query: "sslmode=verify-ca", sees: unknown},
+		"require with roots, unknown":  {fault: withCertificate(nettest.NewAuthority(), nil, 0), query: "sslmode=require", sees: unknown},
+		"asks for the password in clear": {fault: login(&pgproto3.AuthenticationCleartextPassword{}), query: "sslmode=disable",
+			host: "db.example.test", sees: "wants the password in a way that is not allowed, such as in clear"},
 		"asks for Kerberos":                 {fault: login(&pgproto3.AuthenticationGSS{}), sees: notOurs},
 		"asks for an unknown login":         {fault: login(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{echo}}), sees: notOurs},
 		"SCRAM with two billion iterations": {fault: scram("i=2000000000"), sees: notOurs},
@@ -193,7 +211,8 @@ func TestFaults(t *testing.T) {
 				host = c.host
 			}
 			ca := file(t, filepath.Join(t.TempDir(), "ca.pem"), trusted.PEM)
-			r := newRun(settingsOf(attrs{"conn_str": text(fmt.Sprintf("postgres://reader:%s@%s:%s/postgres?%s&sslrootcert=%s", readerPassword, host, f.port(), query, ca))}))
+			r := newRun(settingsOf(attrs{"conn_str": text(fmt.Sprintf("postgres://reader:%s@%s:%s/postgres?%s&sslrootcert=%s", readerPassword, host,
+				f.port(), query, ca))}))
 			r.patience = 2 * time.Second // instead of two minutes
 			r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 			src, err := r.open(request(t, nil, nil))
@@ -284,7 +303,8 @@ func checkError(t *testing.T, err error) {
 func TestMemory(t *testing.T) {
 	const size = 64 << 20
 	x := newTable(t)
-	x.Exec(t, "postgres", fmt.Sprintf("INSERT INTO %q.states (name, data) VALUES ('default', repeat('0123456789abcdef', %d))", x.schema, size/16))
+	x.Exec(t, "postgres", fmt.Sprintf("INSERT INTO %q.states (name, data) VALUES ('default', repeat('0123456789abcdef', %d))", x.schema,
+		size/16))
 	r := request(t, attrs{"schema_name": text(x.schema)}, nil)
 	r.MaxSize = size
 	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t))}))(r)

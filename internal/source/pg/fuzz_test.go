@@ -36,7 +36,8 @@ func FuzzServer(f *testing.F) {
 	for _, answer := range [][]pgproto3.BackendMessage{
 		{&pgproto3.AuthenticationOk{}, &pgproto3.BackendKeyData{SecretKey: []byte{1, 2, 3, 4}}, ready},
 		{&pgproto3.AuthenticationMD5Password{}, &pgproto3.AuthenticationOk{}},
-		{&pgproto3.AuthenticationSASL{AuthMechanisms: []string{"SCRAM-SHA-256"}}, &pgproto3.AuthenticationSASLContinue{Data: []byte("r=a,s=YQ==,i=1")}},
+		{&pgproto3.AuthenticationSASL{AuthMechanisms: []string{"SCRAM-SHA-256"}},
+			&pgproto3.AuthenticationSASLContinue{Data: []byte("r=a,s=YQ==,i=1")}},
 		{&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: 1}},
 	} {
 		f.Add(false, encode(answer...))
@@ -50,7 +51,8 @@ func FuzzServer(f *testing.F) {
 				_, _ = io.Copy(io.Discard, s)
 			}
 		})
-		src, err := start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me password=" + readerPassword + " sslmode=disable port=" + fake.port())}))(request(t, nil, nil))
+		src, err := start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me password=" + readerPassword + " sslmode=disable port=" +
+			fake.port())}))(request(t, nil, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,8 @@ func credentials() attr.Table {
 	return attr.Table{
 		Name: "pg",
 		Doc: "How to reach a PostgreSQL database. " +
-			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and `PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
+			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and " +
+			"`PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
 			"but only for the block without a name, and not with `use_environment = false`. " +
 			"If `conn_str` contains a secret, `PGSSLMODE` counts only if it is `verify-ca` or `verify-full`, " +
 			"and `PGSSLROOTCERT`, `PGSERVICE` and the like do not count.",
@@ -53,8 +54,10 @@ func credentials() attr.Table {
 			source.NameAttr("credentials_name"),
 			{
 				Name: "conn_str", Type: cty.String, Sensitive: true, Env: []string{connStrVar},
-				Doc: "The connection string: a URL such as `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=… password=…`. " +
-					"A block with a name needs it. `sslmode` defaults to `require`, which encrypts and does not verify the server's certificate; each read warns of that.",
+				Doc: "The connection string: a URL such as `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=… " +
+					"password=…`. " +
+					"A block with a name needs it. `sslmode` defaults to `require`, which encrypts and does not verify the server's certificate; each " +
+					"read warns of that.",
 			},
 		},
 	}

@@ -88,7 +88,8 @@ func (x states) put(t *testing.T, name string, data []byte) {
 // contents tells every write.
 func (x states) contents(t *testing.T) string {
 	t.Helper()
-	return x.Value(t, "postgres", fmt.Sprintf("SELECT coalesce(string_agg(concat_ws(' ', xmin, xmax, ctid, id, name, md5(data)), ',' ORDER BY id), '') FROM %q.states", x.schema))
+	return x.Value(t, "postgres", fmt.Sprintf("SELECT coalesce(string_agg(concat_ws(' ', xmin, xmax, ctid, id, name, md5(data)), ',' "+
+		"ORDER BY id), '') FROM %q.states", x.schema))
 }
 
 // lock keeps everybody from the table until the function that it returns is

@@ -158,7 +158,8 @@ func (s settings) check() error {
 	switch s["sslmode"] {
 	case "", "require", "verify-ca", "verify-full", "disable":
 	case "allow", "prefer":
-		return fmt.Errorf("sslmode %s lets anybody on the way switch the encryption off; use verify-full, verify-ca, require or disable", s["sslmode"])
+		return fmt.Errorf("sslmode %s lets anybody on the way switch the encryption off; use verify-full, verify-ca, require or disable",
+			s["sslmode"])
 	default:
 		return errors.New("sslmode must be verify-full, verify-ca, require or disable")
 	}
@@ -293,7 +294,8 @@ func driverKeywords() settings {
 	return settings{
 		"host": "", "port": "", "dbname": "", "user": "", "password": "", "passfile": "",
 		"connect_timeout": "0", "target_session_attrs": "any",
-		"sslmode": "", "sslnegotiation": "", "sslcert": "", "sslkey": "", "sslpassword": "", "sslcertmode": "allow", "sslrootcert": "", "sslsni": "1",
+		"sslmode": "", "sslnegotiation": "", "sslcert": "", "sslkey": "", "sslpassword": "", "sslcertmode": "allow", "sslrootcert": "",
+		"sslsni":       "1",
 		"require_auth": "", "channel_binding": "", "min_protocol_version": "", "max_protocol_version": "",
 		"krbsrvname": "", "krbspn": "",
 	}

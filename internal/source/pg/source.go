@@ -107,7 +107,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	case err != nil:
 		return nil, c.explain(limited, l, err)
 	case !found:
-		return nil, &source.MissingError{Detail: fmt.Sprintf("%s has no row with the name %q that this role may see", l.name(), l.row), CredentialsSent: c.hasAccount}
+		return nil, &source.MissingError{Detail: fmt.Sprintf("%s has no row with the name %q that this role may see", l.name(), l.row),
+			CredentialsSent: c.hasAccount}
 	}
 	return &source.Snapshot{Data: data, Warnings: c.warnings()}, nil
 }
@@ -135,7 +136,8 @@ func (l *location) read(ctx context.Context, conn *pgconn.PgConn) (data []byte, 
 	p := conn.StartPipeline(ctx)
 	p.SendQueryParams("BEGIN TRANSACTION READ ONLY", nil, nil, nil, nil)
 	p.SendQueryParams(
-		"SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM "+pgx.Identifier{l.schema, l.table}.Sanitize()+" WHERE name = $1 LIMIT 2",
+		"SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM "+pgx.Identifier{l.schema, l.table}.Sanitize()+
+			" WHERE name = $1 LIMIT 2",
 		[][]byte{[]byte(l.row), []byte(strconv.FormatInt(min(l.limit, math.MaxInt32), 10))}, []uint32{0, int4}, nil, nil,
 	)
 	p.SendQueryParams("COMMIT", nil, nil, nil, nil)

@@ -59,7 +59,8 @@ func ambientEnvironment(t *testing.T) variables {
 	t.Helper()
 	home := t.TempDir()
 	file(t, filepath.Join(home, ".pgpass"), "*:*:*:*:from-pgpass\n")
-	file(t, filepath.Join(home, ".pg_service.conf"), "[other]\nhost=nowhere\n# a comment = 1\n[main]\nhost=service.test\nport = 5499\nuser=server-user\npassword=from-service\n[third]\nhost=nowhere")
+	file(t, filepath.Join(home, ".pg_service.conf"), "[other]\nhost=nowhere\n# a comment = 1\n[main]\nhost=service.test\nport = "+
+		"5499\nuser=server-user\npassword=from-service\n[third]\nhost=nowhere")
 	return variables{
 		"HOME": home, "PGHOST": "env.test", "PGPORT": "5433", "PGUSER": "env-user", "PGPASSWORD": "env-password", "PGDATABASE": "env-database",
 		"PGSSLMODE": "verify-full", "PGAPPNAME": "env-app", "PGOPTIONS": "-c search_path=evil", "PGTZ": "UTC", "PGCONNECT_TIMEOUT": "7",
@@ -93,19 +94,27 @@ func TestWhoIsAsked(t *testing.T) {
 		"nothing of the environment": {settingsOf(connStr("postgres://me@own.test")), "", "me:@own.test:5432/me, unverified"},
 		"no host":                    {settingsOf(connStr("user=me")), "", "me:@localhost:5432/me, unverified"},
 		"named":                      {with(ambient, named("a", "postgres://me@own.test")), "a", "me:@own.test:5432/me, unverified"},
-		"named, beside another":      {with(ambient, connStr(full), named("b", "postgres://b@b.test?sslmode=disable")), "b", "b:@b.test:5432/b, plain"},
-		"filled in":                  {with(ambient, connStr("postgres://env.test?sslmode=disable")), "", "env-user:env-password@env.test:5433/env-database, plain"},
-		"filled in, another host":    {with(without("HOME"), connStr("postgres://own.test?sslmode=disable")), "", "env-user:@own.test:5433/env-database, plain"},
-		"filled in, any host":        {with(without("PGHOST"), connStr("postgres://own.test?sslmode=disable")), "", "env-user:env-password@own.test:5433/env-database, plain"},
-		"the block wins":             {with(ambient, connStr(full+"?sslmode=require")), "", "me:secret@own.test:5433/states, unverified"},
-		"the environment alone":      {with(ambient), "", "env-user:env-password@env.test:5433/env-database, verified for env.test"},
-		"PG_CONN_STR":                {with(variables{"PG_CONN_STR": full}), "", "me:secret@own.test:5432/states, unverified"},
-		"PG_CONN_STR and named":      {with(variables{"PG_CONN_STR": full}, named("a", "postgres://other@block.test")), "a", "other:@block.test:5432/other, unverified"},
-		"~/.pgpass":                  {with(without("PGPASSWORD")), "", "env-user:from-pgpass@env.test:5433/env-database, verified for env.test"},
-		"~/.pgpass, named":           {with(ambient, named("a", "postgres://me@own.test")), "a", "me:@own.test:5432/me, unverified"},
-		"passfile":                   {settingsOf(connStr("host=own.test user=me passfile=" + filepath.Join(ambient["HOME"], ".pgpass"))), "", "me:from-pgpass@own.test:5432/me, unverified"},
-		"service":                    {with(without("PGSSLMODE"), connStr("service=main")), "", "server-user:from-service@service.test:5499/env-database, unverified"},
-		"service and the rest":       {with(without("PGSSLMODE", "PGDATABASE"), connStr("service=main user=me")), "", "me:from-service@service.test:5499/me, unverified"},
+		"named, beside another": {with(ambient, connStr(full), named("b", "postgres://b@b.test?sslmode=disable")), "b",
+			"b:@b.test:5432/b, plain"},
+		"filled in": {with(ambient, connStr("postgres://env.test?sslmode=disable")), "",
+			"env-user:env-password@env.test:5433/env-database, plain"},
+		"filled in, another host": {with(without("HOME"), connStr("postgres://own.test?sslmode=disable")), "",
+			"env-user:@own.test:5433/env-database, plain"},
+		"filled in, any host": {with(without("PGHOST"), connStr("postgres://own.test?sslmode=disable")), "",
+			"env-user:env-password@own.test:5433/env-database, plain"},
+		"the block wins":        {with(ambient, connStr(full+"?sslmode=require")), "", "me:secret@own.test:5433/states, unverified"},
+		"the environment alone": {with(ambient), "", "env-user:env-password@env.test:5433/env-database, verified for env.test"},
+		"PG_CONN_STR":           {with(variables{"PG_CONN_STR": full}), "", "me:secret@own.test:5432/states, unverified"},
+		"PG_CONN_STR and named": {with(variables{"PG_CONN_STR": full}, named("a", "postgres://other@block.test")), "a",
+			"other:@block.test:5432/other, unverified"},
+		"~/.pgpass":        {with(without("PGPASSWORD")), "", "env-user:from-pgpass@env.test:5433/env-database, verified for env.test"},
+		"~/.pgpass, named": {with(ambient, named("a", "postgres://me@own.test")), "a", "me:@own.test:5432/me, unverified"},
+		"passfile": {settingsOf(connStr("host=own.test user=me passfile=" + filepath.Join(ambient["HOME"], ".pgpass"))), "",
+			"me:from-pgpass@own.test:5432/me, unverified"},
+		"service": {with(without("PGSSLMODE"), connStr("service=main")), "",
+			"server-user:from-service@service.test:5499/env-database, unverified"},
+		"service and the rest": {with(without("PGSSLMODE", "PGDATABASE"), connStr("service=main user=me")), "",
+			"me:from-service@service.test:5499/me, unverified"},
 		"service, named": {settingsOf(connStr("service=main servicefile=" + filepath.Join(ambient["HOME"], ".pg_service.conf"))), "",
 			"server-user:from-service@service.test:5499/server-user, unverified"},
 		"hostaddr": {settingsOf(connStr("hostaddr=192.0.2.1 user=me")), "", "me:@192.0.2.1:5432/me, unverified"},
@@ -121,7 +130,8 @@ func TestWhoIsAsked(t *testing.T) {
 			}
 			if c.settings.LookupEnv == nil || c.name != "" {
 				params := maps.Clone(got.config.RuntimeParams)
-				if want := map[string]string{"application_name": "terraform-provider-statecrypt", "client_encoding": "UTF8"}; !maps.Equal(params, want) {
+				if want := map[string]string{"application_name": "terraform-provider-statecrypt", "client_encoding": "UTF8"}; !maps.Equal(params,
+					want) {
 					t.Errorf("got parameters %q", params)
 				}
 				if got.config.ConnectTimeout != 0 || got.config.ValidateConnect != nil || got.config.RequireAuth == "none" {
@@ -140,30 +150,35 @@ func TestNoOneIsAsked(t *testing.T) {
 		name     string
 		want     string
 	}{
-		"environment switched off":   {settingsOf(), "", "nothing says which database is meant; set conn_str in a pg block of credentials, in the provider block"},
-		"empty environment":          {with(variables{}), "", "or PG_CONN_STR, or the variables of libpq, such as PGHOST"},
-		"named, without conn_str":    {with(ambient, attrs{"name": text("a")}), "a", "nothing says which database is meant"},
-		"every block has a name":     {with(ambient, attrs{"name": text("a"), "conn_str": text("host=a")}), "", `set credentials_name to one of "a"`},
-		"no such name":               {with(ambient, connStr("host=a")), "b", `has the name "b"`},
-		"twice the same name":        {settingsOf(connStr("host=a"), connStr("host=b")), "", "has the same name"},
-		"no user":                    {settingsOf(connStr("host=a password=secret-a")), "", "nothing says which user"},
-		"not a connection string":    {settingsOf(connStr("secret-a")), "", "neither a URL"},
-		"prefer":                     {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), "", "switch the encryption off"},
-		"allow, of the environment":  {with(variables{"PGHOST": "a", "PGSSLMODE": "allow"}), "", "switch the encryption off"},
-		"another sslmode":            {settingsOf(connStr("host=a user=me sslmode=secret-a")), "", "sslmode must be"},
-		"sslinline":                  {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), "", "sslinline is not supported"},
-		"sslcrl":                     {with(variables{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
-		"encoding":                   {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), "", "client_encoding must be UTF8"},
-		"two addresses":              {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
-		"port":                       {settingsOf(connStr("host=a user=me port=secret-a")), "", "check the port"},
-		"no such service":            {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
-		"no such service file":       {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "", `the connection service file: "/nowhere" cannot be read: no such file`},
-		"service without a file":     {settingsOf(connStr("service=main password=secret-a")), "", "service needs servicefile"},
-		"no such root":               {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), "", "the file that sslrootcert names in the connection settings: no such file"},
-		"a key in place of its path": {settingsOf(connStr("host=a user=me sslcert=/nowhere sslkey='-----BEGIN secret-a'")), "", "the file that sslkey names in the connection settings: "},
-		"require_auth":               {settingsOf(connStr("host=a user=me sslmode=disable require_auth=secret-a")), "", "require_auth"},
-		"half a certificate":         {settingsOf(connStr("host=a user=me password=secret-a sslkey=/nowhere")), "", "the first two belong together"},
-		"unknown name":               {settingsOf(attrs{"name": cty.UnknownVal(cty.String), "conn_str": text("host=a")}), "", "name"},
+		"environment switched off": {settingsOf(), "", "nothing says which database is meant; set conn_str in a pg block of credentials, " +
+			"in the provider block"},
+		"empty environment":       {with(variables{}), "", "or PG_CONN_STR, or the variables of libpq, such as PGHOST"},
+		"named, without conn_str": {with(ambient, attrs{"name": text("a")}), "a", "nothing says which database is meant"},
+		"every block has a name": {with(ambient, attrs{"name": text("a"), "conn_str": text("host=a")}), "",
+			`set credentials_name to one of "a"`},
+		"no such name":              {with(ambient, connStr("host=a")), "b", `has the name "b"`},
+		"twice the same name":       {settingsOf(connStr("host=a"), connStr("host=b")), "", "has the same name"},
+		"no user":                   {settingsOf(connStr("host=a password=secret-a")), "", "nothing says which user"},
+		"not a connection string":   {settingsOf(connStr("secret-a")), "", "neither a URL"},
+		"prefer":                    {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), "", "switch the encryption off"},
+		"allow, of the environment": {with(variables{"PGHOST": "a", "PGSSLMODE": "allow"}), "", "switch the encryption off"},
+		"another sslmode":           {settingsOf(connStr("host=a user=me sslmode=secret-a")), "", "sslmode must be"},
+		"sslinline":                 {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), "", "sslinline is not supported"},
+		"sslcrl":                    {with(variables{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
+		"encoding":                  {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), "", "client_encoding must be UTF8"},
+		"two addresses":             {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
+		"port":                      {settingsOf(connStr("host=a user=me port=secret-a")), "", "check the port"},
+		"no such service":           {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
+		"no such service file": {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "",
+			`the connection service file: "/nowhere" cannot be read: no such file`},
+		"service without a file": {settingsOf(connStr("service=main password=secret-a")), "", "service needs servicefile"},
+		"no such root": {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), "",
+			"the file that sslrootcert names in the connection settings: no such file"},
+		"a key in place of its path": {settingsOf(connStr("host=a user=me sslcert=/nowhere sslkey='-----BEGIN secret-a'")), "",
+			"the file that sslkey names in the connection settings: "},
+		"require_auth":       {settingsOf(connStr("host=a user=me sslmode=disable require_auth=secret-a")), "", "require_auth"},
+		"half a certificate": {settingsOf(connStr("host=a user=me password=secret-a sslkey=/nowhere")), "", "the first two belong together"},
+		"unknown name":       {settingsOf(attrs{"name": cty.UnknownVal(cty.String), "conn_str": text("host=a")}), "", "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := settled(t, c.settings, c.name)
@@ -255,7 +270,8 @@ func TestOnlyReads(t *testing.T) {
 	if _, err := src.Fetch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	parse := "Parse SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM \"a\"\"b\".\"C d\" WHERE name = $1 LIMIT 2"
+	parse := "Parse SELECT octet_length(data), CASE WHEN octet_length(data) <= $2 THEN data END FROM \"a\"\"b\".\"C d\" WHERE name = $1 " +
+		"LIMIT 2"
 	var got []string
 	for _, m := range f.said() {
 		if verb, _, _ := strings.Cut(m, " "); verb == "Parse" || verb == "Bind" || verb == "StartupMessage" || verb == "Query" {

@@ -101,7 +101,8 @@ func (r *run) checkURLs() error {
 		case u.Scheme != "https":
 			err = errors.New("the URL must begin with https://")
 		case path != "" && path != "app" && !strings.HasPrefix(path, "app/"):
-			err = errors.New("the URL of a host is required, such as https://app.terraform.io/, or that of an organization or workspace there, as a browser shows it: https://app.terraform.io/app/acme/")
+			err = errors.New("the URL of a host is required, such as https://app.terraform.io/, or that of an organization or workspace there, " +
+				"as a browser shows it: https://app.terraform.io/app/acme/")
 		default:
 			continue
 		}

@@ -56,12 +56,13 @@ func TestFaults(t *testing.T) {
 		"redirect loop":          "the server redirected more than 5 times",
 		"redirect to plain http": "the server redirected us: the answer is at a place with http instead of https",
 
-		"certificate expired":                 "certificate has expired",
-		"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
-		"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block",
-		"TLS 1.0":                             "tls: protocol version not supported",
-		"no TLS":                              "the server does not speak TLS; check the port and the scheme",
-		"handshake breaks off":                lost,
+		"certificate expired":         "certificate has expired",
+		"certificate of another host": "certificate is valid for 127.0.0.9, not 127.0.0.1",
+		"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a " +
+			"remote block",
+		"TLS 1.0":              "tls: protocol version not supported",
+		"no TLS":               "the server does not speak TLS; check the port and the scheme",
+		"handshake breaks off": lost,
 	}
 	for where, at := range map[string]struct {
 		path string // a part of it

@@ -71,7 +71,8 @@ func testRealBackend(t *testing.T, cli clitest.CLI, backend string) {
 		}
 		p.Run(t, "apply", "-auto-approve")
 	}
-	settings := source.Settings{Credentials: blocks(attrs{"url": text("https://" + interopHost + "/"), "token": text(readToken), "proxy": text(internet.Proxy), "client_ca_certificate_pem": text(read(t, internet.CAFile))})}
+	settings := source.Settings{Credentials: blocks(attrs{"url": text("https://" + interopHost + "/"), "token": text(readToken),
+		"proxy": text(internet.Proxy), "client_ca_certificate_pem": text(read(t, internet.CAFile))})}
 	for _, w := range workspaces {
 		s.Requests()
 		snap, err := ask{attrs: a, workspace: w, settings: settings}.fetch(t)

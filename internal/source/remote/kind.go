@@ -27,13 +27,15 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "remote",
-		Doc: "Reads the state of a workspace in HCP Terraform, Terraform Enterprise or another service with their API, which the backends `remote` and `cloud` write. " +
+		Doc: "Reads the state of a workspace in HCP Terraform, Terraform Enterprise or another service with their API, which the backends " +
+			"`remote` and `cloud` write. " +
 			"Only `GET` requests are sent, and nothing is locked or created. The token is set in `credentials`, in the provider block; " +
 			"without one there, those of the Terraform and OpenTofu CLIs are used.",
 		Attrs: []attr.Attr{
 			{
 				Name: "hostname", Type: cty.String, Env: []string{"TF_CLOUD_HOSTNAME"}, Default: cty.StringVal("app.terraform.io"),
-				Doc: "The host of the service, with a port where it has one. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends have no default.",
+				Doc: "The host of the service, with a port where it has one. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
+					"have no default.",
 			},
 			{
 				Name: "organization", Type: cty.String, Required: true, Env: []string{"TF_CLOUD_ORGANIZATION"},
@@ -41,7 +43,8 @@ func table() attr.Table {
 			},
 			{
 				Name: "workspaces",
-				Doc:  "How the name of the workspace is found. Without this block, `workspace` is the whole name, as for the `cloud` backend with `tags`.",
+				Doc: "How the name of the workspace is found. Without this block, `workspace` is the whole name, as for the `cloud` backend with " +
+					"`tags`.",
 				Attrs: []attr.Attr{
 					{
 						Name: "name", Type: cty.String,
@@ -55,7 +58,8 @@ func table() attr.Table {
 			},
 			{
 				Name: "state_version", Type: cty.String,
-				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this workspace.",
+				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this " +
+					"workspace.",
 			},
 			{
 				Name: "outputs_only", Type: cty.Bool,
@@ -71,13 +75,16 @@ func credentials(variables ...string) attr.Table {
 	return attr.Table{
 		Name: "remote",
 		Doc: "The token for a service with the API of HCP Terraform, and how to connect to it. " +
-			"A block without `token`, or no block, leaves the token to the variable `TF_TOKEN_<host>` (`TF_TOKEN_app_terraform_io`) and then to the files of the CLIs: " +
-			"the one that `TF_CLI_CONFIG_FILE` names, or `credentials.tfrc.json`, which `terraform login` and `tofu login` write, `.tofurc` and `.terraformrc`. Credentials helpers are not run.",
+			"A block without `token`, or no block, leaves the token to the variable `TF_TOKEN_<host>` (`TF_TOKEN_app_terraform_io`) and then to " +
+			"the files of the CLIs: " +
+			"the one that `TF_CLI_CONFIG_FILE` names, or `credentials.tfrc.json`, which `terraform login` and `tofu login` write, `.tofurc` and " +
+			"`.terraformrc`. Credentials helpers are not run.",
 		Attrs: []attr.Attr{
 			{
 				Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block is for: `https://app.terraform.io/` is for all workspaces of that host, and for whatever else is asked there. " +
-					"`https://app.terraform.io/app/acme/` is for those of the organization `acme`, and `https://app.terraform.io/app/acme/workspaces/network` for one, as a browser shows them. " +
+					"`https://app.terraform.io/app/acme/` is for those of the organization `acme`, and " +
+					"`https://app.terraform.io/app/acme/workspaces/network` for one, as a browser shows them. " +
 					"Of several blocks the longest path wins.",
 			},
 			{
@@ -90,7 +97,8 @@ func credentials(variables ...string) attr.Table {
 			},
 			{
 				Name: "skip_cert_verification", Type: cty.Bool, Guard: true,
-				Doc: "Accepts any certificate, so that anybody on the way can read the token and replace the state. Each read warns of it. Defaults to `false`.",
+				Doc: "Accepts any certificate, so that anybody on the way can read the token and replace the state. Each read warns of it. " +
+					"Defaults to `false`.",
 			},
 			{
 				Name: "proxy", Type: cty.String, Sensitive: true, Guard: true,

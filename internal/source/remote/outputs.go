@@ -47,7 +47,8 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 			continue
 		}
 		if sensitive++; sensitive > maxSensitive {
-			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, each of which takes a request; read the state without outputs_only", maxSensitive)
+			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, each of which takes a request; read the state without "+
+				"outputs_only", maxSensitive)
 		}
 		if outputs[i].Attributes.Value, err = x.readOutput(ctx, service, o); err != nil {
 			return nil, err
@@ -91,7 +92,8 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 }
 
 func (x *exchange) noOutputs(w *workspace, code int) error {
-	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team \"Read outputs only\" for the workspace's state versions", x.origin(), web.Status(code))
+	denied := fmt.Errorf("the token may not read the outputs of the workspace (%s answered %s); give its team \"Read outputs only\" for "+
+		"the workspace's state versions", x.origin(), web.Status(code))
 	if code == http.StatusNotFound {
 		return x.missing(w, w.Attributes.Permissions.ReadOutputs, denied)
 	}
@@ -108,7 +110,8 @@ func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (
 	}
 	if err := x.getOutputs(ctx, at(service, "state-version-outputs", o.ID), &answer); err != nil {
 		return nil, x.fail(err, func(code int) error {
-			return fmt.Errorf("the value of a sensitive output cannot be read: %s answered %s; if the state was just written, try again", x.origin(), web.Status(code))
+			return fmt.Errorf("the value of a sensitive output cannot be read: %s answered %s; if the state was just written, try again",
+				x.origin(), web.Status(code))
 		})
 	}
 	got := answer.Data
@@ -135,7 +138,8 @@ func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 		case twice:
 			return nil, errors.New("the service lists two outputs with the same name")
 		case len(a.DetailedType) == 0 || string(a.DetailedType) == "null":
-			return nil, errors.New("the service does not know the exact types of the outputs, because the state was written by a Terraform before 1.3; " +
+			return nil, errors.New("the service does not know the exact types of the outputs, because the state was written by a Terraform " +
+				"before 1.3; " +
 				"read the state without outputs_only, which takes \"Read\" for the workspace's state versions")
 		case len(a.Value) == 0:
 			return nil, errors.New("the service lists an output without a value")

@@ -21,7 +21,8 @@ func onlyOutputs(t *testing.T, s *tfetest.Server) ask {
 	t.Helper()
 	s.Tokens[readToken] = tfetest.Outputs
 	host, ca := tfetest.Start(t, s)
-	return ask{attrs: with(network(host), "outputs_only", cty.True), settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}}
+	return ask{attrs: with(network(host), "outputs_only", cty.True),
+		settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}}
 }
 
 // The outputs that the service tells are those of the state, to the last digit.
@@ -96,10 +97,12 @@ func TestOutputsThatCannotBeUsed(t *testing.T) {
 		limit   int64
 		want    string
 	}{
-		"old Terraform":   {outputs: []tfetest.Output{plain, {Name: "b", Value: raw(`"x"`)}}, want: "written by a Terraform before 1.3"},
-		"twice":           {outputs: []tfetest.Output{plain, plain}, want: "two outputs with the same name"},
-		"too large":       {outputs: []tfetest.Output{{Name: "a", Value: raw(`"` + strings.Repeat("x", 1000) + `"`), Detail: raw(`"string"`)}}, limit: 1000, want: "the file is larger than 1000 bytes"},
-		"a little larger": {outputs: []tfetest.Output{{Name: "a", Value: raw(`"` + strings.Repeat("x", 900) + `"`), Detail: raw(`"string"`)}}, limit: 930, want: "the file is larger than 930 bytes"},
+		"old Terraform": {outputs: []tfetest.Output{plain, {Name: "b", Value: raw(`"x"`)}}, want: "written by a Terraform before 1.3"},
+		"twice":         {outputs: []tfetest.Output{plain, plain}, want: "two outputs with the same name"},
+		"too large": {outputs: []tfetest.Output{{Name: "a", Value: raw(`"` + strings.Repeat("x", 1000) + `"`), Detail: raw(`"string"`)}},
+			limit: 1000, want: "the file is larger than 1000 bytes"},
+		"a little larger": {outputs: []tfetest.Output{{Name: "a", Value: raw(`"` + strings.Repeat("x", 900) + `"`), Detail: raw(`"string"`)}},
+			limit: 930, want: "the file is larger than 930 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server([]byte(`{"version":4}`))
@@ -124,8 +127,9 @@ func TestStrangeOutputs(t *testing.T) {
 		"another name":         {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"other","value":"x","detailed-type":"string"}}}`, want: "the service answered with another output"},
 		"another ID":           {list: secret, one: `{"data":{"id":"wsout-2","attributes":{"name":"canary","value":"x","detailed-type":"string"}}}`, want: "the service answered with another output"},
 		"another type":         {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"canary","value":1,"detailed-type":"number"}}}`, want: "the service answered with another output"},
-		"no value":             {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"canary","detailed-type":"string"}}}`, want: "an output without a value"},
-		"gone":                 {list: secret, one: "", want: "the value of a sensitive output cannot be read"},
+		"no value": {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"canary","detailed-type":"string"}}}`,
+			want: "an output without a value"},
+		"gone": {list: secret, one: "", want: "the value of a sensitive output cannot be read"},
 		"too many": {
 			list: `{"data":[` + strings.TrimSuffix(strings.Repeat(`{"id":"wsout-1","attributes":{"name":"canary","sensitive":true,"detailed-type":"string"}},`, maxSensitive+1), ",") + `]}`,
 			one:  `{"data":{"id":"wsout-1","attributes":{"name":"canary","value":"x","detailed-type":"string"}}}`,

@@ -162,7 +162,8 @@ func TestSource(t *testing.T) {
 		return func(t *testing.T) sourcetest.Place {
 			s := server([]byte(`{"version":4}`))
 			host, ca := tfetest.Start(t, s)
-			p := sourcetest.Place{Attrs: network(host), Settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}, Secrets: []string{readToken}}
+			p := sourcetest.Place{Attrs: network(host), Settings: source.Settings{Credentials: blocks(block(host, ca, readToken))},
+				Secrets: []string{readToken}}
 			change(s, &p)
 			return p
 		}
@@ -172,7 +173,8 @@ func TestSource(t *testing.T) {
 		Place: place,
 		Stuck: func(t *testing.T) sourcetest.Place {
 			host, ca := tfetest.Start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-			return sourcetest.Place{Attrs: network(host), Settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}, Secrets: []string{readToken}}
+			return sourcetest.Place{Attrs: network(host), Settings: source.Settings{Credentials: blocks(block(host, ca, readToken))},
+				Secrets: []string{readToken}}
 		},
 		Bad: map[string]func(*testing.T) sourcetest.Place{
 			"wrong token":   broken(func(s *tfetest.Server, _ *sourcetest.Place) { s.Tokens = nil }),
@@ -189,7 +191,8 @@ func TestSource(t *testing.T) {
 
 // onlyReads says what was asked for besides the four requests of a read.
 func onlyReads(s *tfetest.Server) error {
-	allowed := []string{"GET /.well-known/terraform.json", "GET /api/v2/organizations/acme/workspaces/network", "GET /api/v2/workspaces/ws-", "GET /api/state-versions/sv-", "GET /v1/object/signed-"}
+	allowed := []string{"GET /.well-known/terraform.json", "GET /api/v2/organizations/acme/workspaces/network", "GET /api/v2/workspaces/ws-",
+		"GET /api/state-versions/sv-", "GET /v1/object/signed-"}
 	for _, r := range s.Requests() {
 		if !slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(r, prefix) }) {
 			return errors.New(r)
@@ -242,17 +245,29 @@ func TestMissingAndDenied(t *testing.T) {
 	state := []byte(`{"version":4}`)
 	same := func(a attrs) attrs { return a }
 	for name, r := range map[string]row{
-		"no state":               {access: tfetest.Read, attrs: same, missing: true, want: []string{"the workspace has no current state version"}},
-		"no state, terse":        {access: tfetest.Read, attrs: same, terse: true, missing: true, want: []string{"the workspace has no current state version"}},
-		"no state, not allowed":  {access: tfetest.Outputs, attrs: same, want: []string{`"Read" for the workspace's state versions`, "outputs_only", "404 Not Found"}},
-		"not allowed":            {data: state, access: tfetest.Outputs, attrs: same, want: []string{`"Read" for the workspace's state versions`, "outputs_only", "404 Not Found"}},
-		"no workspace":           {access: tfetest.Read, attrs: func(a attrs) attrs { return with(a, "workspaces", named("other")) }, want: []string{"there is no workspace other in the organization acme, or the token may not see it"}},
-		"sees nothing":           {data: state, access: tfetest.None, attrs: same, want: []string{"there is no workspace network in the organization acme, or the token may not see it"}},
-		"refused":                {data: state, access: -1, attrs: same, want: []string{"refused the token (401 Unauthorized); it may be wrong, expired or revoked"}},
-		"outputs, no state":      {access: tfetest.Outputs, attrs: outputsOnly, missing: true, want: []string{"the workspace has no current state version"}},
-		"outputs, sees nothing":  {data: state, access: tfetest.None, attrs: outputsOnly, want: []string{"there is no workspace network"}},
-		"unknown state version":  {data: state, access: tfetest.Read, attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-nope")) }, want: []string{"there is no state version sv-nope, or the token may not read it", `"Read" for the workspace's state versions`}},
-		"version of another one": {data: state, access: tfetest.Read, attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-0000000000000004")) }, want: []string{"sv-0000000000000004 belongs to another workspace"}},
+		"no state": {access: tfetest.Read, attrs: same, missing: true,
+			want: []string{"the workspace has no current state version"}},
+		"no state, terse": {access: tfetest.Read, attrs: same, terse: true, missing: true,
+			want: []string{"the workspace has no current state version"}},
+		"no state, not allowed": {access: tfetest.Outputs, attrs: same,
+			want: []string{`"Read" for the workspace's state versions`, "outputs_only", "404 Not Found"}},
+		"not allowed": {data: state, access: tfetest.Outputs, attrs: same,
+			want: []string{`"Read" for the workspace's state versions`, "outputs_only", "404 Not Found"}},
+		"no workspace": {access: tfetest.Read, attrs: func(a attrs) attrs { return with(a, "workspaces", named("other")) },
+			want: []string{"there is no workspace other in the organization acme, or the token may not see it"}},
+		"sees nothing": {data: state, access: tfetest.None, attrs: same,
+			want: []string{"there is no workspace network in the organization acme, or the token may not see it"}},
+		"refused": {data: state, access: -1, attrs: same,
+			want: []string{"refused the token (401 Unauthorized); it may be wrong, expired or revoked"}},
+		"outputs, no state": {access: tfetest.Outputs, attrs: outputsOnly, missing: true,
+			want: []string{"the workspace has no current state version"}},
+		"outputs, sees nothing": {data: state, access: tfetest.None, attrs: outputsOnly, want: []string{"there is no workspace network"}},
+		"unknown state version": {data: state, access: tfetest.Read,
+			attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-nope")) },
+			want:  []string{"there is no state version sv-nope, or the token may not read it", `"Read" for the workspace's state versions`}},
+		"version of another one": {data: state, access: tfetest.Read,
+			attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-0000000000000004")) },
+			want:  []string{"sv-0000000000000004 belongs to another workspace"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server(r.data)
@@ -324,7 +339,8 @@ func TestStateVersion(t *testing.T) {
 
 // A size that differs from what is sent shows that something is wrong.
 func TestSize(t *testing.T) {
-	for more, want := range map[int64]string{1: "the service says that the state has 14 bytes, and sent 13", 1 << 40: "the file is larger than"} {
+	for more, want := range map[int64]string{1: "the service says that the state has 14 bytes, and sent 13",
+		1 << 40: "the file is larger than"} {
 		s := server([]byte(`{"version":4}`))
 		s.Workspace("network").Versions[0].MoreSize = more
 		host, ca := tfetest.Start(t, s)
@@ -337,7 +353,8 @@ func TestSize(t *testing.T) {
 func TestWhereTokensComeFrom(t *testing.T) {
 	const right, wrong = readToken, "wrong-wrong-wrong-wrong"
 	hcl := func(host, token string) string {
-		return fmt.Sprintf("plugin_cache_dir = \"$HOME/.cache\"\nprovider_installation {\n  direct {}\n}\ncredentials %q {\n  token = %q\n}\n", host, token)
+		return fmt.Sprintf("plugin_cache_dir = \"$HOME/.cache\"\nprovider_installation {\n  direct {}\n}\ncredentials %q {\n  token = %q\n}\n",
+			host, token)
 	}
 	json := func(host, token string) string {
 		return fmt.Sprintf(`{"credentials": {%q: {"token": %q}, "other.example.com": {"token": "x"}}}`, host, token)
@@ -349,11 +366,14 @@ func TestWhereTokensComeFrom(t *testing.T) {
 		off   bool                                // use_environment = false
 		want  string                              // a part of the error
 	}{
-		"block":                 {block: right, env: func(h string) map[string]string { return map[string]string{variable(h): wrong} }},
-		"variable":              {env: func(h string) map[string]string { return map[string]string{variable(h): right} }, files: func(h string) map[string]string { return map[string]string{".terraformrc": hcl(h, wrong)} }},
-		"variable with dots":    {env: func(h string) map[string]string { return map[string]string{"TF_TOKEN_" + h: right} }},
-		"of another host":       {env: func(string) map[string]string { return map[string]string{"TF_TOKEN_app_terraform_io": right} }, want: "there is no token for "},
-		"TFE_TOKEN is not ours": {env: func(string) map[string]string { return map[string]string{"TFE_TOKEN": right} }, want: "there is no token for "},
+		"block": {block: right, env: func(h string) map[string]string { return map[string]string{variable(h): wrong} }},
+		"variable": {env: func(h string) map[string]string { return map[string]string{variable(h): right} },
+			files: func(h string) map[string]string { return map[string]string{".terraformrc": hcl(h, wrong)} }},
+		"variable with dots": {env: func(h string) map[string]string { return map[string]string{"TF_TOKEN_" + h: right} }},
+		"of another host": {env: func(string) map[string]string { return map[string]string{"TF_TOKEN_app_terraform_io": right} },
+			want: "there is no token for "},
+		"TFE_TOKEN is not ours": {env: func(string) map[string]string { return map[string]string{"TFE_TOKEN": right} },
+			want: "there is no token for "},
 		"credentials.tfrc.json": {files: func(h string) map[string]string {
 			return map[string]string{".terraform.d/credentials.tfrc.json": json(h, right)}
 		}},
@@ -397,7 +417,8 @@ func TestWhereTokensComeFrom(t *testing.T) {
 		"a block without a host": {files: func(string) map[string]string {
 			return map[string]string{".terraformrc": "credentials {\n  token = \"canary\"\n}\n"}
 		}, want: "/.terraformrc (a credentials block is not in the form of the CLI)"},
-		"a folder": {files: func(string) map[string]string { return map[string]string{".terraformrc/x": "canary"} }, want: "there is no token for "},
+		"a folder": {files: func(string) map[string]string { return map[string]string{".terraformrc/x": "canary"} },
+			want: "there is no token for "},
 		"a large file": {files: func(string) map[string]string {
 			return map[string]string{".terraformrc": strings.Repeat("#", 1<<20+1)}
 		}, want: "/.terraformrc (it is larger than 1 MiB)"},
@@ -454,8 +475,9 @@ func TestBlockOfTheOrganization(t *testing.T) {
 	}
 	for name, all := range map[string][]attrs{
 		"organization": {block(host, ca, "wrong"), other("/app/acme/", readToken), other("/app/acm/", "wrong")},
-		"workspace":    {block(host, ca, "wrong"), other("/app/acme", "wrong"), other("/app/acme/workspaces/network", readToken), other("/app/acme/workspaces/net", "wrong")},
-		"host":         {block(host, ca, readToken), other("/app/other/", "wrong")},
+		"workspace": {block(host, ca, "wrong"), other("/app/acme", "wrong"), other("/app/acme/workspaces/network", readToken),
+			other("/app/acme/workspaces/net", "wrong")},
+		"host": {block(host, ca, readToken), other("/app/other/", "wrong")},
 	} {
 		if _, err := (ask{attrs: network(host), settings: source.Settings{Credentials: blocks(all...)}}).fetch(t); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -465,7 +487,8 @@ func TestBlockOfTheOrganization(t *testing.T) {
 		_, err := ask{attrs: network(host), settings: source.Settings{Credentials: blocks(other(path, readToken))}}.open(t)
 		fails(t, err, want, "credentials.remote[0].url")
 	}
-	_, err := ask{attrs: network(host), settings: source.Settings{Credentials: blocks(with(block(host, ca, readToken), "url", text("http://"+host+"/")))}}.open(t)
+	_, err := ask{attrs: network(host), settings: source.Settings{Credentials: blocks(with(block(host, ca, readToken), "url",
+		text("http://"+host+"/")))}}.open(t)
 	fails(t, err, "the URL must begin with https://")
 }
 
@@ -481,7 +504,8 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	// The names that the CLI's documentation gives for café.fr.
-	for _, name := range []string{"TF_TOKEN_xn____caf__dma_fr", "TF_TOKEN_xn--caf-dma_fr", "TF_TOKEN_xn--caf-dma.fr", "TF_TOKEN_XN____CAF__DMA_FR"} {
+	for _, name := range []string{"TF_TOKEN_xn____caf__dma_fr", "TF_TOKEN_xn--caf-dma_fr", "TF_TOKEN_xn--caf-dma.fr",
+		"TF_TOKEN_XN____CAF__DMA_FR"} {
 		for _, host := range []string{"café.fr", "xn--caf-dma.fr", "CAFÉ.fr", "café.fr:443"} {
 			if !slices.Contains(variables(host), name) {
 				t.Errorf("%s is not found for %s", name, host)
@@ -499,7 +523,8 @@ func TestDiscovery(t *testing.T) {
 		services map[string]any
 		want     string // path of the first request of the API
 	}{
-		"tfe.v2":            {map[string]any{"state.v2": "/wrong/", "tfe.v2.1": "/wrong/", "tfe.v2": "/api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
+		"tfe.v2": {map[string]any{"state.v2": "/wrong/", "tfe.v2.1": "/wrong/", "tfe.v2": "/api/v2/"},
+			"/api/v2/organizations/acme/workspaces/network"},
 		"tfe.v2.1":          {map[string]any{"state.v2": "/wrong/", "tfe.v2.1": "/api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
 		"state.v2":          {map[string]any{"state.v2": "/api/v2/"}, "/api/v2/organizations/acme/workspaces/network"},
 		"no slash":          {map[string]any{"state.v2": "/api/v2"}, "/api/v2/organizations/acme/workspaces/network"},

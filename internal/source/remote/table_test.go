@@ -13,10 +13,11 @@ import (
 
 // leftOut are the arguments and variables of the backends that are not ours.
 var leftOut = map[string]string{
-	"workspaces.tags":        "it says which workspaces are listed, and labels new ones; workspace names the one to read",
-	"workspaces.project":     "it says which workspaces are listed, and where new ones are made; names are unique in an organization",
-	"TF_CLOUD_PROJECT":       "as workspaces.project",
-	"TF_WORKSPACE":           "workspace is an argument of every source, and none reads the variable, which is for the configuration that runs",
+	"workspaces.tags":    "it says which workspaces are listed, and labels new ones; workspace names the one to read",
+	"workspaces.project": "it says which workspaces are listed, and where new ones are made; names are unique in an organization",
+	"TF_CLOUD_PROJECT":   "as workspaces.project",
+	"TF_WORKSPACE": "workspace is an argument of every source, and none reads the variable, which is for the configuration that " +
+		"runs",
 	"TF_FORCE_LOCAL_BACKEND": "it says where operations run",
 	"TFE_RUN_ID":             "it labels states that are written",
 	"TFC_RUN_ID":             "it is for runs on the service",
@@ -31,7 +32,8 @@ func TestEveryArgumentOfTheBackends(t *testing.T) {
 		"hostname", "organization", "token", "workspaces.name", "workspaces.prefix",
 		// cloud/backend.go, ConfigSchema and what it reads of the environment
 		"workspaces.tags", "workspaces.project",
-		"TF_CLOUD_HOSTNAME", "TF_CLOUD_ORGANIZATION", "TF_CLOUD_PROJECT", "TF_WORKSPACE", "TF_FORCE_LOCAL_BACKEND", "TFE_RUN_ID", "TFC_RUN_ID", "TFC_AGENT_VERSION",
+		"TF_CLOUD_HOSTNAME", "TF_CLOUD_ORGANIZATION", "TF_CLOUD_PROJECT", "TF_WORKSPACE", "TF_FORCE_LOCAL_BACKEND", "TFE_RUN_ID", "TFC_RUN_ID",
+		"TFC_AGENT_VERSION",
 	}
 	ours := map[string]bool{}
 	var add func(prefix string, attrs []attr.Attr)

@@ -167,7 +167,8 @@ func parseHCL(text []byte) (map[string]string, error) {
 	if diags.HasErrors() {
 		return nil, errors.New("its syntax is wrong")
 	}
-	content, _, diags := file.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials", LabelNames: []string{"host"}}}})
+	content, _, diags := file.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials",
+		LabelNames: []string{"host"}}}})
 	if diags.HasErrors() {
 		return nil, errors.New("a credentials block is not in the form of the CLI")
 	}

@@ -44,12 +44,15 @@ func (r *recorder) got() bool { return strings.Join(r.tokens, "") != "" }
 func TestAnotherHostGetsNoToken(t *testing.T) {
 	mine, other := record(t, server(nil)), record(t, server([]byte(`{"version":4}`)))
 	for name, settings := range map[string]source.Settings{
-		"block":       {Credentials: blocks(block(mine.host, mine.ca, readToken), block(other.host, other.ca, ""))},
-		"environment": {Credentials: blocks(block(other.host, other.ca, "")), LookupEnv: environment(map[string]string{"TF_TOKEN_" + mine.host: readToken, "TFE_TOKEN": readToken, "TF_TOKEN_app_terraform_io": readToken})},
+		"block": {Credentials: blocks(block(mine.host, mine.ca, readToken), block(other.host, other.ca, ""))},
+		"environment": {Credentials: blocks(block(other.host, other.ca, "")),
+			LookupEnv: environment(map[string]string{"TF_TOKEN_" + mine.host: readToken, "TFE_TOKEN": readToken,
+				"TF_TOKEN_app_terraform_io": readToken})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
-			fails(t, err, "there is no token for "+other.host+"; set token in a remote block of credentials, in the provider block, with url = \"https://"+other.host+"/\"")
+			fails(t, err, "there is no token for "+other.host+"; set token in a remote block of credentials, in the provider block, with url = "+
+				"\"https://"+other.host+"/\"")
 			if other.got() || len(other.paths) != 1 {
 				t.Errorf("the other host was asked for %q and got %q", other.paths, other.tokens)
 			}
@@ -69,8 +72,10 @@ func TestServiceElsewhere(t *testing.T) {
 	front.Discovery = map[string]any{"tfe.v2": "https://" + service.host + "/api/v2/"}
 	host := record(t, front)
 
-	_, err := ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken), block(service.host, service.ca, ""))}}.fetch(t)
-	fails(t, err, host.host+" says that its service is at https://"+service.host, `add remote { url = "https://`+service.host+`/" … } with a token`)
+	_, err := ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken),
+		block(service.host, service.ca, ""))}}.fetch(t)
+	fails(t, err, host.host+" says that its service is at https://"+service.host, `add remote { url = "https://`+service.host+
+		`/" … } with a token`)
 	if len(service.paths) > 0 {
 		t.Errorf("the service was asked for %q", service.paths)
 	}
@@ -80,7 +85,8 @@ func TestServiceElsewhere(t *testing.T) {
 	}
 	// A block for an organization is for the host that it names.
 	org := with(block(service.host, service.ca, readToken), "url", text("https://"+service.host+"/app/acme/"))
-	_, err = ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken), org, block(service.host, service.ca, ""))}}.fetch(t)
+	_, err = ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken), org,
+		block(service.host, service.ca, ""))}}.fetch(t)
 	fails(t, err, "and the token of one is not sent to the other")
 	if host.got() {
 		t.Errorf("the document, which is public, was asked for with %q", host.tokens)
@@ -164,27 +170,37 @@ func TestOpen(t *testing.T) {
 		blocks    []attrs
 		want      string
 	}{
-		"a URL":              {attrs: with(good, "hostname", text("https://tfe.example.com/")), want: "the name of a host is required"},
-		"no host":            {attrs: with(good, "hostname", text("")), want: "the name of a host is required"},
-		"user":               {attrs: with(good, "hostname", text("canary:secret@tfe.example.com")), want: "the name of a host is required"},
-		"path":               {attrs: with(good, "hostname", text("tfe.example.com/canary")), want: "the name of a host is required"},
-		"query":              {attrs: with(good, "hostname", text("tfe.example.com?canary")), want: "the name of a host is required"},
-		"no organization":    {attrs: attrs{"workspaces": named("network")}, want: "organization: this argument is required (or the environment variable TF_CLOUD_ORGANIZATION)"},
-		"org is a path":      {attrs: with(good, "organization", text("acme/../canary")), want: "this cannot be the name of an organization"},
-		"org is dots":        {attrs: with(good, "organization", text("..")), want: "this cannot be the name of an organization"},
-		"workspace's path":   {attrs: with(good, "workspaces", named("../canary")), want: "this does not make the name of a workspace"},
-		"neither":            {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": cty.NullVal(cty.String), "prefix": cty.NullVal(cty.String)})), want: "either name or prefix is required"},
-		"both":               {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": text("a"), "prefix": text("b")})), want: "either name or prefix is required"},
-		"another workspace":  {attrs: good, workspace: "staging", want: "with name there are no other workspaces"},
-		"no default, prefix": {attrs: with(good, "workspaces", prefixed("net-")), want: "without name there is no workspace called default; set workspace"},
-		"no default":         {attrs: with(good, "workspaces", cty.NilVal), want: "without name there is no workspace called default; set workspace"},
-		"version is a path":  {attrs: with(good, "state_version", text("../canary")), want: "the ID of a state version is required"},
-		"version of outputs": {attrs: with(with(good, "state_version", text("sv-1")), "outputs_only", cty.True), want: "state_version and outputs_only exclude each other"},
-		"CA":                 {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "client_ca_certificate_pem": text("canary")}}, want: "client_ca_certificate_pem: there is no certificate in PEM format in it"},
-		"proxy":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}}, want: "proxy: a URL is required"},
-		"token":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}}, want: "token: the token holds a line break"},
-		"two blocks":         {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}}, want: "has the same url; one block is enough"},
-		"no url":             {attrs: good, blocks: []attrs{{"token": text("canary")}}, want: "url: this argument is required"},
+		"a URL":   {attrs: with(good, "hostname", text("https://tfe.example.com/")), want: "the name of a host is required"},
+		"no host": {attrs: with(good, "hostname", text("")), want: "the name of a host is required"},
+		"user":    {attrs: with(good, "hostname", text("canary:secret@tfe.example.com")), want: "the name of a host is required"},
+		"path":    {attrs: with(good, "hostname", text("tfe.example.com/canary")), want: "the name of a host is required"},
+		"query":   {attrs: with(good, "hostname", text("tfe.example.com?canary")), want: "the name of a host is required"},
+		"no organization": {attrs: attrs{"workspaces": named("network")},
+			want: "organization: this argument is required (or the environment variable TF_CLOUD_ORGANIZATION)"},
+		"org is a path":    {attrs: with(good, "organization", text("acme/../canary")), want: "this cannot be the name of an organization"},
+		"org is dots":      {attrs: with(good, "organization", text("..")), want: "this cannot be the name of an organization"},
+		"workspace's path": {attrs: with(good, "workspaces", named("../canary")), want: "this does not make the name of a workspace"},
+		"neither": {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": cty.NullVal(cty.String),
+			"prefix": cty.NullVal(cty.String)})), want: "either name or prefix is required"},
+		"both": {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": text("a"), "prefix": text("b")})),
+			want: "either name or prefix is required"},
+		"another workspace": {attrs: good, workspace: "staging", want: "with name there are no other workspaces"},
+		"no default, prefix": {attrs: with(good, "workspaces", prefixed("net-")),
+			want: "without name there is no workspace called default; set workspace"},
+		"no default": {attrs: with(good, "workspaces", cty.NilVal),
+			want: "without name there is no workspace called default; set workspace"},
+		"version is a path": {attrs: with(good, "state_version", text("../canary")), want: "the ID of a state version is required"},
+		"version of outputs": {attrs: with(with(good, "state_version", text("sv-1")), "outputs_only", cty.True),
+			want: "state_version and outputs_only exclude each other"},
+		"CA": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "client_ca_certificate_pem": text("canary")}},
+			want: "client_ca_certificate_pem: there is no certificate in PEM format in it"},
+		"proxy": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}},
+			want: "proxy: a URL is required"},
+		"token": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}},
+			want: "token: the token holds a line break"},
+		"two blocks": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}},
+			want: "has the same url; one block is enough"},
+		"no url": {attrs: good, blocks: []attrs{{"token": text("canary")}}, want: "url: this argument is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range r.attrs {
@@ -212,13 +228,16 @@ func TestConnections(t *testing.T) {
 	delete(unverified, "skip_cert_verification")
 	a.settings.Credentials = blocks(unverified)
 	_, err = a.fetch(t)
-	fails(t, err, "https://"+host+": the server's certificate is signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a remote block of credentials with this URL")
+	fails(t, err, "https://"+host+": the server's certificate is signed by an unknown authority; if that is expected, set "+
+		"client_ca_certificate_pem in a remote block of credentials with this URL")
 
-	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user name and password", 502: "the proxy refused the connection (502 Bad Gateway) (after 3 tries)"} {
+	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user " +
+		"name and password", 502: "the proxy refused the connection (502 Bad Gateway) (after 3 tries)"} {
 		proxy := httptest.NewServer(saying(code, "canary"))
 		t.Cleanup(proxy.Close)
 		for _, settings := range []source.Settings{
-			{Credentials: blocks(attrs{"url": text("https://tfe.example.com/"), "token": text(readToken), "proxy": text(strings.Replace(proxy.URL, "//", "//user:canary@", 1))})},
+			{Credentials: blocks(attrs{"url": text("https://tfe.example.com/"), "token": text(readToken),
+				"proxy": text(strings.Replace(proxy.URL, "//", "//user:canary@", 1))})},
 			{LookupEnv: environment(map[string]string{"HTTPS_PROXY": proxy.URL})},
 		} {
 			_, err := ask{attrs: network("tfe.example.com"), settings: settings}.fetch(t)

@@ -142,12 +142,14 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	err := x.getDocument(ctx, from, &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
-			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team \"Read\" for the workspace's state versions, "+
+			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team \"Read\" for the "+
+				"workspace's state versions, "+
 				"or, if it may read outputs, set outputs_only", x.origin(), web.Status(code))
 			switch {
 			case x.version != "":
 				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); "+
-					"check state_version, and that the token's team has \"Read\" for the workspace's state versions", x.version, x.origin(), web.Status(code))
+					"check state_version, and that the token's team has \"Read\" for the workspace's state versions", x.version, x.origin(),
+					web.Status(code))
 			case code == http.StatusNotFound:
 				return x.missing(w, w.Attributes.Permissions.ReadStates, denied)
 			}
@@ -179,7 +181,8 @@ var statusPattern = regexp.MustCompile(`^(pending|finalized|discarded|backing_da
 func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 	text := v.Attributes.DownloadURL
 	if text == "" && v.Attributes.EncryptedURL != nil && *v.Attributes.EncryptedURL != "" {
-		return nil, errors.New("the service keeps this state encrypted with a key of the organization (hold your own key); only its agents can read it")
+		return nil, errors.New("the service keeps this state encrypted with a key of the organization (hold your own key); only its agents " +
+			"can read it")
 	}
 	if text == "" {
 		is := ""
@@ -201,7 +204,8 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 func (x *exchange) notDownloaded(code int) error {
 	switch origin := x.origin(); {
 	case x.tokenSent:
-		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state versions?", origin, web.Status(code))
+		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state "+
+			"versions?", origin, web.Status(code))
 	default:
 		return fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
 			"add remote { url = %q … } to credentials, in the provider block", origin, web.Status(code), origin+"/")

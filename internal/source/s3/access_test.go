@@ -42,7 +42,8 @@ func sts(t *testing.T) (url string, calls func() []string) {
 			result = "<Credentials><AccessKeyId>AKIAROLE</AccessKeyId><SecretAccessKey>canary-AKIAROLE</SecretAccessKey><SessionToken></SessionToken><Expiration>" +
 				time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "</Expiration></Credentials>"
 		}
-		fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`, action, result) //nolint:gosec // the client is a test
+		fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`,
+			action, result) //nolint:gosec // the client is a test
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, func() []string {
@@ -58,7 +59,8 @@ func sts(t *testing.T) (url string, calls func() []string) {
 func TestWhoAsks(t *testing.T) {
 	server, url := known(t, "ENV", "FILE", "TEAM", "ROLE")
 	roles, calls := sts(t)
-	profiles := file(t, "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = canary-AKIAFILE\n[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary-AKIATEAM\n")
+	profiles := file(t, "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = canary-AKIAFILE\n[profile "+
+		"team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary-AKIATEAM\n")
 	keys := map[string]string{"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "canary-AKIAENV"}
 	nobody := block(url).With("access_key", nil).With("secret_key", nil)
 	named := func(b attrs) attrs { return b.With("name", "a") }
@@ -75,21 +77,30 @@ func TestWhoAsks(t *testing.T) {
 		"no blocks":              {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(), nil, "AKIAENV", 0},
 		"no blocks, old name":    {map[string]string{"AWS_S3_ENDPOINT": url}, asks(), nil, "AKIAENV", 0},
 		"no blocks, any service": {map[string]string{"AWS_ENDPOINT_URL": url}, asks(), nil, "AKIAENV", 0},
-		"without a scheme":       {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(), []attrs{nobody.With("endpoints", objecttest.Strings().With("sts", "sts.invalid"))}, "AKIAENV", 0},
-		"block":                  {nil, asks(), []attrs{block(url)}, "AKIATEST", 0},
-		"block over a profile":   {nil, asks(), []attrs{block(url).With("profile", "team").With("shared_config_files", []string{profiles})}, "AKIATEST", 0},
+		"without a scheme": {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(),
+			[]attrs{nobody.With("endpoints", objecttest.Strings().With("sts", "sts.invalid"))}, "AKIAENV", 0},
+		"block": {nil, asks(), []attrs{block(url)}, "AKIATEST", 0},
+		"block over a profile": {nil, asks(), []attrs{block(url).With("profile", "team").With("shared_config_files", []string{profiles})},
+			"AKIATEST", 0},
 		"block without identity": {nil, asks(), []attrs{nobody}, "AKIAENV", 0},
-		"profile":                {nil, asks(), []attrs{nobody.With("profile", "team").With("shared_config_files", []string{profiles})}, "AKIATEAM", 0},
-		"named block":            {nil, by("a"), []attrs{nobody, named(block(url))}, "AKIATEST", 0},
-		"named, of environment":  {nil, by("a"), []attrs{named(nobody)}, "AKIAENV", 0},
-		"named, with a profile":  {nil, by("a"), []attrs{named(nobody.With("profile", "team").With("shared_config_files", []string{profiles}))}, "AKIATEAM", 0},
-		"role":                   {nil, by("a"), []attrs{named(nobody.With("assume_role", role).With("endpoints", endpoints))}, "AKIAROLE", 1},
-		"web identity":           {nil, asks(), []attrs{nobody.With("assume_role_with_web_identity", role.With("web_identity_token", "canary")).With("endpoints", endpoints)}, "AKIAROLE", 1},
-		"role, old name":         {map[string]string{"AWS_STS_ENDPOINT": roles}, asks(), []attrs{block(url).With("assume_role", role)}, "AKIAROLE", 1},
-		"allowed account":        {nil, asks(), []attrs{block(url).With("allowed_account_ids", []string{"111122223333"}).With("endpoints", endpoints)}, "AKIATEST", 1},
-		"region of environment":  {map[string]string{"AWS_REGION": "eu-west-1"}, asks().With("region", nil), []attrs{block(url)}, "AKIATEST", 0},
-		"default region":         {map[string]string{"AWS_DEFAULT_REGION": "eu-west-1"}, asks().With("region", nil), []attrs{block(url)}, "AKIATEST", 0},
-		"checks that are off": {nil, asks(), []attrs{block(url).With("skip_s3_checksum", true).With("skip_region_validation", true).With("skip_credentials_validation", true).
+		"profile": {nil, asks(), []attrs{nobody.With("profile", "team").With("shared_config_files", []string{profiles})},
+			"AKIATEAM", 0},
+		"named block":           {nil, by("a"), []attrs{nobody, named(block(url))}, "AKIATEST", 0},
+		"named, of environment": {nil, by("a"), []attrs{named(nobody)}, "AKIAENV", 0},
+		"named, with a profile": {nil, by("a"), []attrs{named(nobody.With("profile", "team").With("shared_config_files", []string{profiles}))},
+			"AKIATEAM", 0},
+		"role": {nil, by("a"), []attrs{named(nobody.With("assume_role", role).With("endpoints", endpoints))}, "AKIAROLE", 1},
+		"web identity": {nil, asks(), []attrs{nobody.With("assume_role_with_web_identity",
+			role.With("web_identity_token", "canary")).With("endpoints", endpoints)}, "AKIAROLE", 1},
+		"role, old name": {map[string]string{"AWS_STS_ENDPOINT": roles}, asks(), []attrs{block(url).With("assume_role", role)},
+			"AKIAROLE", 1},
+		"allowed account": {nil, asks(), []attrs{block(url).With("allowed_account_ids", []string{"111122223333"}).With("endpoints",
+			endpoints)}, "AKIATEST", 1},
+		"region of environment": {map[string]string{"AWS_REGION": "eu-west-1"}, asks().With("region", nil), []attrs{block(url)}, "AKIATEST", 0},
+		"default region": {map[string]string{"AWS_DEFAULT_REGION": "eu-west-1"}, asks().With("region", nil), []attrs{block(url)},
+			"AKIATEST", 0},
+		"checks that are off": {nil, asks(), []attrs{block(url).With("skip_s3_checksum", true).With("skip_region_validation",
+			true).With("skip_credentials_validation", true).
 			With("skip_requesting_account_id", true).With("skip_metadata_api_check", true)}, "AKIATEST", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,13 +132,19 @@ func TestNoCredentials(t *testing.T) {
 		block attrs
 		text  string
 	}{
-		"none":              {asks(), nobody, "no AWS credentials to be had"},
-		"no such profile":   {asks(), nobody.With("profile", "none"), `no profile "none"`},
-		"no such block":     {asks().With("credentials_name", "a"), nobody, `no s3 block of credentials, in the provider block, has the name "a"`},
-		"half a key":        {asks(), nobody.With("access_key", "AKIATEST"), "access_key and secret_key are required together"},
-		"another account":   {asks(), block(url).With("allowed_account_ids", []string{"1"}).With("endpoints", objecttest.Strings().With("s3", url).With("sts", roles)), "which allowed_account_ids does not list"},
-		"no token file":     {asks(), nobody.With("assume_role_with_web_identity", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r").With("web_identity_token_file", "/nonexistent/token")), "/nonexistent/token"},
-		"no STS":            {asks(), block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints", objecttest.Strings().With("s3", url).With("sts", "http://127.0.0.1:1")).With("max_retries", 1), "connection refused"},
+		"none":            {asks(), nobody, "no AWS credentials to be had"},
+		"no such profile": {asks(), nobody.With("profile", "none"), `no profile "none"`},
+		"no such block": {asks().With("credentials_name", "a"), nobody,
+			`no s3 block of credentials, in the provider block, has the name "a"`},
+		"half a key": {asks(), nobody.With("access_key", "AKIATEST"), "access_key and secret_key are required together"},
+		"another account": {asks(), block(url).With("allowed_account_ids", []string{"1"}).With("endpoints",
+			objecttest.Strings().With("s3", url).With("sts", roles)), "which allowed_account_ids does not list"},
+		"no token file": {asks(), nobody.With("assume_role_with_web_identity",
+			objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r").With("web_identity_token_file", "/nonexistent/token")),
+			"/nonexistent/token"},
+		"no STS": {asks(), block(url).With("assume_role",
+			objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints",
+			objecttest.Strings().With("s3", url).With("sts", "http://127.0.0.1:1")).With("max_retries", 1), "connection refused"},
 		"no authority":      {asks(), block(url).With("custom_ca_bundle", "/nonexistent/ca.pem"), "custom_ca_bundle: \"/nonexistent/ca.pem"},
 		"user in endpoint":  {asks(), block("https://canary:canary@example.com"), "without user name, password or query"},
 		"query in endpoint": {asks(), block("https://example.com/?canary"), "without user name, password or query"},
@@ -142,12 +159,14 @@ func TestNoCredentials(t *testing.T) {
 		}
 	}
 	t.Setenv("HTTPS_PROXY", "canary%zz")
-	if _, err := read(t, asks().With("credentials_name", "a"), settings(os.LookupEnv, block(url).With("name", "a"))); err == nil || !strings.Contains(err.Error(), "HTTPS_PROXY must be a URL") {
+	if _, err := read(t, asks().With("credentials_name", "a"), settings(os.LookupEnv, block(url).With("name", "a"))); err == nil ||
+		!strings.Contains(err.Error(), "HTTPS_PROXY must be a URL") {
 		t.Errorf("a wrong proxy of the environment: %v", err)
 	}
 	t.Setenv("HTTPS_PROXY", "")
 	t.Setenv("AWS_SSE_CUSTOMER_KEY", "canary")
-	if _, err := read(t, asks(), settings(os.LookupEnv)); err == nil || err.Error() != "the environment variable AWS_SSE_CUSTOMER_KEY: 32 bytes in base64 are required, which are 44 characters" {
+	if _, err := read(t, asks(), settings(os.LookupEnv)); err == nil ||
+		err.Error() != "the environment variable AWS_SSE_CUSTOMER_KEY: 32 bytes in base64 are required, which are 44 characters" {
 		t.Errorf("a wrong key of the environment: %v", err)
 	}
 	if got := server.Requests(); len(got) > 0 {
@@ -169,18 +188,24 @@ func trap(t *testing.T) string {
 func canaries(t *testing.T) {
 	t.Helper()
 	to := trap(t)
-	profiles := file(t, "[default]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\nendpoint_url = "+to+"\n[profile canary]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\n")
+	profiles := file(t, "[default]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\nendpoint_url = "+to+
+		"\n[profile canary]\naws_access_key_id = AKIACANARY\naws_secret_access_key = canary\n")
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "AKIACANARY", "AWS_SECRET_ACCESS_KEY": "canary", "AWS_SESSION_TOKEN": "canary",
-		"AWS_PROFILE": "canary", "AWS_DEFAULT_PROFILE": "canary", "AWS_CONFIG_FILE": profiles, "AWS_SHARED_CONFIG_FILE": profiles, "AWS_SHARED_CREDENTIALS_FILE": profiles,
-		"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1", "AWS_SSE_CUSTOMER_KEY": customerKey(1),
-		"AWS_ENDPOINT_URL": to, "AWS_ENDPOINT_URL_S3": to, "AWS_S3_ENDPOINT": to, "AWS_ENDPOINT_URL_STS": to, "AWS_STS_ENDPOINT": to, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
-		"AWS_USE_FIPS_ENDPOINT": "true", "AWS_USE_DUALSTACK_ENDPOINT": "true", "AWS_S3_USE_ARN_REGION": "true", "AWS_S3_DISABLE_EXPRESS_SESSION_AUTH": "canary",
-		"AWS_REQUEST_CHECKSUM_CALCULATION": "canary", "AWS_RESPONSE_CHECKSUM_VALIDATION": "canary",
+		"AWS_PROFILE": "canary", "AWS_DEFAULT_PROFILE": "canary", "AWS_CONFIG_FILE": profiles, "AWS_SHARED_CONFIG_FILE": profiles,
+		"AWS_SHARED_CREDENTIALS_FILE": profiles,
+		"AWS_REGION":                  "us-east-1", "AWS_DEFAULT_REGION": "us-east-1", "AWS_SSE_CUSTOMER_KEY": customerKey(1),
+		"AWS_ENDPOINT_URL": to, "AWS_ENDPOINT_URL_S3": to, "AWS_S3_ENDPOINT": to, "AWS_ENDPOINT_URL_STS": to, "AWS_STS_ENDPOINT": to,
+		"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+		"AWS_USE_FIPS_ENDPOINT":               "true", "AWS_USE_DUALSTACK_ENDPOINT": "true", "AWS_S3_USE_ARN_REGION": "true",
+		"AWS_S3_DISABLE_EXPRESS_SESSION_AUTH": "canary",
+		"AWS_REQUEST_CHECKSUM_CALCULATION":    "canary", "AWS_RESPONSE_CHECKSUM_VALIDATION": "canary",
 		"AWS_CONTAINER_CREDENTIALS_FULL_URI": to, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "canary",
 		"AWS_EC2_METADATA_SERVICE_ENDPOINT": to, "AWS_EC2_METADATA_DISABLED": "true", "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE": "canary",
-		"AWS_ROLE_ARN": "arn:aws:iam::1:role/canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_WEB_IDENTITY_TOKEN_FILE": profiles, "AWS_ROLE_SESSION_NAME": "canary",
-		"AWS_CA_BUNDLE": "/nonexistent", "AWS_RETRY_MODE": "canary", "AWS_MAX_ATTEMPTS": "canary", "AWS_DEFAULTS_MODE": "canary", "AWS_SDK_UA_APP_ID": "canary",
+		"AWS_ROLE_ARN": "arn:aws:iam::1:role/canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_WEB_IDENTITY_TOKEN_FILE": profiles,
+		"AWS_ROLE_SESSION_NAME": "canary",
+		"AWS_CA_BUNDLE":         "/nonexistent", "AWS_RETRY_MODE": "canary", "AWS_MAX_ATTEMPTS": "canary", "AWS_DEFAULTS_MODE": "canary",
+		"AWS_SDK_UA_APP_ID": "canary",
 		"AWS_EXECUTION_ENV": "canary", "AWS_LAMBDA_FUNCTION_NAME": "canary", "_X_AMZN_TRACE_ID": "canary",
 		"HTTP_PROXY": to, "HTTPS_PROXY": to, "http_proxy": to, "https_proxy": to, "NO_PROXY": "", "no_proxy": "",
 	} {
@@ -194,9 +219,11 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	server, url := known(t, "TEAM", "ROLE")
 	roles, _ := sts(t)
 	canaries(t)
-	profiles := file(t, "[default]\nendpoint_url = "+url+"\n[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary-AKIATEAM\nservices = here\n[profile chained]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = team\nservices = here\n"+
+	profiles := file(t, "[default]\nendpoint_url = "+url+"\n[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = "+
+		"canary-AKIATEAM\nservices = here\n[profile chained]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = team\nservices = here\n"+
 		"[services here]\ns3 =\n  endpoint_url = "+url+"\nsts =\n  endpoint_url = "+roles+"\n")
-	files := objecttest.Strings().With("shared_config_files", []string{profiles}).With("shared_credentials_files", []string{file(t, "")}).With("use_path_style", true)
+	files := objecttest.Strings().With("shared_config_files", []string{profiles}).With("shared_credentials_files",
+		[]string{file(t, "")}).With("use_path_style", true)
 	for name, c := range map[string]struct {
 		block attrs
 		key   string
@@ -205,7 +232,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		"endpoint of a file":  {files.With("access_key", "AKIATEST").With("secret_key", "canary-secret"), "AKIATEST"},
 		"profile":             {files.With("profile", "team"), "AKIATEAM"},
 		"profile with a role": {files.With("profile", "chained"), "AKIAROLE"},
-		"role":                {block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints", objecttest.Strings().With("s3", url).With("sts", roles)), "AKIAROLE"},
+		"role": {block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints",
+			objecttest.Strings().With("s3", url).With("sts", roles)), "AKIAROLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(t, asks(), settings(nil, c.block)); err != nil {
@@ -255,26 +283,32 @@ func TestHosts(t *testing.T) {
 		t.Setenv(name, trap(t))
 	}
 	t.Setenv("AWS_SSE_CUSTOMER_KEY", customerKey(1))
-	profile := file(t, "[default]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = keys\n[profile keys]\naws_access_key_id = AKIA\naws_secret_access_key = canary\n")
+	profile := file(t, "[default]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = keys\n[profile keys]\naws_access_key_id = "+
+		"AKIA\naws_secret_access_key = canary\n")
 	by := asks().With("credentials_name", "a")
 	for name, c := range map[string]struct {
 		asks  attrs
 		block attrs
 		host  string
 	}{
-		"own host":          {by, aws, "states.s3.eu-west-1.amazonaws.com"},
-		"another region":    {by.With("region", "us-west-2"), aws, "states.s3.us-west-2.amazonaws.com"},
-		"China":             {by.With("region", "cn-north-1"), aws, "states.s3.cn-north-1.amazonaws.com.cn"},
-		"path style":        {by, aws.With("use_path_style", true), "s3.eu-west-1.amazonaws.com"},
-		"name with dots":    {by.With("bucket", "a.b"), aws, "s3.eu-west-1.amazonaws.com"},
-		"dual stack":        {by, aws.With("use_dualstack_endpoint", true), "states.s3.dualstack.eu-west-1.amazonaws.com"},
-		"FIPS":              {by.With("region", "us-east-1"), aws.With("use_fips_endpoint", true), "states.s3-fips.us-east-1.amazonaws.com"},
-		"access point":      {by.With("bucket", "arn:aws:s3:eu-west-1:111122223333:accesspoint/tfstate"), aws, "tfstate-111122223333.s3-accesspoint.eu-west-1.amazonaws.com"},
-		"endpoint":          {by, aws.With("endpoints", objecttest.Strings().With("s3", "s3.example.com")), "states.s3.example.com"},
-		"endpoint, path":    {by, aws.With("endpoints", objecttest.Strings().With("s3", "https://s3.example.com/base")).With("use_path_style", true), "s3.example.com"},
-		"role":              {by, aws.With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")), "sts.eu-west-1.amazonaws.com"},
-		"region of the STS": {by, aws.With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("sts_region", "us-east-2"), "sts.us-east-2.amazonaws.com"},
-		"role of a profile": {by, aws.With("access_key", nil).With("secret_key", nil).With("shared_config_files", []string{profile}), "sts.eu-west-1.amazonaws.com"},
+		"own host":       {by, aws, "states.s3.eu-west-1.amazonaws.com"},
+		"another region": {by.With("region", "us-west-2"), aws, "states.s3.us-west-2.amazonaws.com"},
+		"China":          {by.With("region", "cn-north-1"), aws, "states.s3.cn-north-1.amazonaws.com.cn"},
+		"path style":     {by, aws.With("use_path_style", true), "s3.eu-west-1.amazonaws.com"},
+		"name with dots": {by.With("bucket", "a.b"), aws, "s3.eu-west-1.amazonaws.com"},
+		"dual stack":     {by, aws.With("use_dualstack_endpoint", true), "states.s3.dualstack.eu-west-1.amazonaws.com"},
+		"FIPS":           {by.With("region", "us-east-1"), aws.With("use_fips_endpoint", true), "states.s3-fips.us-east-1.amazonaws.com"},
+		"access point": {by.With("bucket", "arn:aws:s3:eu-west-1:111122223333:accesspoint/tfstate"), aws,
+			"tfstate-111122223333.s3-accesspoint.eu-west-1.amazonaws.com"},
+		"endpoint": {by, aws.With("endpoints", objecttest.Strings().With("s3", "s3.example.com")), "states.s3.example.com"},
+		"endpoint, path": {by, aws.With("endpoints", objecttest.Strings().With("s3", "https://s3.example.com/base")).With("use_path_style",
+			true), "s3.example.com"},
+		"role": {by, aws.With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")),
+			"sts.eu-west-1.amazonaws.com"},
+		"region of the STS": {by, aws.With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("sts_region",
+			"us-east-2"), "sts.us-east-2.amazonaws.com"},
+		"role of a profile": {by, aws.With("access_key", nil).With("secret_key", nil).With("shared_config_files", []string{profile}),
+			"sts.eu-west-1.amazonaws.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, c.asks, settings(os.LookupEnv, c.block))
@@ -289,7 +323,8 @@ func TestHosts(t *testing.T) {
 			t.Errorf("the proxy was not asked: %v", err)
 		}
 		t.Setenv("NO_PROXY", "*")
-		if _, err := read(t, by, settings(os.LookupEnv, aws.With("https_proxy", nil).With("endpoints", objecttest.Strings().With("s3", "https://127.0.0.1:1")))); err == nil || asked() != "" {
+		if _, err := read(t, by, settings(os.LookupEnv, aws.With("https_proxy", nil).With("endpoints",
+			objecttest.Strings().With("s3", "https://127.0.0.1:1")))); err == nil || asked() != "" {
 			t.Errorf("the proxy was asked: %v", err)
 		}
 		t.Setenv("NO_PROXY", "")
@@ -324,12 +359,15 @@ func TestCustomerKey(t *testing.T) {
 		block attrs
 		err   string
 	}{
-		"right":                    {asks(), nil, b.With(customerKeyAttr, customerKey(1)), ""},
-		"of the environment":       {asks(), ofEnvironment, b, ""},
-		"not for a name":           {asks().With("credentials_name", "a"), ofEnvironment, b.With("name", "a"), "set sse_customer_key in the s3 block of credentials"},
-		"none":                     {asks(), nil, b, "(SSE-C), set sse_customer_key in the s3 block of credentials, in the provider block (400 InvalidRequest)"},
-		"wrong":                    {asks(), nil, b.With(customerKeyAttr, customerKey(2)), "for a wrong sse_customer_key (403 AccessDenied)"},
-		"for one that needs none":  {asks().With("key", "open"), nil, b.With(customerKeyAttr, customerKey(1)), "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one (400 InvalidRequest)"},
+		"right":              {asks(), nil, b.With(customerKeyAttr, customerKey(1)), ""},
+		"of the environment": {asks(), ofEnvironment, b, ""},
+		"not for a name": {asks().With("credentials_name", "a"), ofEnvironment, b.With("name", "a"),
+			"set sse_customer_key in the s3 block of credentials"},
+		"none": {asks(), nil, b, "(SSE-C), set sse_customer_key in the s3 block of credentials, in the provider block " +
+			"(400 InvalidRequest)"},
+		"wrong": {asks(), nil, b.With(customerKeyAttr, customerKey(2)), "for a wrong sse_customer_key (403 AccessDenied)"},
+		"for one that needs none": {asks().With("key", "open"), nil, b.With(customerKeyAttr, customerKey(1)),
+			"the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one (400 InvalidRequest)"},
 		"without, where none is":   {asks().With("key", "open"), nil, b, ""},
 		"missing, with a key":      {asks().With("key", "none"), nil, b.With(customerKeyAttr, customerKey(1)), "there is no state"},
 		"wrong one of environment": {asks(), ofEnvironment, b.With(customerKeyAttr, customerKey(2)), "wrong sse_customer_key"},
@@ -363,7 +401,8 @@ func TestWarnings(t *testing.T) {
 func TestShared(t *testing.T) {
 	server, url := known(t, "ROLE")
 	roles, calls := sts(t)
-	b := block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints", objecttest.Strings().With("s3", url).With("sts", roles))
+	b := block(url).With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints",
+		objecttest.Strings().With("s3", url).With("sts", roles))
 	kind, s := Vendor().KindOver(objecttest.Hurried()), settings(nil, b)
 	start := kind.Start(s)
 	var wg sync.WaitGroup

@@ -40,32 +40,39 @@ func TestArguments(t *testing.T) {
 		workspace   string
 		want        string
 	}{
-		"no bucket":         {asks().With("bucket", nil), good, "", "s3.bucket: this argument is required"},
-		"no key":            {asks().With("key", nil), good, "", "s3.key: this argument is required"},
-		"no region":         {asks().With("region", nil), good, "", "s3.region: this argument is required (or the environment variable AWS_REGION, AWS_DEFAULT_REGION)"},
-		"empty region":      {asks().With("region", cty.StringVal("")), good, "", "region: this cannot be the name of a region"},
-		"region as a host":  {asks().With("region", "example.com/"), good, "", "region: this cannot be the name of a region"},
-		"region of labels":  {asks().With("region", "eu-west-1.evil"), good, "", "region: this cannot be the name of a region"},
-		"bucket as a host":  {asks().With("bucket", "example.com/"), good, "", "bucket: this cannot be the name of a bucket"},
-		"user as a bucket":  {asks().With("bucket", "a@b"), good, "", "bucket: this cannot be the name of a bucket"},
-		"lambda as bucket":  {asks().With("bucket", "arn:aws:s3-object-lambda:eu-west-1:111122223333:accesspoint/x"), good, "", "bucket: the name of a bucket or the ARN of an access point is required"},
-		"outpost as bucket": {asks().With("bucket", "arn:aws:s3-outposts:eu-west-1:111122223333:outpost/op-1/accesspoint/x"), good, "", "the ARN of an access point is required"},
-		"many regions":      {asks().With("bucket", "arn:aws:s3::111122223333:accesspoint/abc.mrap"), good, "", "the ARN of an access point is required"},
-		"ARN elsewhere":     {asks().With("bucket", "arn:aws:s3:us-east-1:111122223333:accesspoint/tfstate"), good, "", "the access point is in another region"},
-		"not an ARN":        {asks().With("bucket", "arn:canary"), good, "", "the ARN of an access point is required"},
-		"slash before":      {asks().With("key", "/k"), good, "", "key: it must not begin or end with a slash"},
-		"slash after":       {asks().With("key", "k/"), good, "", "key: it must not begin or end with a slash"},
-		"another folder":    {asks().With("key", "a/../../k"), good, "", "key: it must not hold . or .. as a part"},
-		"folder of prefix":  {asks().With("workspace_key_prefix", "../.."), good, "w", "workspace_key_prefix: it must not hold . or .. as a part"},
-		"slash of prefix":   {asks().With("workspace_key_prefix", "/env:"), good, "", "workspace_key_prefix: it must not begin or end with a slash"},
-		"long":              {asks().With("key", strings.Repeat("k", 1020)), good, "w", "more than 1024 bytes"},
-		"long version":      {asks().With("version_id", strings.Repeat("k", 1025)), good, "", "version_id: this cannot be the ID of a version"},
-		"directory bucket":  {asks().With("bucket", "a--use1-az4--x-s3"), good, "", "directory buckets, Object Lambda and Outposts"},
-		"FIPS elsewhere":    {asks(), good.With("use_fips_endpoint", true), "", "excludes use_fips_endpoint and use_dualstack_endpoint"},
-		"two roles":         {asks(), good.With("allowed_account_ids", []string{"1"}).With("forbidden_account_ids", []string{"1"}), "", "mutually exclusive"},
-		"role without ARN":  {asks(), good.With("assume_role", attrs{}), "", "role_arn: this argument is required"},
-		"retries":           {asks(), good.With("max_retries", -1), "", "max_retries: a number from 0 to 1000 is required"},
-		"retry mode":        {asks(), good.With("retry_mode", "canary"), "", "retry_mode: standard or adaptive is required"},
+		"no bucket": {asks().With("bucket", nil), good, "", "s3.bucket: this argument is required"},
+		"no key":    {asks().With("key", nil), good, "", "s3.key: this argument is required"},
+		"no region": {asks().With("region", nil), good, "",
+			"s3.region: this argument is required (or the environment variable AWS_REGION, AWS_DEFAULT_REGION)"},
+		"empty region":     {asks().With("region", cty.StringVal("")), good, "", "region: this cannot be the name of a region"},
+		"region as a host": {asks().With("region", "example.com/"), good, "", "region: this cannot be the name of a region"},
+		"region of labels": {asks().With("region", "eu-west-1.evil"), good, "", "region: this cannot be the name of a region"},
+		"bucket as a host": {asks().With("bucket", "example.com/"), good, "", "bucket: this cannot be the name of a bucket"},
+		"user as a bucket": {asks().With("bucket", "a@b"), good, "", "bucket: this cannot be the name of a bucket"},
+		"lambda as bucket": {asks().With("bucket", "arn:aws:s3-object-lambda:eu-west-1:111122223333:accesspoint/x"), good, "",
+			"bucket: the name of a bucket or the ARN of an access point is required"},
+		"outpost as bucket": {asks().With("bucket", "arn:aws:s3-outposts:eu-west-1:111122223333:outpost/op-1/accesspoint/x"), good, "",
+			"the ARN of an access point is required"},
+		"many regions": {asks().With("bucket", "arn:aws:s3::111122223333:accesspoint/abc.mrap"), good, "",
+			"the ARN of an access point is required"},
+		"ARN elsewhere": {asks().With("bucket", "arn:aws:s3:us-east-1:111122223333:accesspoint/tfstate"), good, "",
+			"the access point is in another region"},
+		"not an ARN":       {asks().With("bucket", "arn:canary"), good, "", "the ARN of an access point is required"},
+		"slash before":     {asks().With("key", "/k"), good, "", "key: it must not begin or end with a slash"},
+		"slash after":      {asks().With("key", "k/"), good, "", "key: it must not begin or end with a slash"},
+		"another folder":   {asks().With("key", "a/../../k"), good, "", "key: it must not hold . or .. as a part"},
+		"folder of prefix": {asks().With("workspace_key_prefix", "../.."), good, "w", "workspace_key_prefix: it must not hold . or .. as a part"},
+		"slash of prefix": {asks().With("workspace_key_prefix", "/env:"), good, "",
+			"workspace_key_prefix: it must not begin or end with a slash"},
+		"long":             {asks().With("key", strings.Repeat("k", 1020)), good, "w", "more than 1024 bytes"},
+		"long version":     {asks().With("version_id", strings.Repeat("k", 1025)), good, "", "version_id: this cannot be the ID of a version"},
+		"directory bucket": {asks().With("bucket", "a--use1-az4--x-s3"), good, "", "directory buckets, Object Lambda and Outposts"},
+		"FIPS elsewhere":   {asks(), good.With("use_fips_endpoint", true), "", "excludes use_fips_endpoint and use_dualstack_endpoint"},
+		"two roles": {asks(), good.With("allowed_account_ids", []string{"1"}).With("forbidden_account_ids", []string{"1"}), "",
+			"mutually exclusive"},
+		"role without ARN": {asks(), good.With("assume_role", attrs{}), "", "role_arn: this argument is required"},
+		"retries":          {asks(), good.With("max_retries", -1), "", "max_retries: a number from 0 to 1000 is required"},
+		"retry mode":       {asks(), good.With("retry_mode", "canary"), "", "retry_mode: standard or adaptive is required"},
 	} {
 		_, err := open(c.asks, settings(nil, c.block), c.workspace)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
@@ -136,7 +143,8 @@ func TestPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = src.Fetch(t.Context())
-		if _, missing := source.IsMissing(err); missing || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if _, missing := source.IsMissing(err); missing || (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -159,7 +167,8 @@ func TestAttributesOfTheBackends(t *testing.T) {
 		"endpoints.sso":           "AWS_ENDPOINT_URL_SSO and the shared files say it to the SDK",
 		"force_path_style":        deprecated + "use_path_style",
 		"shared_credentials_file": deprecated + "shared_credentials_files",
-		"role_arn":                deprecated + "assume_role.role_arn", "session_name": deprecated + "assume_role.session_name", "external_id": deprecated + "assume_role.external_id",
+		"role_arn":                deprecated + "assume_role.role_arn", "session_name": deprecated + "assume_role.session_name",
+		"external_id":                  deprecated + "assume_role.external_id",
 		"assume_role_duration_seconds": deprecated + "assume_role.duration", "assume_role_policy": deprecated + "assume_role.policy",
 		"assume_role_policy_arns": deprecated + "assume_role.policy_arns", "assume_role_tags": deprecated + "assume_role.tags",
 		"assume_role_transitive_tag_keys": deprecated + "assume_role.transitive_tag_keys",

@@ -52,7 +52,8 @@ func minio(t *testing.T) (url, ca string) {
 		t.Fatal(err)
 	}
 	ca = filepath.Join(certificates, "public.crt")
-	for name, block := range map[string]*pem.Block{"public.crt": {Type: "CERTIFICATE", Bytes: der}, "private.key": {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, block := range map[string]*pem.Block{"public.crt": {Type: "CERTIFICATE", Bytes: der},
+		"private.key": {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(filepath.Join(certificates, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,8 @@ func minio(t *testing.T) (url, ca string) {
 	address, console := "127.0.0.1:"+servertest.Port(t), "127.0.0.1:"+servertest.Port(t)
 	args := []string{"server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", console, t.TempDir()}
 	client := trusting(t, ca)
-	servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD=canary-secret", "MINIO_SITE_REGION=eu-west-1").Await(t, func() bool {
+	servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD=canary-secret",
+		"MINIO_SITE_REGION=eu-west-1").Await(t, func() bool {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/minio/health/ready", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +103,8 @@ func TestRealMinIO(t *testing.T) {
 		t.Fatal(err)
 	}
 	versioning := &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}
-	if _, err := writer.PutBucketVersioning(t.Context(), &awss3.PutBucketVersioningInput{Bucket: aws.String(own), VersioningConfiguration: versioning}); err != nil {
+	if _, err := writer.PutBucketVersioning(t.Context(), &awss3.PutBucketVersioningInput{Bucket: aws.String(own),
+		VersioningConfiguration: versioning}); err != nil {
 		t.Fatal(err)
 	}
 	put := func(key, content string, sealed bool) string {
@@ -136,7 +139,8 @@ func TestRealMinIO(t *testing.T) {
 	in := asks().With("bucket", own)
 	root := block(url).With("custom_ca_bundle", ca)
 	reader := root.With("endpoints", objecttest.Strings().With("s3", url).With("sts", url)).
-		With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::111122223333:role/tf-state-reader").With("policy", string(policy)))
+		With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::111122223333:role/tf-state-reader").With("policy",
+			string(policy)))
 	for name, c := range map[string]struct {
 		asks, block attrs
 		workspace   string
@@ -151,26 +155,35 @@ func TestRealMinIO(t *testing.T) {
 		"customer key":     {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(1)), "default", "sealed", "", ""},
 		"without checksum": {in, root.With("skip_s3_checksum", true), "default", "2", second, ""},
 
-		"missing":           {in.With("key", "none"), root, "default", "", "", "there is no state: S3 answered that the bucket has no such object (404 NoSuchKey)"},
-		"deleted":           {in.With("key", "deleted"), root, "default", "", "", "there is no state: "},
-		"version of a mark": {in.With("key", "deleted").With("version_id", aws.ToString(mark.VersionId)), root, "default", "", "", "there is no state: S3 answered that the version is the mark"},
-		"no such version":   {in.With("version_id", "11111111-2222-3333-4444-555555555555"), root, "default", "", "", "the object has no such version (404 NoSuchVersion)"},
-		"no version":        {in.With("version_id", "canary"), root, "default", "", "", "the version is not one that the store knows (400 InvalidArgument)"},
-		"no bucket":         {in.With("bucket", "none"), root, "default", "", "", `there is no bucket "none"`},
-		"another region":    {in.With("region", "us-east-1"), root, "default", "", "", "the bucket is elsewhere, and nothing was sent there; "},
-		"wrong key":         {in, root.With("access_key", "AKIAOTHER"), "default", "", "", "the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 InvalidAccessKeyId)"},
-		"wrong secret":      {in, root.With("secret_key", "canary"), "default", "", "", "the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 SignatureDoesNotMatch)"},
-		"wrong token":       {in, root.With("token", "canary"), "default", "", "", "S3: "},
-		"no customer key":   {in.With("key", "sealed"), root, "default", "", "", "set sse_customer_key in the s3 block of credentials"},
-		"wrong one":         {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(2)), "default", "", "", "sse_customer_key"},
-		"needless one":      {in, root.With(customerKeyAttr, customerKey(1)), "default", "", "", "the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},
+		"missing": {in.With("key", "none"), root, "default", "", "",
+			"there is no state: S3 answered that the bucket has no such object (404 NoSuchKey)"},
+		"deleted": {in.With("key", "deleted"), root, "default", "", "", "there is no state: "},
+		"version of a mark": {in.With("key", "deleted").With("version_id", aws.ToString(mark.VersionId)), root, "default", "", "",
+			"there is no state: S3 answered that the version is the mark"},
+		"no such version": {in.With("version_id", "11111111-2222-3333-4444-555555555555"), root, "default", "", "",
+			"the object has no such version (404 NoSuchVersion)"},
+		"no version": {in.With("version_id", "canary"), root, "default", "", "",
+			"the version is not one that the store knows (400 InvalidArgument)"},
+		"no bucket":      {in.With("bucket", "none"), root, "default", "", "", `there is no bucket "none"`},
+		"another region": {in.With("region", "us-east-1"), root, "default", "", "", "the bucket is elsewhere, and nothing was sent there; "},
+		"wrong key": {in, root.With("access_key", "AKIAOTHER"), "default", "", "",
+			"the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 InvalidAccessKeyId)"},
+		"wrong secret": {in, root.With("secret_key", "canary"), "default", "", "",
+			"the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 SignatureDoesNotMatch)"},
+		"wrong token":     {in, root.With("token", "canary"), "default", "", "", "S3: "},
+		"no customer key": {in.With("key", "sealed"), root, "default", "", "", "set sse_customer_key in the s3 block of credentials"},
+		"wrong one":       {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(2)), "default", "", "", "sse_customer_key"},
+		"needless one": {in, root.With(customerKeyAttr, customerKey(1)), "default", "", "",
+			"the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},
 
-		"reader":             {in, reader, "default", "2", second, ""},
-		"reader, version":    {in.With("version_id", first), reader, "default", "1", first, ""},
-		"reader, workspace":  {in, reader, "prod", "prod", "", ""},
-		"reader, missing":    {in, reader, "gone", "", "", "there is no state: "}, // AWS would not tell
-		"reader, other":      {in.With("key", "ä b+c%2f"), reader, "default", "", "", "access is denied; the credentials need s3:GetObject on this object"},
-		"reader, other none": {in.With("key", "none"), reader, "default", "", "", "access is denied; the credentials need s3:GetObject on this object"},
+		"reader":            {in, reader, "default", "2", second, ""},
+		"reader, version":   {in.With("version_id", first), reader, "default", "1", first, ""},
+		"reader, workspace": {in, reader, "prod", "prod", "", ""},
+		"reader, missing":   {in, reader, "gone", "", "", "there is no state: "}, // AWS would not tell
+		"reader, other": {in.With("key", "ä b+c%2f"), reader, "default", "", "",
+			"access is denied; the credentials need s3:GetObject on this object"},
+		"reader, other none": {in.With("key", "none"), reader, "default", "", "",
+			"access is denied; the credentials need s3:GetObject on this object"},
 		"reader, not a role": {in, reader.With("secret_key", "canary"), "default", "", "", "no AWS credentials to be had: STS AssumeRole: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +199,8 @@ func TestRealMinIO(t *testing.T) {
 				return
 			}
 			_, missing := source.IsMissing(err)
-			if err == nil || !strings.Contains(err.Error(), c.err) || missing != strings.HasPrefix(c.err, "there is no state") || strings.Contains(err.Error(), "canary") {
+			if err == nil || !strings.Contains(err.Error(), c.err) || missing != strings.HasPrefix(c.err, "there is no state") ||
+				strings.Contains(err.Error(), "canary") {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -101,7 +101,8 @@ type body struct {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in body
 	operation, isKMS := strings.CutPrefix(r.Header.Get("X-Amz-Target"), "TrentService.")
-	if r.Method != http.MethodPost || !isKMS || r.Header.Get("Content-Type") != "application/x-amz-json-1.1" || json.NewDecoder(r.Body).Decode(&in) != nil {
+	if r.Method != http.MethodPost || !isKMS || r.Header.Get("Content-Type") != "application/x-amz-json-1.1" ||
+		json.NewDecoder(r.Body).Decode(&in) != nil {
 		answer(w, 404, "UnknownOperationException", nil)
 		return
 	}

@@ -75,7 +75,8 @@ func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if code != "" {
 		w.WriteHeader(403)
-		fmt.Fprintf(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code, Leak)
+		fmt.Fprintf(w, `<ErrorResponse `+
+			`xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code, Leak)
 		return
 	}
 	var result string
@@ -86,5 +87,6 @@ func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		result = fmt.Sprintf("<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>canary-assumed</SecretAccessKey><SessionToken>session-of-%s</SessionToken><Expiration>%s</Expiration></Credentials>",
 			AssumedKey(action), action, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}
-	fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`, action, result) //nolint:gosec // the client is a test
+	fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`,
+		action, result) //nolint:gosec // the client is a test
 }

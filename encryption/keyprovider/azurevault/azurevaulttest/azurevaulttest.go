@@ -68,7 +68,8 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 	// Read first: only then does the server notice that a client has gone.
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if r.Header.Get("Authorization") == "" {
-		w.Header().Set("WWW-Authenticate", `Bearer authorization="https://login.microsoftonline.com/`+Tenant+`", resource="https://vault.azure.net"`)
+		w.Header().Set("WWW-Authenticate", `Bearer authorization="https://login.microsoftonline.com/`+Tenant+
+			`", resource="https://vault.azure.net"`)
 		Fail(w, 401, "Unauthorized", "")
 		return
 	}

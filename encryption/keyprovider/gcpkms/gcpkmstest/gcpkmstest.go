@@ -83,7 +83,8 @@ func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.De
 	if err != nil {
 		return nil, err
 	}
-	if !matches(r.GetCiphertext(), r.GetCiphertextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
+	if !matches(r.GetCiphertext(), r.GetCiphertextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(),
+		r.GetAdditionalAuthenticatedDataCrc32C()) {
 		return nil, status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
 	}
 	plain, ok := box.Open(r.GetCiphertext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
@@ -103,7 +104,8 @@ func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.En
 	if err != nil {
 		return nil, err
 	}
-	if !matches(r.GetPlaintext(), r.GetPlaintextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
+	if !matches(r.GetPlaintext(), r.GetPlaintextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(),
+		r.GetAdditionalAuthenticatedDataCrc32C()) {
 		return nil, status.Error(codes.InvalidArgument, "The checksum in field plaintext_crc32c did not match the data in field plaintext.")
 	}
 	sealed := box.Seal(r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))

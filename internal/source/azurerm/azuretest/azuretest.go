@@ -164,7 +164,8 @@ func (s *Server) serveManager(w http.ResponseWriter, r *http.Request) {
 		nettest.Reply(w, 401, map[string]any{"error": map[string]any{"code": "InvalidAuthenticationToken", "message": "canary"}})
 	case r.Method != http.MethodPost || !slices.Contains(s.Actions, KeysAction):
 		nettest.Reply(w, 403, map[string]any{"error": map[string]any{"code": "AuthorizationFailed", "message": "canary"}})
-	case r.URL.Path != "/subscriptions/"+Subscription+"/resourceGroups/"+Group+"/providers/Microsoft.Storage/storageAccounts/"+Account+"/listKeys" || r.URL.Query().Get("api-version") == "":
+	case r.URL.Path != "/subscriptions/"+Subscription+"/resourceGroups/"+Group+"/providers/Microsoft.Storage/storageAccounts/"+Account+
+		"/listKeys" || r.URL.Query().Get("api-version") == "":
 		nettest.Reply(w, 404, map[string]any{"error": map[string]any{"code": "ResourceNotFound", "message": "canary"}})
 	default:
 		nettest.Reply(w, 200, map[string]any{"keys": []any{
@@ -220,7 +221,8 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 		}
 	case scheme == "Bearer":
 		if credential != Token || r.TLS == nil {
-			w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+Tenant+`/oauth2/authorize" resource_id="https://storage.azure.com"`)
+			w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+Tenant+
+				`/oauth2/authorize" resource_id="https://storage.azure.com"`)
 			Fail(w, 401, "InvalidAuthenticationInfo")
 			return false
 		}
@@ -261,7 +263,8 @@ func Sign(r *http.Request) string {
 		length = fmt.Sprint(r.ContentLength)
 	}
 	lines := []string{r.Method, r.Header.Get("Content-Encoding"), r.Header.Get("Content-Language"), length}
-	for _, name := range []string{"Content-Md5", "Content-Type", "Date", "If-Modified-Since", "If-Match", "If-None-Match", "If-Unmodified-Since", "Range"} {
+	for _, name := range []string{"Content-Md5", "Content-Type", "Date", "If-Modified-Since", "If-Match", "If-None-Match",
+		"If-Unmodified-Since", "Range"} {
 		lines = append(lines, r.Header.Get(name))
 	}
 	headers := map[string]string{}
@@ -423,5 +426,6 @@ func Fail(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("x-ms-error-code", code)
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>canary: the service says too much</Message></Error>", code)
+	fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>canary: the service says too "+
+		"much</Message></Error>", code)
 }

@@ -73,7 +73,8 @@ type session struct {
 // NewHandler makes a server that somebody else serves.
 func NewHandler() *Server {
 	s := &Server{
-		index: 10, changed: make(chan struct{}), entries: map[string]*Entry{}, sessions: map[string]session{}, delays: map[string]time.Time{}, mux: http.NewServeMux(),
+		index: 10, changed: make(chan struct{}), entries: map[string]*Entry{}, sessions: map[string]session{}, delays: map[string]time.Time{},
+		mux: http.NewServeMux(),
 	}
 	// The mux redirects paths with empty or dot segments, as Consul's does.
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -374,7 +375,8 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
 }
 
 func tooLarge(r *http.Request, setting string) string {
-	return fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes. See https://developer.hashicorp.com/docs/agent/config/config-files#%s.", r.ContentLength, MaxValue, setting)
+	return fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes. See "+
+		"https://developer.hashicorp.com/docs/agent/config/config-files#%s.", r.ContentLength, MaxValue, setting)
 }
 
 func (s *Server) isAt(key, index string) bool {
@@ -442,7 +444,8 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	s.touch()
 	id := uuid()
 	s.sessions[id] = session{
-		ID: id, Name: asked.Name, Node: "consultest", Behavior: "release", TTL: asked.TTL, LockDelay: delay, NodeChecks: []string{"serfHealth"}, CreateIndex: s.index, ModifyIndex: s.index,
+		ID: id, Name: asked.Name, Node: "consultest", Behavior: "release", TTL: asked.TTL, LockDelay: delay, NodeChecks: []string{"serfHealth"},
+		CreateIndex: s.index, ModifyIndex: s.index,
 	}
 	nettest.Reply(w, http.StatusOK, map[string]string{"ID": id})
 }

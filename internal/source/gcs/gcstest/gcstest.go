@@ -226,7 +226,8 @@ func (x *exchange) allowed(bucket, permission string) bool {
 	if x.may(permission) {
 		return true
 	}
-	x.refuse(403, "forbidden", "canary@p.iam.gserviceaccount.com does not have "+permission+" access to the Google Cloud Storage object. Permission '"+permission+"' denied on resource (or it may not exist).")
+	x.refuse(403, "forbidden", "canary@p.iam.gserviceaccount.com does not have "+permission+
+		" access to the Google Cloud Storage object. Permission '"+permission+"' denied on resource (or it may not exist).")
 	return false
 }
 
@@ -265,7 +266,8 @@ func (x *exchange) key() ([]byte, bool) {
 	sum := sha256.Sum256(key)
 	if err != nil || len(key) != 32 || x.r.Header.Get("X-Goog-Encryption-Algorithm") != "AES256" ||
 		x.r.Header.Get("X-Goog-Encryption-Key-Sha256") != base64.StdEncoding.EncodeToString(sum[:]) {
-		x.refuse(400, "customerEncryptionKeySha256IsInvalid", "Missing a SHA256 hash of the encryption key, or it is not base64 encoded, or it does not match the encryption key.")
+		x.refuse(400, "customerEncryptionKeySha256IsInvalid", "Missing a SHA256 hash of the encryption key, or it is not base64 encoded, or "+
+			"it does not match the encryption key.")
 		return nil, false
 	}
 	return key, true
@@ -281,7 +283,8 @@ func (x *exchange) contents(bucket, name string) {
 	case !ok:
 		return
 	case o.Key == nil && key != nil:
-		x.refuse(400, "resourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key.")
+		x.refuse(400, "resourceNotEncryptedWithCustomerEncryptionKey",
+			"The target object is not encrypted by a customer-supplied encryption key.")
 		return
 	case o.Key != nil && key == nil:
 		x.refuse(400, "resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key.")

@@ -60,8 +60,10 @@ func (s *Server) AddKind(group, version, resource, kind string, namespaced bool)
 	defer s.mu.Unlock()
 	api := "/apis/" + group + "/" + version
 	s.kinds[api] = append(s.kinds[api],
-		map[string]any{"name": resource + "/status", "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": []string{"get", "patch", "update"}},
-		map[string]any{"name": resource, "singularName": strings.ToLower(kind), "namespaced": namespaced, "kind": kind, "verbs": []string{"get", "list", "watch"}})
+		map[string]any{"name": resource + "/status", "singularName": "", "namespaced": namespaced, "kind": kind,
+			"verbs": []string{"get", "patch", "update"}},
+		map[string]any{"name": resource, "singularName": strings.ToLower(kind), "namespaced": namespaced, "kind": kind,
+			"verbs": []string{"get", "list", "watch"}})
 }
 
 // Put stores an object, which is JSON, below a path such as
@@ -146,7 +148,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 403, "Forbidden", fmt.Sprintf("%q is forbidden: User \"test\" cannot do that", name), details)
 	case r.Method == http.MethodGet && s.kinds[r.URL.Path] != nil:
 		nettest.Reply(w, 200, map[string]any{
-			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(r.URL.Path, "/apis/"), "resources": s.kinds[r.URL.Path],
+			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(r.URL.Path, "/apis/"),
+			"resources": s.kinds[r.URL.Path],
 		})
 	case !s.served(r.URL.Path):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -238,7 +241,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 			items = append(items, o)
 		}
 	}
-	nettest.Reply(w, 200, map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
+	nettest.Reply(w, 200, map[string]any{"kind": "List", "apiVersion": "v1",
+		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
 }
 
 func selected(o map[string]any, selector string) bool {
@@ -305,7 +309,8 @@ func notFound(w http.ResponseWriter, path string) {
 }
 
 func refuse(w http.ResponseWriter, code int, reason, message string, details map[string]any) {
-	s := map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "message": message, "reason": reason, "code": code}
+	s := map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "message": message,
+		"reason": reason, "code": code}
 	if details != nil {
 		s["details"] = details
 	}

@@ -95,12 +95,15 @@ func (s *Server) start() error {
 	if s.Port, err = FreePort(); err != nil {
 		return err
 	}
-	if err := s.run("initdb", "-D", s.file("data"), "-U", "admin", "--pwfile", s.file("password"), "-A", "scram-sha-256", "--no-sync", "-E", "UTF8", "--locale=C"); err != nil {
+	if err := s.run("initdb", "-D", s.file("data"), "-U", "admin", "--pwfile", s.file("password"), "-A", "scram-sha-256", "--no-sync", "-E",
+		"UTF8", "--locale=C"); err != nil {
 		return err
 	}
 	return s.run("pg_ctl", "-D", s.file("data"), "-w", "-o", strings.Join([]string{
-		"-p", s.Port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=40",
-		"-c", "ssl=on", "-c", "ssl_cert_file=" + s.file("server.crt"), "-c", "ssl_key_file=" + s.file("server.key"), "-c", "ssl_ca_file=" + s.file("ca.pem"),
+		"-p", s.Port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c",
+		"max_connections=40",
+		"-c", "ssl=on", "-c", "ssl_cert_file=" + s.file("server.crt"), "-c", "ssl_key_file=" + s.file("server.key"), "-c", "ssl_ca_file=" +
+			s.file("ca.pem"),
 		"-c", "hba_file=" + s.file("hba"),
 	}, " "), "start")
 }

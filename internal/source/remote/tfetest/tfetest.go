@@ -90,8 +90,9 @@ func New() *Server {
 	return &Server{
 		Organization: "acme",
 		Tokens:       map[string]Access{Token: Write},
-		Discovery:    map[string]any{"modules.v1": "/api/registry/v1/modules/", "state.v2": "/api/v2/", "tfe.v2": "/api/v2/", "tfe.v2.1": "/api/v2/", "tfe.v2.2": "/api/v2/"},
-		objects:      map[string][]byte{},
+		Discovery: map[string]any{"modules.v1": "/api/registry/v1/modules/", "state.v2": "/api/v2/", "tfe.v2": "/api/v2/",
+			"tfe.v2.1": "/api/v2/", "tfe.v2.2": "/api/v2/"},
+		objects: map[string][]byte{},
 	}
 }
 
@@ -257,7 +258,8 @@ func (x *exchange) serve(path []string) {
 	case at(0) == "organizations" && (at(1) != x.Organization || x.access == None):
 		x.notFound()
 	case at(0) == "organizations" && at(2) == "entitlement-set":
-		x.send(200, resource("entitlement-sets", "org-1", map[string]any{"operations": false, "state-storage": true, "private-module-registry": true, "teams": true}, nil))
+		x.send(200, resource("entitlement-sets", "org-1", map[string]any{"operations": false, "state-storage": true,
+			"private-module-registry": true, "teams": true}, nil))
 	case at(0) == "organizations" && len(path) == 2:
 		x.send(200, resource("organizations", x.Organization, map[string]any{"name": x.Organization}, nil))
 	case at(0) == "organizations" && at(2) == "workspaces" && len(path) == 3 && read:
@@ -280,7 +282,8 @@ func (x *exchange) serve(path []string) {
 func (x *exchange) notFound() { x.refuse(http.StatusNotFound, "not found") }
 
 func (x *exchange) refuse(code int, title string) {
-	x.send(code, map[string]any{"errors": []any{map[string]any{"status": strconv.Itoa(code), "title": title, "detail": "canary: what the server says"}}})
+	x.send(code, map[string]any{"errors": []any{map[string]any{"status": strconv.Itoa(code), "title": title,
+		"detail": "canary: what the server says"}}})
 }
 
 func (x *exchange) send(code int, document any) {
@@ -321,15 +324,19 @@ func (x *exchange) document(w *Workspace) map[string]any {
 		version = "latest"
 	}
 	attributes := map[string]any{
-		"name": w.Name, "locked": w.LockedBy != "", "operations": false, "execution-mode": "local", "terraform-version": version, "auto-apply": false,
-		"tag-names": w.Tags, "created-at": "2026-11-21T12:00:00.000Z", "updated-at": "2026-11-21T12:00:00.000Z",
+		"name": w.Name, "locked": w.LockedBy != "", "operations": false, "execution-mode": "local", "terraform-version": version,
+		"auto-apply": false,
+		"tag-names":  w.Tags, "created-at": "2026-11-21T12:00:00.000Z", "updated-at": "2026-11-21T12:00:00.000Z",
 		"permissions": map[string]any{
-			"can-read-state-versions": x.access >= Read, "can-read-state-outputs": x.access >= Outputs, "can-create-state-versions": x.access >= Write,
-			"can-lock": x.access >= Write, "can-unlock": x.access >= Write, "can-force-unlock": x.access >= Write, "can-update": x.access >= Write,
+			"can-read-state-versions": x.access >= Read, "can-read-state-outputs": x.access >= Outputs,
+			"can-create-state-versions": x.access >= Write,
+			"can-lock":                  x.access >= Write, "can-unlock": x.access >= Write, "can-force-unlock": x.access >= Write,
+			"can-update":    x.access >= Write,
 			"can-queue-run": x.access >= Write, "can-destroy": x.access >= Write, "can-force-delete": x.access >= Write,
 		},
 	}
-	relationships := map[string]any{"organization": reference("organizations", x.Organization), "locked-by": reference("users", w.LockedBy), "current-state-version": reference("", "")}
+	relationships := map[string]any{"organization": reference("organizations", x.Organization), "locked-by": reference("users", w.LockedBy),
+		"current-state-version": reference("", "")}
 	if v := w.current(); v != nil {
 		relationships["current-state-version"] = reference("state-versions", v.ID)
 	}
@@ -442,7 +449,8 @@ func (x *exchange) origin() string {
 
 func (x *exchange) version(w *Workspace, v *Version) map[string]any {
 	attributes := map[string]any{
-		"created-at": "2026-11-21T12:00:00.000Z", "serial": v.Serial, "status": v.Status, "size": int64(len(v.State)) + v.MoreSize, "resources-processed": true, "state-version": 4,
+		"created-at": "2026-11-21T12:00:00.000Z", "serial": v.Serial, "status": v.Status, "size": int64(len(v.State)) + v.MoreSize,
+		"resources-processed": true, "state-version": 4,
 		"hosted-state-upload-url": nil, "hosted-json-state-upload-url": nil,
 	}
 	switch {
@@ -458,7 +466,8 @@ func (x *exchange) version(w *Workspace, v *Version) map[string]any {
 	for _, o := range v.Outputs {
 		outputs = append(outputs, map[string]any{"type": "state-version-outputs", "id": o.ID})
 	}
-	return resource("state-versions", v.ID, attributes, map[string]any{"workspace": reference("workspaces", w.ID), "outputs": map[string]any{"data": outputs}})
+	return resource("state-versions", v.ID, attributes, map[string]any{"workspace": reference("workspaces", w.ID),
+		"outputs": map[string]any{"data": outputs}})
 }
 
 // signed makes a URL that anybody who knows it can read.
@@ -566,7 +575,8 @@ func (o Output) document(reveal bool) any {
 	if o.Sensitive && !reveal {
 		value = nil
 	}
-	return resource("state-version-outputs", o.ID, map[string]any{"name": o.Name, "sensitive": o.Sensitive, "type": o.Type, "value": value, "detailed-type": o.Detail}, nil)["data"]
+	return resource("state-version-outputs", o.ID, map[string]any{"name": o.Name, "sensitive": o.Sensitive, "type": o.Type, "value": value,
+		"detailed-type": o.Detail}, nil)["data"]
 }
 
 func (x *exchange) stateVersionOutput(id string) {
