@@ -58,7 +58,8 @@ var derivedKeys = []struct {
 }{
 	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219", 32},
 	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed9", 16},
-	{"key_provider.static.root", "other", "", "", "ca63aaf002b4d099e44cbc9542a93d3deb2e91be32597825be1d41c78b92fe7f3472613e89ce89cabb0559169517535ab1cfc90a682839eabd14e5d3ede73f10", 64},
+	{"key_provider.static.root", "other", "", "", "ca63aaf002b4d099e44cbc9542a93d3deb2e91be32597825be1d41c78b92fe7f" +
+		"3472613e89ce89cabb0559169517535ab1cfc90a682839eabd14e5d3ede73f10", 64},
 	{"key_provider.pbkdf2.main", "backup", "0123456789abcdef", "", "f3b510843b680515468a436243e00df0f1561911e5fe9e910576992a059b8b6e", 32},
 	{"key_provider.pbkdf2.main", "backup", "", `{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":200000,"hash_function":"sha256","key_length":16}`, "1e953ddf15bce7cc74d9716012cc43d328be0b73ca87eaf0a6ff78194c1c0c94", 32},
 	{"key_provider.pbkdf2.chained", "backup", "0123456789abcdef", "", "9a221be1a387a698d24f4886e640280c030d9a4c7e028cb871990312619327a3", 32},

@@ -155,17 +155,20 @@ func TestConformsAsTheFramework(t *testing.T) {
 		arguments arguments
 		conforms  bool
 	}{
-		"nothing":             {block: "provider", arguments: nil, conforms: true},
-		"default":             {block: "provider", arguments: arguments{"default": one(arguments{"method": text1("m")})}, conforms: true},
-		"no method":           {block: "provider", arguments: arguments{"default": one(nil)}, conforms: true},
-		"two defaults":        {block: "provider", arguments: arguments{"default": twice(nil)}},
-		"no fallback":         {block: "provider", arguments: arguments{"default": one(arguments{"fallback": one(arguments{"method": unset})})}},
-		"an unknown fallback": {block: "provider", arguments: arguments{"default": one(arguments{"fallback": one(arguments{"method": cty.UnknownVal(cty.String)})})}, conforms: true},
+		"nothing":      {block: "provider", arguments: nil, conforms: true},
+		"default":      {block: "provider", arguments: arguments{"default": one(arguments{"method": text1("m")})}, conforms: true},
+		"no method":    {block: "provider", arguments: arguments{"default": one(nil)}, conforms: true},
+		"two defaults": {block: "provider", arguments: arguments{"default": twice(nil)}},
+		"no fallback":  {block: "provider", arguments: arguments{"default": one(arguments{"fallback": one(arguments{"method": unset})})}},
+		"an unknown fallback": {block: "provider", conforms: true, arguments: arguments{"default": one(
+			arguments{"fallback": one(arguments{"method": cty.UnknownVal(cty.String)})})}},
 		"unknown fallbacks": {block: "provider", arguments: arguments{"default": one(arguments{"fallback": cty.DynamicVal})},
 			conforms: true},
-		"key providers":             {block: "provider", arguments: arguments{"key_provider": one(arguments{"pbkdf2": twice(arguments{"name": text1("k")})})}, conforms: true},
-		"key provider without name": {block: "provider", arguments: arguments{"key_provider": one(arguments{"static": one(arguments{"name": unset})})}},
-		"unknown key providers":     {block: "provider", arguments: arguments{"key_provider": cty.DynamicVal}, conforms: true},
+		"key providers": {block: "provider", conforms: true, arguments: arguments{"key_provider": one(
+			arguments{"pbkdf2": twice(arguments{"name": text1("k")})})}},
+		"key provider without name": {block: "provider", arguments: arguments{"key_provider": one(
+			arguments{"static": one(arguments{"name": unset})})}},
+		"unknown key providers": {block: "provider", arguments: arguments{"key_provider": cty.DynamicVal}, conforms: true},
 		"unknown text": {block: "provider", arguments: arguments{"encryption": cty.UnknownVal(cty.String),
 			"enforced": cty.UnknownVal(cty.Bool)}, conforms: true},
 		"credentials": {block: "provider", arguments: arguments{"credentials": twice(arguments{"http": twice(arguments{"url": text1("u")})})},

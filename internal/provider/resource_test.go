@@ -13,8 +13,11 @@ import (
 
 const resourceState = `{"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"l-1","outputs":{"o":{"value":"o","type":"string"}},"resources":[
 	{"mode":"managed","type":"aws_db","name":"main","provider":"provider[\"registry.terraform.io/hashicorp/aws\"].west","instances":[
-		{"schema_version":2,"attributes":{"endpoint":"db:5432","port":5432,"tags":{"a":"b"},"replica":null,"password":"s3cret","users":[{"name":"n","password":"s3cret"}]},
-		 "sensitive_attributes":[[{"type":"get_attr","value":"password"}],[{"type":"get_attr","value":"users"},{"type":"index","value":{"value":0,"type":"number"}},{"type":"get_attr","value":"password"}]],"private":"cHJpdmF0ZQ=="}]},
+		{"schema_version":2,"attributes":{"endpoint":"db:5432","port":5432,"tags":{"a":"b"},"replica":null,
+			"password":"s3cret","users":[{"name":"n","password":"s3cret"}]},
+		 "sensitive_attributes":[[{"type":"get_attr","value":"password"}],
+			[{"type":"get_attr","value":"users"},{"type":"index","value":{"value":0,"type":"number"}},
+			{"type":"get_attr","value":"password"}]],"private":"cHJpdmF0ZQ=="}]},
 	{"mode":"data","type":"aws_ami","name":"all","module":"module.m[\"k\"]","provider":"provider.aws","instances":[
 		{"index_key":"x","schema_version":0,"attributes":{"id":"1"}},{"index_key":"y","schema_version":1,"attributes":{"id":"2"}}]}]}`
 

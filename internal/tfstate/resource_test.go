@@ -225,7 +225,8 @@ func TestAllInstances(t *testing.T) {
 	if got := open.GetAttr("a").GetAttr("triggers_replace"); !got.IsNull() {
 		t.Errorf("got %#v", got)
 	}
-	if got := sensitive.GetAttr("a").GetAttr("triggers_replace").GetAttr("value").GetAttr("password"); !got.RawEquals(cty.StringVal("s3cr3t-canary")) {
+	got := sensitive.GetAttr("a").GetAttr("triggers_replace").GetAttr("value").GetAttr("password")
+	if !got.RawEquals(cty.StringVal("s3cr3t-canary")) {
 		t.Errorf("got %#v", got)
 	}
 	if got := sensitive.GetAttr("b/ü.${q}\""); !got.RawEquals(cty.EmptyObjectVal) {

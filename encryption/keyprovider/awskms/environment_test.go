@@ -204,7 +204,8 @@ func TestEnvironmentOfPrograms(t *testing.T) {
 	server, sts := standard(t), awskmstest.NewSTS(t)
 	key, stored := wrapped(t, server, static())
 	saw := write(t, "")
-	program := write(t, "env >'"+saw+"'\necho '{\"Version\":1,\"AccessKeyId\":\"AKIAPROGRAM\",\"SecretAccessKey\":\"canary\",\"SessionToken\":\"canary\"}'\n")
+	program := write(t, "env >'"+saw+"'\necho '{\"Version\":1,\"AccessKeyId\":\"AKIAPROGRAM\",\"SecretAccessKey\":\"canary\","+
+		"\"SessionToken\":\"canary\"}'\n")
 	files := anonymous().with("shared_config_files", []string{write(t, `[default]
 credential_process = sh "`+program+`"
 endpoint_url = `+server.URL+`

@@ -20,7 +20,9 @@ import (
 // one flipped bit; the service sees what becomes of the wrapped key.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	s := &gcpkmstest.Service{Keys: map[string][]byte{"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": bytes.Repeat([]byte{0x11}, 32)}}
+	s := &gcpkmstest.Service{Keys: map[string][]byte{
+		"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": bytes.Repeat([]byte{0x11}, 32),
+	}}
 	text, err := os.ReadFile("testdata/gcp_kms_32/config.hcl")
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,9 @@ func TestExplain(t *testing.T) {
 	canary := &auth.Error{Err: errors.New("canary"), Body: []byte("canary"), Response: &http.Response{StatusCode: 403}}
 	for want, err := range map[string]error{
 		"Google gives no access token for the credentials (HTTP status 403)": Access{}.Explain(t.Context(), canary),
-		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam":   Access{Impersonate: "me@p.iam.gserviceaccount.com"}.Explain(t.Context(), canary),
+		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam": Access{
+			Impersonate: "me@p.iam.gserviceaccount.com",
+		}.Explain(t.Context(), canary),
 		"the credentials: the server cannot be reached: connection refused": Access{}.Explain(t.Context(),
 			errors.New("canary: connection refused")),
 		"waiting for a Google access token: context canceled": Access{}.Explain(ended, canary),

@@ -30,7 +30,8 @@ func backendAttributes() map[string][]string {
 		"ado_service_connection_id": {"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID",
 			"AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 		"use_aks_workload_identity": {"ARM_USE_AKS_WORKLOAD_IDENTITY"}, "use_azuread_auth": {"ARM_USE_AZUREAD"}, "use_cli": {"ARM_USE_CLI"},
-		"customer_provided_key": {"ARM_CUSTOMER_PROVIDED_KEY"}, "encryption_scope": {"ARM_ENCYRPTION_SCOPE"}, //nolint:misspell // the backend spells it so
+		"customer_provided_key": {"ARM_CUSTOMER_PROVIDED_KEY"},
+		"encryption_scope":      {"ARM_ENCYRPTION_SCOPE"}, //nolint:misspell // the backend spells it so
 		// Of Terraform alone.
 		"lookup_blob_endpoint": {"ARM_USE_DNS_ZONE_ENDPOINT"}, "ado_pipeline_service_connection_id": {"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID"},
 	}

@@ -203,7 +203,8 @@ func TestNobodyReads(t *testing.T) {
 // account takes more.
 func TestScopes(t *testing.T) {
 	endpoint, _ := served(t)
-	a := and(attrs{"storage_custom_endpoint": text(endpoint), "impersonate_service_account_delegates": list("middle@p.iam.gserviceaccount.com")},
+	a := and(attrs{"storage_custom_endpoint": text(endpoint),
+		"impersonate_service_account_delegates": list("middle@p.iam.gserviceaccount.com")},
 		"access_token", "base", "impersonate_service_account", "reader@p.iam.gserviceaccount.com")
 	google.Requests()
 	fetch(t, open(t, settingsOf(a), place()))

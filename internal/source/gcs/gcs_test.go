@@ -303,7 +303,8 @@ func TestEndpoints(t *testing.T) {
 	for _, c := range []struct{ endpoint, universe, want string }{
 		{"", "", "https://storage.googleapis.com/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
 		{"", "apis-tpczero.goog", "https://storage.apis-tpczero.goog/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
-		{"https://storage-x.p.googleapis.com/storage/v1/b", "", "https://storage-x.p.googleapis.com/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
+		{"https://storage-x.p.googleapis.com/storage/v1/b", "",
+			"https://storage-x.p.googleapis.com/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
 		{"https://a.test:8443/storage/v1/", "", "https://a.test:8443/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},
 		{"https://a.test", "", "https://a.test/b/states/o/net%2Fdefault.tfstate?alt=media"},
 		{"a.test:8443", "", "https://a.test:8443/storage/v1/b/states/o/net%2Fdefault.tfstate?alt=media"},

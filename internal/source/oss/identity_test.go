@@ -62,7 +62,8 @@ func TestIdentity(t *testing.T) {
 	profiles := fmt.Sprintf(`{"current": "default", "profiles": [
 		{"name": "default", "mode": "AK", "access_key_id": %q, "access_key_secret": %q, "region_id": "eu-central-1"},
 		{"name": "token", "mode": "StsToken", "access_key_id": "LTAIother", "access_key_secret": "other-canary", "sts_token": "other-token"},
-		{"name": "role", "mode": "RamRoleArn", "access_key_id": %q, "access_key_secret": %q, "ram_role_arn": %q, "ram_session_name": "ci", "expired_seconds": 1200},
+		{"name": "role", "mode": "RamRoleArn",
+		 "access_key_id": %q, "access_key_secret": %q, "ram_role_arn": %q, "ram_session_name": "ci", "expired_seconds": 1200},
 		{"name": "instance", "mode": "EcsRamRole", "ram_role_name": "reader"},
 		{"name": "nobody", "mode": "EcsRamRole"},
 		{"name": "empty", "mode": "AK"},

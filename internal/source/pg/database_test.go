@@ -47,7 +47,8 @@ func TestAnswers(t *testing.T) {
 		CREATE TABLE %[1]q.secured (name text, data text); INSERT INTO %[1]q.secured VALUES ('default', '{}'), ('network', '{}');
 		ALTER TABLE %[1]q.secured ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY network ON %[1]q.secured FOR SELECT TO reader USING (name = 'network');
-		GRANT SELECT ON ALL TABLES IN SCHEMA %[1]q TO reader; REVOKE ALL ON %[1]q.states FROM reader; GRANT SELECT (name, data) ON %[1]q.states TO reader;
+		GRANT SELECT ON ALL TABLES IN SCHEMA %[1]q TO reader;
+		REVOKE ALL ON %[1]q.states FROM reader; GRANT SELECT (name, data) ON %[1]q.states TO reader;
 		CREATE TABLE %[1]q.half (name text, data text); GRANT SELECT (name) ON %[1]q.half TO reader;
 		CREATE TABLE %[1]q.denied (name text, data text)`, x.schema))
 	reader := x.reader(t)
@@ -143,8 +144,8 @@ func TestLogins(t *testing.T) {
 	certificate := file(t, filepath.Join(dir, "client.crt"), client.Chain)
 	key := file(t, filepath.Join(dir, "client.key"), client.Key)
 	der, _ := pem.Decode([]byte(client.Key))
-	locked, err := x509.EncryptPEMBlock(rand.Reader, der.Type, der.Bytes, []byte("c4n4ry"),
-		x509.PEMCipherAES256) //nolint:staticcheck // what libpq's sslpassword is for
+	//nolint:staticcheck // this is what libpq's sslpassword is for
+	locked, err := x509.EncryptPEMBlock(rand.Reader, der.Type, der.Bytes, []byte("c4n4ry"), x509.PEMCipherAES256)
 	if err != nil {
 		t.Fatal(err)
 	}

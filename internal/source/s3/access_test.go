@@ -39,7 +39,8 @@ func sts(t *testing.T) (url string, calls func() []string) {
 		mu.Unlock()
 		result := "<Account>111122223333</Account>"
 		if action != "GetCallerIdentity" {
-			result = "<Credentials><AccessKeyId>AKIAROLE</AccessKeyId><SecretAccessKey>canary-AKIAROLE</SecretAccessKey><SessionToken></SessionToken><Expiration>" +
+			result = "<Credentials><AccessKeyId>AKIAROLE</AccessKeyId><SecretAccessKey>canary-AKIAROLE</SecretAccessKey>" +
+				"<SessionToken></SessionToken><Expiration>" +
 				time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "</Expiration></Credentials>"
 		}
 		fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`,

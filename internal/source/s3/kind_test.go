@@ -176,17 +176,23 @@ func TestAttributesOfTheBackends(t *testing.T) {
 		"use_legacy_workflow":             "it chose between orders of credentials, of which one is left",
 	}
 	backend := strings.Fields(`
-		bucket key region endpoints.s3 endpoints.iam endpoints.sts endpoints.sso endpoints.dynamodb dynamodb_endpoint endpoint iam_endpoint sts_endpoint
-		sts_region encrypt acl state_tags lock_tags access_key secret_key kms_key_id dynamodb_table profile shared_credentials_file shared_credentials_files
-		shared_config_files token skip_credentials_validation skip_metadata_api_check skip_region_validation skip_requesting_account_id sse_customer_key
+		bucket key region endpoints.s3 endpoints.iam endpoints.sts endpoints.sso endpoints.dynamodb dynamodb_endpoint endpoint
+		iam_endpoint sts_endpoint
+		sts_region encrypt acl state_tags lock_tags access_key secret_key kms_key_id dynamodb_table profile shared_credentials_file
+		shared_credentials_files
+		shared_config_files token skip_credentials_validation skip_metadata_api_check skip_region_validation skip_requesting_account_id
+		sse_customer_key
 		role_arn session_name external_id assume_role_duration_seconds assume_role_policy assume_role_policy_arns assume_role_tags
 		assume_role_transitive_tag_keys workspace_key_prefix force_path_style use_path_style retry_mode max_retries custom_ca_bundle
 		ec2_metadata_service_endpoint ec2_metadata_service_endpoint_mode
 		assume_role.role_arn assume_role.duration assume_role.external_id assume_role.policy assume_role.policy_arns assume_role.session_name
 		assume_role.source_identity assume_role.tags assume_role.transitive_tag_keys
-		assume_role_with_web_identity.role_arn assume_role_with_web_identity.web_identity_token assume_role_with_web_identity.web_identity_token_file
-		assume_role_with_web_identity.session_name assume_role_with_web_identity.policy assume_role_with_web_identity.policy_arns assume_role_with_web_identity.duration
-		forbidden_account_ids allowed_account_ids http_proxy https_proxy no_proxy insecure use_dualstack_endpoint use_fips_endpoint skip_s3_checksum use_lockfile
+		assume_role_with_web_identity.role_arn assume_role_with_web_identity.web_identity_token
+		assume_role_with_web_identity.web_identity_token_file
+		assume_role_with_web_identity.session_name assume_role_with_web_identity.policy assume_role_with_web_identity.policy_arns
+		assume_role_with_web_identity.duration
+		forbidden_account_ids allowed_account_ids http_proxy https_proxy no_proxy insecure use_dualstack_endpoint use_fips_endpoint
+		skip_s3_checksum use_lockfile
 		use_legacy_workflow`)
 	ours := append(names("", table().Attrs), names("", credentials().Attrs)...)
 	for _, name := range backend {

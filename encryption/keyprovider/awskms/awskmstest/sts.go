@@ -84,9 +84,10 @@ func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "GetCallerIdentity":
 		result = fmt.Sprintf("<Account>%s</Account><Arn>arn:aws:iam::%[1]s:user/u</Arn><UserId>u</UserId>", s.Account)
 	case "AssumeRole", "AssumeRoleWithWebIdentity":
-		result = fmt.Sprintf("<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>canary-assumed</SecretAccessKey><SessionToken>session-of-%s</SessionToken><Expiration>%s</Expiration></Credentials>",
+		result = fmt.Sprintf("<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>canary-assumed</SecretAccessKey>"+
+			"<SessionToken>session-of-%s</SessionToken><Expiration>%s</Expiration></Credentials>",
 			AssumedKey(action), action, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}
-	fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`,
-		action, result) //nolint:gosec // the client is a test
+	const document = `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>%[2]s</%[1]sResult></%[1]sResponse>`
+	fmt.Fprintf(w, document, action, result) //nolint:gosec // the client is a test
 }
