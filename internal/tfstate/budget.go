@@ -89,7 +89,7 @@ func (b *budget) set(values []cty.Value, work int) error {
 	sorting := work * bits.Len(uint(n))
 	switch typ := values[0].Type(); {
 	case typ == cty.String:
-		sorting /= 2
+		sorting = sorting / 3 * 2
 	case !typ.IsPrimitiveType():
 		sorting *= 3 // they are hashed again for each comparison
 	}
