@@ -12,24 +12,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// The variables of Consul's own programs, which the backend reads as well. Two
-// are left out: CONSUL_CAPATH, because a file can hold many certificates, and
-// CONSUL_GRPC_ADDR with its kin, because the store is not served there.
-const (
-	addressVar     = "CONSUL_HTTP_ADDR"
-	sslVar         = "CONSUL_HTTP_SSL"
-	tokenVar       = "CONSUL_HTTP_TOKEN"
-	tokenFileVar   = "CONSUL_HTTP_TOKEN_FILE"
-	authVar        = "CONSUL_HTTP_AUTH"
-	caVar          = "CONSUL_CACERT"
-	certificateVar = "CONSUL_CLIENT_CERT"
-	keyVar         = "CONSUL_CLIENT_KEY"
-	serverNameVar  = "CONSUL_TLS_SERVER_NAME"
-	verifyVar      = "CONSUL_HTTP_SSL_VERIFY"
-	namespaceVar   = "CONSUL_NAMESPACE"
-	partitionVar   = "CONSUL_PARTITION"
-)
-
 const defaultAddress = "localhost:8500"
 
 // settings say which server is asked, and as whom.
@@ -62,8 +44,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		serverName: g.String("tls_server_name"), unverified: g.Has("ssl_verify") && !g.Bool("ssl_verify"),
 		proxies: web.Proxies(credentials.Env),
 	}
-	s.namespace, _ = g.Env.Get(namespaceVar)
-	s.partition, _ = g.Env.Get(partitionVar)
+	s.namespace, _ = g.Env.Get("CONSUL_NAMESPACE")
+	s.partition, _ = g.Env.Get("CONSUL_PARTITION")
 	scheme, err := schemeOf(g)
 	if err != nil {
 		return settings{}, err

@@ -47,7 +47,7 @@ const (
 )
 
 // withheld are further secrets that are ours.
-var withheld = []string{tokenVar, passwordVar, keyVar}
+var withheld = []string{"KUBE_TOKEN", "KUBE_PASSWORD", "KUBE_CLIENT_KEY_DATA"}
 
 func (p *plugin) check() error {
 	switch {

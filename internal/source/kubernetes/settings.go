@@ -11,26 +11,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// The variables of the backend, and one of the kubernetes provider.
-const (
-	hostVar        = "KUBE_HOST"
-	pathVar        = "KUBE_CONFIG_PATH"
-	pathsVar       = "KUBE_CONFIG_PATHS"
-	contextVar     = "KUBE_CTX"
-	userVar        = "KUBE_CTX_AUTH_INFO"
-	clusterVar     = "KUBE_CTX_CLUSTER"
-	inClusterVar   = "KUBE_IN_CLUSTER_CONFIG"
-	tokenVar       = "KUBE_TOKEN"
-	usernameVar    = "KUBE_USER"
-	passwordVar    = "KUBE_PASSWORD"
-	certificateVar = "KUBE_CLIENT_CERT_DATA"
-	keyVar         = "KUBE_CLIENT_KEY_DATA"
-	caVar          = "KUBE_CLUSTER_CA_CERT_DATA"
-	insecureVar    = "KUBE_INSECURE"
-	serverNameVar  = "KUBE_TLS_SERVER_NAME"
-	proxyVar       = "KUBE_PROXY_URL"
-)
-
 // settings say which cluster is asked, and as whom.
 type settings struct {
 	host                   string
