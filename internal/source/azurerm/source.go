@@ -1,6 +1,7 @@
 package azurerm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,9 +106,7 @@ func (l *location) checkLookup(req source.Request) error {
 	if !l.looksUp() {
 		return nil
 	}
-	if l.account.subscription == "" {
-		l.account.subscription = l.grant.subscription
-	}
+	l.account.subscription = cmp.Or(l.account.subscription, l.grant.subscription)
 	switch {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // it knows
 	case l.account.subscription == "":

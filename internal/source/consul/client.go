@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -43,7 +44,7 @@ func newClient(s settings, p web.Patience) (*client, error) {
 			return nil, err
 		}
 		// As Consul's programs have it, an empty file is none.
-		c.token = either(strings.TrimSpace(string(text)), s.token)
+		c.token = cmp.Or(strings.TrimSpace(string(text)), s.token)
 		if !web.IsFieldValue(c.token) {
 			return nil, errors.New("the file that token_file names holds more than one line")
 		}

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strconv"
@@ -11,8 +12,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
-
-const defaultAddress = "localhost:8500"
 
 // settings say which server is asked, and as whom.
 type settings struct {
@@ -105,15 +104,10 @@ var errAddress = errors.New("address must be host:port, an http or https URL wit
 // parsePlace reads an address as Consul's programs do: either of address and
 // scheme can ask for https, and neither can take it back.
 func parsePlace(address, scheme string) (place, error) {
-	if scheme == "" {
-		scheme = "http"
-	}
-	if scheme != "http" && scheme != "https" {
+	if scheme = cmp.Or(scheme, "http"); scheme != "http" && scheme != "https" {
 		return place{}, errors.New("scheme must be http or https")
 	}
-	if address == "" {
-		address = defaultAddress
-	}
+	address = cmp.Or(address, "localhost:8500")
 	if own, rest, ok := strings.Cut(address, "://"); ok {
 		switch own {
 		case "http":

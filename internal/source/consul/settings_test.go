@@ -210,7 +210,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	// What is switched off says nothing.
 	got, err := choose(settingsOf(attrs{}).For(Kind()), "")
-	if err != nil || got.proxies.HTTPProxy != "" || got.token != "" || got.place.base.Host != defaultAddress {
+	if err != nil || got.proxies.HTTPProxy != "" || got.token != "" || got.place.base.Host != "localhost:8500" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
