@@ -49,7 +49,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("path", "%w", err)
 	}
 	l.chunks = strings.TrimRight(path, "/")
-	if w := req.Workspace; w != "" && w != "default" {
+	if w := req.OtherWorkspace(); w != "" {
 		path += "-env:" + w
 		l.chunks = path
 	}

@@ -43,7 +43,7 @@ func Kind() source.Kind {
 
 func open(req source.Request) (source.Source, error) {
 	attr, rest := "path", ""
-	if w := req.Workspace; w != "" && w != "default" {
+	if w := req.OtherWorkspace(); w != "" {
 		// The caller has checked the name; here it must not lead elsewhere.
 		if w != filepath.Base(w) || !filepath.IsLocal(w) || w == "." {
 			return nil, errors.New("the name of the workspace cannot be the name of a directory")

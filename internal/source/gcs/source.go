@@ -143,8 +143,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
 	if x.address.Scheme == "http" {
-		x.snapshot.Warnings = []string{"The access token and the state were sent without encryption, because storage_custom_endpoint begins " +
-			"with http. Anybody on the way can read them and replace the state."}
+		x.snapshot.Warnings = []string{web.Unencrypted("storage_custom_endpoint begins with http")}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // settings say which cluster is asked, and as whom.
@@ -137,9 +139,8 @@ func (s *settings) check() error {
 		s.host = u.String()
 	}
 	if s.proxy != "" {
-		u, err := url.Parse(s.proxy)
-		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-			return errors.New("proxy_url must be a URL such as http://proxy.example.com:3128")
+		if _, err := web.ParseProxy(s.proxy); err != nil {
+			return fmt.Errorf("proxy_url: %w", err)
 		}
 	}
 	return nil
