@@ -2,7 +2,6 @@ package source
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -33,6 +32,10 @@ type Credentials struct {
 	Entries []*attr.Entry
 	Env     attr.LookupEnv // nil if the environment is not to be used
 	Home    Home
+
+	// CheckURL refuses the url of a block that could never be used: its secret
+	// would be missed in a less helpful way. It may be nil.
+	CheckURL func(*url.URL) error
 }
 
 // For returns the credentials of s with what k declares about them.
@@ -396,7 +399,7 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 	var others []string
 	var chosen *attr.Entry
 	for _, e := range c.Entries {
-		own, err := c.nameOf(e)
+		own, err := c.textOf(e, "name")
 		switch {
 		case err != nil:
 			return nil, err
@@ -417,36 +420,36 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))
 }
 
-// nameOf reads the name alone: what else is wrong with a block harms only those
-// who use it.
-func (c Credentials) nameOf(e *attr.Entry) (string, error) {
-	s, set := e.Settings["name"]
+// textOf reads one attribute alone: what else is wrong with a block harms only
+// those who use it. Without it nobody can tell whether the block was meant.
+func (c Credentials) textOf(e *attr.Entry, name string) (string, error) {
+	s, set := e.Settings[name]
 	switch v := s.Value; {
 	case !set, v != cty.NilVal && v.IsKnown() && v.IsNull():
 		return "", nil
 	case v == cty.NilVal || v.Type() != cty.String || !v.IsKnown():
-		// Without its name, nobody can tell whether this block was meant.
 		decoded, err := e.Decode(c.Table, nil)
 		if err != nil {
 			return "", err
 		}
-		return decoded.String("name"), nil
+		return decoded.String(name), nil
 	default:
 		return v.AsString(), nil
 	}
 }
 
 func (c Credentials) base(e *attr.Entry) (*url.URL, error) {
-	u := e.Settings["url"].Value
-	if u == cty.NilVal || u.Type() != cty.String || !u.IsKnown() || u.IsNull() {
-		// Without its url, nobody can tell whether this block was meant for
-		// the target. Decode says what is wrong with it.
-		if _, err := e.Decode(c.Table, nil); err != nil {
-			return nil, err
-		}
-		return nil, fail(e, "url", errors.New("a string is required"))
+	text, err := c.textOf(e, "url")
+	if err == nil && text == "" { // which Decode may have words for
+		_, err = e.Decode(c.Table, nil)
 	}
-	base, err := ParseBase(u.AsString())
+	if err != nil {
+		return nil, err
+	}
+	base, err := ParseBase(text)
+	if err == nil && c.CheckURL != nil {
+		err = c.CheckURL(base)
+	}
 	if err != nil {
 		return nil, fail(e, "url", err)
 	}

@@ -59,7 +59,7 @@ func TestCredentialsForUndecided(t *testing.T) {
 	}{
 		"unknown":   {[]cty.Value{cty.UnknownVal(cty.String)}, "not known yet"},
 		"absent":    {[]cty.Value{cty.NullVal(cty.String)}, "required"},
-		"a number":  {[]cty.Value{cty.NumberIntVal(1)}, "a string is required"},
+		"a number":  {[]cty.Value{cty.NumberIntVal(1)}, "scheme and host"},
 		"not a URL": {[]cty.Value{cty.StringVal("example.com")}, "scheme and host"},
 		"the same": {[]cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")},
 			"first has the same url"},

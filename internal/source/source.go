@@ -64,6 +64,14 @@ type Request struct {
 	Object *attr.Values
 }
 
+// OtherWorkspace is the workspace, "" if it is the default one.
+func (r Request) OtherWorkspace() string {
+	if r.Workspace == "default" {
+		return ""
+	}
+	return r.Workspace
+}
+
 // Kind is one kind of source.
 type Kind struct {
 	attr.Table

@@ -23,14 +23,15 @@ func Decode(document json.RawMessage, kind string, into any) error {
 }
 
 // Wrapped is [encryption.Deriver] for key providers that only unwrap keys. What
-// is wrapped is metadata of that kind, which check looks at.
-func Wrapped(salt []byte, wrapped json.RawMessage, kind string, check func(json.RawMessage) error) (json.RawMessage, error) {
+// is wrapped is metadata of that kind, as parse reads it.
+func Wrapped[T any](salt []byte, wrapped json.RawMessage, kind string, parse func(json.RawMessage) (T, error)) (json.RawMessage, error) {
+	_, err := parse(wrapped)
 	switch {
 	case salt != nil:
 		return nil, fmt.Errorf("%s needs no salt; tell keys apart by info", kind)
 	case wrapped == nil:
 		return nil, fmt.Errorf("wrapped_key is required, so that the same key comes back each time: the metadata that %s stores", kind)
-	case check(wrapped) != nil:
+	case err != nil:
 		return nil, errors.New("wrapped_key must be the metadata that " + kind + " stores")
 	}
 	return wrapped, nil

@@ -28,11 +28,11 @@ func TestDecode(t *testing.T) {
 
 func TestWrapped(t *testing.T) {
 	t.Parallel()
-	check := func(document json.RawMessage) error {
+	parse := func(document json.RawMessage) (int, error) {
 		if string(document) != `{"good":1}` {
-			return errors.New("canary")
+			return 0, errors.New("canary")
 		}
-		return nil
+		return 1, nil
 	}
 	for name, c := range map[string]struct {
 		salt    []byte
@@ -45,7 +45,7 @@ func TestWrapped(t *testing.T) {
 		"a salt":   {salt: []byte("x"), want: "needs no salt"},
 		"too much": {salt: []byte("x"), wrapped: json.RawMessage(`{"good":1}`), want: "needs no salt"},
 	} {
-		got, err := stored.Wrapped(c.salt, c.wrapped, "a kind", check)
+		got, err := stored.Wrapped(c.salt, c.wrapped, "a kind", parse)
 		switch {
 		case c.want == "" && (err != nil || string(got) != string(c.wrapped)):
 			t.Errorf("%s: got %s, %v", name, got, err)

@@ -91,7 +91,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 			return nil, fmt.Errorf("the metadata in the file is %d bytes long; at most %d are allowed", len(stored), maxMetadata)
 		}
 		if json.Unmarshal(stored, &m) != nil {
-			return nil, errors.New("the metadata in the file is damaged: it is not that of an external key provider")
+			return nil, errDamaged
 		}
 	}
 	out, err := p.run(ctx, m)
@@ -130,23 +130,23 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 // Recognizes reports whether stored has the shape of this kind's metadata. Its
 // content is up to the program.
 func (p *Provider) Recognizes(stored json.RawMessage) bool {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(stored, &members) != nil {
-		return false
-	}
-	var m metadata
-	_, ok := members["external_data"]
-	return ok && len(members) == 1 && json.Unmarshal(stored, &m) == nil
+	_, err := parse(stored)
+	return err == nil
 }
+
+func parse(stored json.RawMessage) (m metadata, err error) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(stored, &members) != nil || len(members) != 1 || members["external_data"] == nil || json.Unmarshal(stored, &m) != nil {
+		return m, errDamaged
+	}
+	return m, nil
+}
+
+var errDamaged = errors.New("the metadata in the file is damaged: it is not that of an external key provider")
 
 // Stored returns wrapped, from which the program gives the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, "an external key provider", func(document json.RawMessage) error {
-		if !p.Recognizes(document) {
-			return encryption.ErrNoKey
-		}
-		return nil
-	})
+	return stored.Wrapped(salt, wrapped, "an external key provider", parse)
 }
 
 func (p *Provider) run(ctx context.Context, m metadata) (output, error) {

@@ -61,21 +61,15 @@ func table() attr.Table {
 				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to " +
 				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
-			{
-				Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"},
+			{Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"},
 				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program " +
 					"(`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the " +
-					"program gets it without the secrets of this provider and of Terraform.",
-			},
-			{
-				Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
-				Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`.",
-			},
-			{
-				Name: "impersonate_service_account", Type: cty.String,
+					"program gets it without the secrets of this provider and of Terraform."},
+			{Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+				Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
+			{Name: "impersonate_service_account", Type: cty.String,
 				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
-				Doc: "The e-mail address of a service account to act as.",
-			},
+				Doc: "The e-mail address of a service account to act as."},
 			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String), Doc: "The chain of service " +
 				"accounts that leads to `impersonate_service_account`, each of which may create tokens for " +
 				"the next."},
@@ -208,10 +202,7 @@ func (p *Provider) Recognizes(document json.RawMessage) bool {
 
 // Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
-		_, err := parse(document)
-		return err
-	})
+	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 
 func parse(document json.RawMessage) (metadata, error) {

@@ -169,10 +169,7 @@ func (p *Provider) Recognizes(document json.RawMessage) bool {
 
 // Stored returns wrapped, which is opened to the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, kind, func(document json.RawMessage) error {
-		_, err := parse(document)
-		return err
-	})
+	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 
 func parse(document json.RawMessage) (metadata, error) {

@@ -2,6 +2,7 @@ package awsauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -99,11 +100,7 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 			options = append(options, option)
 		}
 	}
-	configFiles, err := expand(s.configFiles)
-	if err != nil {
-		return nil, err
-	}
-	credentialsFiles, err := expand(s.credentialsFiles)
+	configFiles, credentialsFiles, err := s.sharedFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -124,16 +121,17 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 	return options, nil
 }
 
-func expand(paths []string) ([]string, error) {
-	var out []string
-	for _, p := range paths {
-		path, err := keyfile.ExpandHome(p)
-		if err != nil {
-			return nil, err
+func (s Settings) sharedFiles() (config, credentials []string, err error) {
+	expand := func(paths []string) (out []string) {
+		for _, p := range paths {
+			path, e := keyfile.ExpandHome(p)
+			out, err = append(out, path), cmp.Or(err, e)
 		}
-		out = append(out, path)
+		return out
 	}
-	return out, nil
+	config = expand(s.configFiles)
+	credentials = expand(s.credentialsFiles)
+	return config, credentials, err
 }
 
 // chainResolver sends the STS clients that the SDK makes for profiles with
@@ -144,9 +142,7 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 		if service != sts.ServiceID {
 			return aws.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
 		}
-		if s.stsRegion != "" {
-			region = s.stsRegion
-		}
+		region = cmp.Or(s.stsRegion, region)
 		url := s.STSEndpoint
 		if url == "" {
 			parameters := sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack}

@@ -1,6 +1,7 @@
 package awsauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
-
-// defaultProfile is the one that is used when none is named.
-const defaultProfile = "default"
 
 // loadWithoutEnvironment makes the configuration of the clients from the
 // settings and the shared files alone. The SDK's own loader always reads the
@@ -51,15 +49,12 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error
 		Region:           s.Region,
 		HTTPClient:       limitedClient{client},
 		RetryMaxAttempts: s.attempts,
-		RetryMode:        s.retryMode,
+		RetryMode:        cmp.Or(s.retryMode, profile.RetryMode),
 		Logger:           logging.Nop{},
 		APIOptions:       []func(*middleware.Stack) error{AnonymousClient},
 		// Where the clients look for the variants of endpoints, and for
 		// endpoints: first here, then in the profile.
 		ConfigSources: []any{awsconfig.LoadOptions{UseDualStackEndpoint: dualStack, UseFIPSEndpoint: fips}, profile},
-	}
-	if cfg.RetryMode == "" {
-		cfg.RetryMode = profile.RetryMode
 	}
 	if cfg.Credentials = s.ownCredentials(); cfg.Credentials == nil {
 		if cfg.Credentials, err = s.profileCredentials(cfg, profile); err != nil {
@@ -85,18 +80,11 @@ func AnonymousClient(stack *middleware.Stack) error {
 // loadProfile reads the profile from the shared files. A default profile that
 // is not there is an empty one.
 func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
-	configFiles, err := expand(s.configFiles)
+	configFiles, credentialsFiles, err := s.sharedFiles()
 	if err != nil {
 		return awsconfig.SharedConfig{}, err
 	}
-	credentialsFiles, err := expand(s.credentialsFiles)
-	if err != nil {
-		return awsconfig.SharedConfig{}, err
-	}
-	name := s.profile
-	if name == "" {
-		name = defaultProfile
-	}
+	name := cmp.Or(s.profile, "default")
 	profile, err := awsconfig.LoadSharedConfigProfile(ctx, name, func(o *awsconfig.LoadSharedConfigOptions) {
 		o.ConfigFiles, o.CredentialsFiles, o.Logger = configFiles, credentialsFiles, logging.Nop{}
 	})
@@ -191,10 +179,7 @@ func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 			shell, flag = "cmd.exe", "/C"
 		}
 		cmd := exec.CommandContext(ctx, shell, flag, command) //nolint:gosec // the user's own files name it
-		cmd.Env = child.Environ(os.Environ())
-		if !s.Environment {
-			cmd.Env = child.Bare(os.Environ())
-		}
+		cmd.Env = child.For(os.Environ(), s.Environment)
 		child.OwnGroup(cmd)
 		return cmd, nil
 	}

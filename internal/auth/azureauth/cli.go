@@ -59,12 +59,7 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 }
 
 // environ is what az gets.
-func (a Access) environ() []string {
-	if !a.environment {
-		return child.Bare(os.Environ())
-	}
-	return child.Environ(os.Environ())
-}
+func (a Access) environ() []string { return child.For(os.Environ(), a.environment) }
 
 // Subscription gets the ID of the current subscription from the Azure CLI.
 // https://learn.microsoft.com/cli/azure/account#az-account-show

@@ -3,7 +3,6 @@ package azurerm
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"net"
 	"net/url"
 	"strings"
 
@@ -99,15 +98,10 @@ func parseEndpoint(text string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case u.Scheme == "https", u.Scheme == "http" && isThisMachine(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && source.IsLoopback(u.Hostname()):
 		return u, nil
 	}
 	return nil, errEndpoint
-}
-
-func isThisMachine(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // serves reports whether an endpoint is that of an account: the first part of

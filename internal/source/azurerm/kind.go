@@ -30,39 +30,24 @@ func table() attr.Table {
 			"The state of a workspace is the blob `<key>env:<workspace>`. " +
 			"How to sign in is set in `credentials`, in the provider block, with the arguments and variables of the backend.",
 		Attrs: []attr.Attr{
-			{
-				Name: "storage_account_name", Type: cty.String, Required: true,
-				Doc: "The name of the storage account: 3 to 24 small letters and digits.",
-			},
-			{
-				Name: "container_name", Type: cty.String, Required: true,
-				Doc: "The name of the container.",
-			},
-			{
-				Name: "key", Type: cty.String, Required: true,
-				Doc: "The name of the blob that holds the state of the default workspace.",
-			},
-			{
-				Name: "version_id", Type: cty.String,
+			{Name: "storage_account_name", Type: cty.String, Required: true,
+				Doc: "The name of the storage account: 3 to 24 small letters and digits."},
+			{Name: "container_name", Type: cty.String, Required: true, Doc: "The name of the container."},
+			{Name: "key", Type: cty.String, Required: true,
+				Doc: "The name of the blob that holds the state of the default workspace."},
+			{Name: "version_id", Type: cty.String,
 				Doc: "Reads this version of the blob, where the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
-					"it, the current one is read.",
-			},
-			{
-				Name: "resource_group_name", Type: cty.String,
+					"it, the current one is read."},
+			{Name: "resource_group_name", Type: cty.String,
 				Doc: "The resource group of the storage account. With it, and with none of `access_key`, `sas_token` and `use_azuread_auth` in the " +
 					"credentials, the account's access key is looked up first, as the backend does: " +
 					"one `POST` to Azure's resource manager, for which the permission `Microsoft.Storage/storageAccounts/listKeys/action` is needed. " +
-					"Leave it out, and the identity itself reads the blob.",
-			},
-			{
-				Name: "subscription_id", Type: cty.String,
+					"Leave it out, and the identity itself reads the blob."},
+			{Name: "subscription_id", Type: cty.String,
 				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used, or, where the " +
-					"Azure CLI signs in, its current one.",
-			},
-			{
-				Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
-				Doc: "How many seconds the read may take, with signing in and further tries. Defaults to 300.",
-			},
+					"Azure CLI signs in, its current one."},
+			{Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
+				Doc: "How many seconds the read may take, with signing in and further tries. Defaults to 300."},
 			source.ChoiceAttr("credentials_name", "azurerm", "to sign in with"),
 		},
 	}
@@ -97,33 +82,21 @@ func credentials() attr.Table {
 			"identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
 		Attrs: append([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{
-				Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_ACCESS_KEY"},
-				Doc: "An access key of the storage account. It may do everything there; a reader needs less.",
-			},
-			{
-				Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_SAS_TOKEN"},
-				Doc: "A shared access signature, with the permission to read blobs (`sp=r`).",
-			},
-			{
-				Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},
-				Doc: "Has the identity itself read the blob, also where `resource_group_name` is set. Defaults to `false`.",
-			},
-			{
-				Name: "customer_provided_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
-				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, where it is one that the writer provides.",
-			},
-			{
-				Name: "blob_endpoint", Type: cty.String, Place: true,
+			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_ACCESS_KEY"},
+				Doc: "An access key of the storage account. It may do everything there; a reader needs less."},
+			{Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_SAS_TOKEN"},
+				Doc: "A shared access signature, with the permission to read blobs (`sp=r`)."},
+			{Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},
+				Doc: "Has the identity itself read the blob, also where `resource_group_name` is set. Defaults to `false`."},
+			{Name: "customer_provided_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
+				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, where it is one that the writer provides."},
+			{Name: "blob_endpoint", Type: cty.String, Place: true,
 				Doc: "The URL of the account's blob service, where it is not `https://<account>.blob.core.windows.net` or its counterpart of the " +
 					"cloud: for a private cloud, a DNS zone endpoint, or Azurite. " +
-					"The name of the account must be the first part of the host, or the path. It is `https`, or `http` on this machine itself.",
-			},
-			{
-				Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
-					"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
-				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`.",
-			},
+					"The name of the account must be the first part of the host, or the path. It is `https`, or `http` on this machine itself."},
+			{Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+				"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
+				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`."},
 		}, identity...),
 	}
 }

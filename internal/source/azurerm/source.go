@@ -1,10 +1,10 @@
 package azurerm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"regexp"
@@ -68,7 +68,10 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		run: r, credentials: req.String("credentials_name"), container: req.String("container_name"), version: req.String("version_id"),
 		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"),
 			req.String("storage_account_name")},
-		blob: path(req.String("key"), req.Workspace), limit: req.MaxSize,
+		blob: req.String("key"), limit: req.MaxSize,
+	}
+	if w := req.OtherWorkspace(); w != "" {
+		l.blob += "env:" + w
 	}
 	switch {
 	case !accountName.MatchString(l.account.name):
@@ -105,9 +108,7 @@ func (l *location) checkLookup(req source.Request) error {
 	if !l.looksUp() {
 		return nil
 	}
-	if l.account.subscription == "" {
-		l.account.subscription = l.grant.subscription
-	}
+	l.account.subscription = cmp.Or(l.account.subscription, l.grant.subscription)
 	switch {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // it knows
 	case l.account.subscription == "":
@@ -118,14 +119,6 @@ func (l *location) checkLookup(req source.Request) error {
 		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
 	}
 	return nil
-}
-
-// path is the name of a workspace's blob.
-func path(key, workspace string) string {
-	if workspace == "" || workspace == "default" {
-		return key
-	}
-	return key + "env:" + workspace
 }
 
 // isBlobName refuses names that something on the way may read as another path.
@@ -205,15 +198,12 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	if answer.ContentLength != nil {
 		size = *answer.ContentLength
 	}
-	body := &wire{r: answer.Body}
-	data, err := source.Read(body, size, l.limit)
+	data, err := source.Read(answer.Body, size, l.limit)
 	switch {
-	case body.err != nil:
-		return nil, fmt.Errorf("%w: %w", errBrokeOff, body.err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
-	case err != nil:
+	case source.IsTooLarge(err):
 		return nil, ownError{err}
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
 	lock := lockOf(answer.DownloadResponse)
 	if len(data) == 0 && lock != nil { // so begins the backend
@@ -221,20 +211,6 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 			CredentialsSent: true, Lock: lock}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
-}
-
-// wire remembers how the connection failed.
-type wire struct {
-	r   io.Reader
-	err error
-}
-
-func (w *wire) Read(p []byte) (int, error) {
-	n, err := w.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		w.err = err
-	}
-	return n, err
 }
 
 const maxRevision = 200 // bytes

@@ -1,9 +1,9 @@
 package consul
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -43,7 +44,7 @@ func newClient(s settings, p web.Patience) (*client, error) {
 			return nil, err
 		}
 		// As Consul's programs have it, an empty file is none.
-		c.token = either(strings.TrimSpace(string(text)), s.token)
+		c.token = cmp.Or(strings.TrimSpace(string(text)), s.token)
 		if !web.IsFieldValue(c.token) {
 			return nil, errors.New("the file that token_file names holds more than one line")
 		}
@@ -55,7 +56,7 @@ func newClient(s settings, p web.Patience) (*client, error) {
 	}
 	c.sends = c.token != "" || s.auth != "" || len(settings.Certificates) > 0
 	c.unverified = s.unverified && c.base.Scheme == "https"
-	c.exposed = c.base.Scheme == "http" && s.place.socket == "" && !isLoopback(c.base.Hostname())
+	c.exposed = c.base.Scheme == "http" && s.place.socket == "" && !source.IsLoopback(c.base.Hostname())
 
 	t := web.Transport(settings, s.proxies)
 	if s.place.socket != "" { // whose host, localhost, no proxy is asked for
@@ -70,10 +71,6 @@ func newClient(s settings, p web.Patience) (*client, error) {
 		Trust:     "set ca_file in a consul block of credentials, in the provider block",
 	}
 	return c, nil
-}
-
-func isLoopback(host string) bool {
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 func readFile(attr, path string) ([]byte, error) {
@@ -94,8 +91,7 @@ func tlsConfig(s settings) (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
+		if c.RootCAs = web.Authorities(text); c.RootCAs == nil {
 			return nil, errors.New("the file that ca_file names holds no certificate in PEM format")
 		}
 	}
@@ -122,11 +118,9 @@ func tlsConfig(s settings) (*tls.Config, error) {
 func (c *client) warnings() []string {
 	switch {
 	case c.unverified:
-		return []string{"The server's certificate was not verified, because ssl_verify is off. Anybody on the way can read the token and " +
-			"replace the state."}
+		return []string{web.Unverified("the server", "ssl_verify is off")}
 	case c.exposed && c.sends:
-		return []string{"The credentials and the state were sent without encryption, because the server is asked by http. Anybody on the way " +
-			"can read them and replace the state."}
+		return []string{web.Unencrypted("the server is asked by http")}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func Kind() source.Kind {
 // home is for secrets, and for all that has to do with them. CONSUL_HTTP_SSL
 // counts as a part of the address.
 func home() source.Home {
-	return source.Home{Vars: []string{addressVar}, Attrs: []string{"address"}, Near: near}
+	return source.Home{Vars: []string{"CONSUL_HTTP_ADDR"}, Attrs: []string{"address"}, Near: near}
 }
 
 // table says nothing of CONSUL_NAMESPACE and CONSUL_PARTITION in Env: they are
@@ -39,29 +39,24 @@ func table() attr.Table {
 			"Only `GET` requests are sent, each for one key. " +
 			"How to reach Consul is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{
-				Name: "path", Type: cty.String, Required: true,
-				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it.",
-			},
-			{
-				Name: "datacenter", Type: cty.String,
-				Doc: "The datacenter to ask. Defaults to that of the agent.",
-			},
-			{
-				Name: "namespace", Type: cty.String,
+			{Name: "path", Type: cty.String, Required: true,
+				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it."},
+			{Name: "datacenter", Type: cty.String, Doc: "The datacenter to ask. Defaults to that of the agent."},
+			{Name: "namespace", Type: cty.String,
 				Doc: "The namespace of the key, in Consul Enterprise. Defaults to that of the token, or to `CONSUL_NAMESPACE` where the " +
-					"environment says which server is asked.",
-			},
-			{
-				Name: "partition", Type: cty.String,
+					"environment says which server is asked."},
+			{Name: "partition", Type: cty.String,
 				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` where the " +
-					"environment says which server is asked.",
-			},
+					"environment says which server is asked."},
 			source.ChoiceAttr("credentials_name", "consul", "that says how to reach Consul"),
 		},
 	}
 }
 
+// credentials has the variables of Consul's own programs, which the backend
+// reads as well. Two are left out: CONSUL_CAPATH, because a file can hold many
+// certificates, and CONSUL_GRPC_ADDR with its kin, because the store is not
+// served there.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "consul",
@@ -70,48 +65,28 @@ func credentials() attr.Table {
 			"Those that are about TLS fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
-			{
-				Name: "address", Type: cty.String, Place: true, Env: []string{addressVar},
+			{Name: "address", Type: cty.String, Place: true, Env: []string{"CONSUL_HTTP_ADDR"},
 				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a " +
-					"socket. Defaults to `localhost:8500`.",
-			},
-			{
-				Name: "scheme", Type: cty.String, Place: true, Env: []string{sslVar},
-				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; the variable makes it `https` where it is `true`.",
-			},
-			{
-				Name: "access_token", Type: cty.String, Group: "token", Sensitive: true, Env: []string{tokenVar},
-				Doc: "The ACL token. It needs the right to read the key.",
-			},
-			{
-				Name: "token_file", Type: cty.String, Secret: true, Group: "token", Env: []string{tokenFileVar},
-				Doc: "A file with the ACL token. The variable counts more than that of `access_token`.",
-			},
-			{
-				Name: "http_auth", Type: cty.String, Sensitive: true, Env: []string{authVar},
-				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy before it may.",
-			},
-			{
-				Name: "ca_file", Type: cty.String, Guard: true, Env: []string{caVar},
-				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system.",
-			},
-			{
-				Name: "cert_file", Type: cty.String, Group: "certificate", Env: []string{certificateVar},
-				Doc: "A file with the client's certificate in PEM format. It needs `key_file`.",
-			},
-			{
-				Name: "key_file", Type: cty.String, Secret: true, Group: "certificate", Env: []string{keyVar},
-				Doc: "A file with the private key of `cert_file` in PEM format.",
-			},
-			{
-				Name: "tls_server_name", Type: cty.String, Guard: true, Env: []string{serverNameVar},
-				Doc: "The name that the server's certificate must be for, in place of the host's.",
-			},
-			{
-				Name: "ssl_verify", Type: cty.Bool, Guard: true, Env: []string{verifyVar},
+					"socket. Defaults to `localhost:8500`."},
+			{Name: "scheme", Type: cty.String, Place: true, Env: []string{"CONSUL_HTTP_SSL"},
+				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; the variable makes it `https` where it is `true`."},
+			{Name: "access_token", Type: cty.String, Group: "token", Sensitive: true, Env: []string{"CONSUL_HTTP_TOKEN"},
+				Doc: "The ACL token. It needs the right to read the key."},
+			{Name: "token_file", Type: cty.String, Secret: true, Group: "token", Env: []string{"CONSUL_HTTP_TOKEN_FILE"},
+				Doc: "A file with the ACL token. The variable counts more than that of `access_token`."},
+			{Name: "http_auth", Type: cty.String, Sensitive: true, Env: []string{"CONSUL_HTTP_AUTH"},
+				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy before it may."},
+			{Name: "ca_file", Type: cty.String, Guard: true, Env: []string{"CONSUL_CACERT"},
+				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
+			{Name: "cert_file", Type: cty.String, Group: "certificate", Env: []string{"CONSUL_CLIENT_CERT"},
+				Doc: "A file with the client's certificate in PEM format. It needs `key_file`."},
+			{Name: "key_file", Type: cty.String, Secret: true, Group: "certificate", Env: []string{"CONSUL_CLIENT_KEY"},
+				Doc: "A file with the private key of `cert_file` in PEM format."},
+			{Name: "tls_server_name", Type: cty.String, Guard: true, Env: []string{"CONSUL_TLS_SERVER_NAME"},
+				Doc: "The name that the server's certificate must be for, in place of the host's."},
+			{Name: "ssl_verify", Type: cty.Bool, Guard: true, Env: []string{"CONSUL_HTTP_SSL_VERIFY"},
 				Doc: "Whether to verify the server's certificate. Without it anybody on the way can read the token and replace the state; each " +
-					"read warns of it. Defaults to `true`.",
-			},
+					"read warns of it. Defaults to `true`."},
 		},
 	}
 }

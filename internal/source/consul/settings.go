@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strconv"
@@ -11,26 +12,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
-
-// The variables of Consul's own programs, which the backend reads as well. Two
-// are left out: CONSUL_CAPATH, because a file can hold many certificates, and
-// CONSUL_GRPC_ADDR with its kin, because the store is not served there.
-const (
-	addressVar     = "CONSUL_HTTP_ADDR"
-	sslVar         = "CONSUL_HTTP_SSL"
-	tokenVar       = "CONSUL_HTTP_TOKEN"
-	tokenFileVar   = "CONSUL_HTTP_TOKEN_FILE"
-	authVar        = "CONSUL_HTTP_AUTH"
-	caVar          = "CONSUL_CACERT"
-	certificateVar = "CONSUL_CLIENT_CERT"
-	keyVar         = "CONSUL_CLIENT_KEY"
-	serverNameVar  = "CONSUL_TLS_SERVER_NAME"
-	verifyVar      = "CONSUL_HTTP_SSL_VERIFY"
-	namespaceVar   = "CONSUL_NAMESPACE"
-	partitionVar   = "CONSUL_PARTITION"
-)
-
-const defaultAddress = "localhost:8500"
 
 // settings say which server is asked, and as whom.
 type settings struct {
@@ -62,8 +43,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		serverName: g.String("tls_server_name"), unverified: g.Has("ssl_verify") && !g.Bool("ssl_verify"),
 		proxies: web.Proxies(credentials.Env),
 	}
-	s.namespace, _ = g.Env.Get(namespaceVar)
-	s.partition, _ = g.Env.Get(partitionVar)
+	s.namespace, _ = g.Env.Get("CONSUL_NAMESPACE")
+	s.partition, _ = g.Env.Get("CONSUL_PARTITION")
 	scheme, err := schemeOf(g)
 	if err != nil {
 		return settings{}, err
@@ -123,15 +104,10 @@ var errAddress = errors.New("address must be host:port, an http or https URL wit
 // parsePlace reads an address as Consul's programs do: either of address and
 // scheme can ask for https, and neither can take it back.
 func parsePlace(address, scheme string) (place, error) {
-	if scheme == "" {
-		scheme = "http"
-	}
-	if scheme != "http" && scheme != "https" {
+	if scheme = cmp.Or(scheme, "http"); scheme != "http" && scheme != "https" {
 		return place{}, errors.New("scheme must be http or https")
 	}
-	if address == "" {
-		address = defaultAddress
-	}
+	address = cmp.Or(address, "localhost:8500")
 	if own, rest, ok := strings.Cut(address, "://"); ok {
 		switch own {
 		case "http":

@@ -136,8 +136,10 @@ func (e environment) lookup(name string) (string, bool) {
 
 // family is an environment with everything set.
 var family = environment{
-	addressVar: "env.example.com:8501", sslVar: "1", tokenVar: "env-token", authVar: "env:auth", caVar: "env-ca", certificateVar: "env-cert",
-	keyVar: "env-key", serverNameVar: "env-name", verifyVar: "false", namespaceVar: "env-ns", partitionVar: "env-part",
+	"CONSUL_HTTP_ADDR": "env.example.com:8501", "CONSUL_HTTP_SSL": "1", "CONSUL_HTTP_TOKEN": "env-token", "CONSUL_HTTP_AUTH": "env:auth",
+	"CONSUL_CACERT": "env-ca", "CONSUL_CLIENT_CERT": "env-cert",
+	"CONSUL_CLIENT_KEY": "env-key", "CONSUL_TLS_SERVER_NAME": "env-name", "CONSUL_HTTP_SSL_VERIFY": "false", "CONSUL_NAMESPACE": "env-ns",
+	"CONSUL_PARTITION": "env-part",
 }
 
 func TestEnvironment(t *testing.T) {
@@ -177,16 +179,18 @@ func TestEnvironment(t *testing.T) {
 		"another port":    {attrs{"address": text("env.example.com")}, family, "", from("env.example.com", "", settings{})},
 		"the same server": {attrs{"address": text("http://ENV.example.com:8501")}, family, "", from("ENV.example.com:8501", "https", all)},
 		"a socket":        {attrs{"address": text("unix:///s")}, family, "", from("unix:///s", "", settings{})},
-		"no address in it": {attrs{"address": text("own.example.com")}, environment{tokenVar: "env-token"}, "",
+		"no address in it": {attrs{"address": text("own.example.com")}, environment{"CONSUL_HTTP_TOKEN": "env-token"}, "",
 			from("own.example.com", "", settings{token: "env-token"})},
-		"a token of its own": {attrs{"access_token": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "",
+		"a token of its own": {attrs{"access_token": text("own")}, environment{"CONSUL_HTTP_TOKEN": "t", "CONSUL_HTTP_TOKEN_FILE": "f"}, "",
 			from("", "", settings{token: "own"})},
-		"a file of its own": {attrs{"token_file": text("own")}, environment{tokenVar: "t", tokenFileVar: "f"}, "",
+		"a file of its own": {attrs{"token_file": text("own")}, environment{"CONSUL_HTTP_TOKEN": "t", "CONSUL_HTTP_TOKEN_FILE": "f"}, "",
 			from("", "", settings{tokenFile: "own"})},
-		"token and file":       {attrs{}, environment{tokenVar: "t", tokenFileVar: "f"}, "", from("", "", settings{token: "t", tokenFile: "f"})},
-		"http, said by scheme": {attrs{"scheme": text("http")}, environment{sslVar: "true"}, "", from("", "http", settings{})},
-		"verified after all":   {attrs{"ssl_verify": cty.True}, environment{verifyVar: "0"}, "", from("", "", settings{})},
-		"empty variables":      {nil, environment{addressVar: "", verifyVar: "", sslVar: ""}, "", from("", "", settings{})},
+		"token and file": {attrs{}, environment{"CONSUL_HTTP_TOKEN": "t", "CONSUL_HTTP_TOKEN_FILE": "f"}, "",
+			from("", "", settings{token: "t", tokenFile: "f"})},
+		"http, said by scheme": {attrs{"scheme": text("http")}, environment{"CONSUL_HTTP_SSL": "true"}, "", from("", "http", settings{})},
+		"verified after all":   {attrs{"ssl_verify": cty.True}, environment{"CONSUL_HTTP_SSL_VERIFY": "0"}, "", from("", "", settings{})},
+		"empty variables": {nil, environment{"CONSUL_HTTP_ADDR": "", "CONSUL_HTTP_SSL_VERIFY": "", "CONSUL_HTTP_SSL": ""}, "",
+			from("", "", settings{})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settingsOf()
@@ -206,7 +210,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	// What is switched off says nothing.
 	got, err := choose(settingsOf(attrs{}).For(Kind()), "")
-	if err != nil || got.proxies.HTTPProxy != "" || got.token != "" || got.place.base.Host != defaultAddress {
+	if err != nil || got.proxies.HTTPProxy != "" || got.token != "" || got.place.base.Host != "localhost:8500" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -217,15 +221,17 @@ func TestWrongSettings(t *testing.T) {
 		env   environment
 		want  string
 	}{
-		"two tokens":       {attrs{"access_token": text(canary), "token_file": text("f")}, nil, "access_token and token_file exclude each other"},
-		"half a pair":      {attrs{"cert_file": text("f")}, nil, "cert_file and key_file are needed together"},
-		"two lines":        {attrs{"access_token": text("a\n" + canary)}, nil, "line break"},
-		"address":          {attrs{"address": text("http://x:" + canary + "@h")}, nil, "address must be"},
-		"scheme":           {attrs{"scheme": text("tcp")}, nil, "scheme must be http or https"},
-		"verify":           {nil, environment{verifyVar: "maybe"}, "the environment variable CONSUL_HTTP_SSL_VERIFY must be true or false"},
-		"ssl":              {nil, environment{sslVar: "maybe"}, "the environment variable CONSUL_HTTP_SSL: it must be true or false"},
-		"address, by name": {nil, environment{addressVar: "http://x:" + canary + "@h"}, "the environment variables CONSUL_*: address must be"},
-		"no such name":     {attrs{"name": text("a")}, nil, "every consul block of credentials has a name; set credentials_name to one of"},
+		"two tokens":  {attrs{"access_token": text(canary), "token_file": text("f")}, nil, "access_token and token_file exclude each other"},
+		"half a pair": {attrs{"cert_file": text("f")}, nil, "cert_file and key_file are needed together"},
+		"two lines":   {attrs{"access_token": text("a\n" + canary)}, nil, "line break"},
+		"address":     {attrs{"address": text("http://x:" + canary + "@h")}, nil, "address must be"},
+		"scheme":      {attrs{"scheme": text("tcp")}, nil, "scheme must be http or https"},
+		"verify": {nil, environment{"CONSUL_HTTP_SSL_VERIFY": "maybe"},
+			"the environment variable CONSUL_HTTP_SSL_VERIFY must be true or false"},
+		"ssl": {nil, environment{"CONSUL_HTTP_SSL": "maybe"}, "the environment variable CONSUL_HTTP_SSL: it must be true or false"},
+		"address, by name": {nil, environment{"CONSUL_HTTP_ADDR": "http://x:" + canary + "@h"},
+			"the environment variables CONSUL_*: address must be"},
+		"no such name": {attrs{"name": text("a")}, nil, "every consul block of credentials has a name; set credentials_name to one of"},
 	} {
 		s := settingsOf()
 		if c.block != nil {
@@ -265,8 +271,9 @@ func TestRequest(t *testing.T) {
 	}
 	server := httptest.NewServer(arrived.front(s))
 	t.Cleanup(server.Close)
-	env := environment{addressVar: server.URL + "/pre/", tokenFileVar: file(t, " env-token\n"), tokenVar: "other", authVar: "me:a:b",
-		namespaceVar: "env-ns", partitionVar: "env-part"}
+	env := environment{"CONSUL_HTTP_ADDR": server.URL + "/pre/", "CONSUL_HTTP_TOKEN_FILE": file(t, " env-token\n"),
+		"CONSUL_HTTP_TOKEN": "other", "CONSUL_HTTP_AUTH": "me:a:b",
+		"CONSUL_NAMESPACE": "env-ns", "CONSUL_PARTITION": "env-part"}
 	settings := settingsOf()
 	settings.LookupEnv = env.lookup
 	a := attrs{"path": text("a b"), "datacenter": text("dc&x"), "namespace": text("own-ns")}
@@ -313,8 +320,8 @@ func TestProxy(t *testing.T) {
 		t.Errorf("got %+v", snap)
 	}
 	t.Setenv("HTTP_PROXY", s.URL)
-	t.Setenv(addressVar, s.URL)
-	t.Setenv(tokenVar, canary)
+	t.Setenv("CONSUL_HTTP_ADDR", s.URL)
+	t.Setenv("CONSUL_HTTP_TOKEN", canary)
 	s.Requests()
 	settings = settingsOf(attrs{"address": text("consul.invalid:8500")})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -393,7 +400,7 @@ func TestNamedBlocks(t *testing.T) {
 		attrs{"address": text(serverA.URL), "access_token": text("token-a")},
 		attrs{"name": text("b"), "address": text(serverB.URL), "access_token": text("token-b")},
 	)
-	settings.LookupEnv = environment{authVar: "env:auth", namespaceVar: "x"}.lookup
+	settings.LookupEnv = environment{"CONSUL_HTTP_AUTH": "env:auth", "CONSUL_NAMESPACE": "x"}.lookup
 	open := start(settings)
 	read := func(name, want string) {
 		t.Helper()

@@ -2,6 +2,7 @@ package consul
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/fips140"
@@ -48,24 +49,17 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("path", "%w", err)
 	}
 	l.chunks = strings.TrimRight(path, "/")
-	if w := req.Workspace; w != "" && w != "default" {
+	if w := req.OtherWorkspace(); w != "" {
 		path += "-env:" + w
 		l.chunks = path
 	}
 	l.where = where{
 		datacenter: req.String("datacenter"),
-		namespace:  either(req.String("namespace"), l.settings.namespace),
-		partition:  either(req.String("partition"), l.settings.partition),
+		namespace:  cmp.Or(req.String("namespace"), l.settings.namespace),
+		partition:  cmp.Or(req.String("partition"), l.settings.partition),
 	}
 	l.key = path
 	return l, nil
-}
-
-func either(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // checkPath refuses what is no key of its own in the URL of a request. Consul
@@ -109,9 +103,6 @@ func (l *location) String() string {
 // Fetch reads the state. A large one is not read at one moment: where it was
 // replaced meanwhile, it is read once more.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return newClient(l.settings, l.patience) })
 	if err != nil {
 		return nil, err

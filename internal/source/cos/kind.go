@@ -54,7 +54,7 @@ func table() attr.Table {
 			{Name: "accelerate", Type: cty.Bool,
 				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},
 			object.VersionAttr(),
-			object.ChoiceAttr("cos"),
+			source.ChoiceAttr("credentials_name", "cos", "that says who reads"),
 		},
 	}
 }
@@ -68,7 +68,7 @@ func credentials() attr.Table {
 			"`TENCENTCLOUD_PROFILE` are tried in this order. " +
 			"With `assume_role`, that identity then assumes a role.",
 		Attrs: []attr.Attr{
-			object.NameAttr(),
+			source.NameAttr("credentials_name"),
 			{Name: "secret_id", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_SECRET_ID"},
 				Doc: "The ID of an API key. It needs `secret_key`."},
 			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"TENCENTCLOUD_SECRET_KEY"},

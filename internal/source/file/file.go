@@ -28,16 +28,12 @@ func Kind() source.Kind {
 				"Only regular files, and symbolic links to them, are read. " +
 				"The state of a workspace is read from `<workspace_dir>/<workspace>/terraform.tfstate`.",
 			Attrs: []attr.Attr{
-				{
-					Name: "path", Type: cty.String, Required: true,
+				{Name: "path", Type: cty.String, Required: true,
 					Doc: "The state file of the default workspace; it is not used for others. A relative path is relative to the working directory, " +
-						"which `${path.module}/` avoids. `~/` is your home directory.",
-				},
-				{
-					Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"),
+						"which `${path.module}/` avoids. `~/` is your home directory."},
+				{Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"),
 					Doc: "The directory that holds the states of all workspaces but the default one. Defaults to `terraform.tfstate.d`, in the " +
-						"working directory.",
-				},
+						"working directory."},
 			},
 		},
 		Workspaces: true,
@@ -47,7 +43,7 @@ func Kind() source.Kind {
 
 func open(req source.Request) (source.Source, error) {
 	attr, rest := "path", ""
-	if w := req.Workspace; w != "" && w != "default" {
+	if w := req.OtherWorkspace(); w != "" {
 		// The caller has checked the name; here it must not lead elsewhere.
 		if w != filepath.Base(w) || !filepath.IsLocal(w) || w == "." {
 			return nil, errors.New("the name of the workspace cannot be the name of a directory")

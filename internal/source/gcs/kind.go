@@ -30,18 +30,10 @@ func table() attr.Table {
 			"One `GET` is sent, for which the permission `storage.objects.get` is enough. " +
 			"Who reads is set in `credentials`, in the provider block, with the arguments of the backend.",
 		Attrs: []attr.Attr{
-			{
-				Name: "bucket", Type: cty.String, Required: true,
-				Doc: "The name of the bucket.",
-			},
-			{
-				Name: "prefix", Type: cty.String,
-				Doc: "The folder of the states in the bucket. Defaults to none.",
-			},
-			{
-				Name: "generation", Type: cty.String,
-				Doc: "The generation of the object to read, in digits, where the bucket keeps old versions. Defaults to the live one.",
-			},
+			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
+			{Name: "prefix", Type: cty.String, Doc: "The folder of the states in the bucket. Defaults to none."},
+			{Name: "generation", Type: cty.String,
+				Doc: "The generation of the object to read, in digits, where the bucket keeps old versions. Defaults to the live one."},
 			source.ChoiceAttr("credentials_name", "gcs", "that says who reads"),
 		},
 	}
@@ -59,41 +51,27 @@ func credentials() attr.Table {
 			"`GOOGLE_APPLICATION_CREDENTIALS` is set.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
-			{
-				Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity",
+			{Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity",
 				Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
 				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need " +
 					"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and " +
-					"of Terraform.",
-			},
-			{
-				Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
-				Doc: "An OAuth 2.0 access token. It goes before `credentials`.",
-			},
-			{
-				Name: "impersonate_service_account", Type: cty.String,
+					"of Terraform."},
+			{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+				Doc: "An OAuth 2.0 access token. It goes before `credentials`."},
+			{Name: "impersonate_service_account", Type: cty.String,
 				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
-				Doc: "The e-mail address of a service account to act as.",
-			},
-			{
-				Name: "impersonate_service_account_delegates", Type: cty.List(cty.String),
-				Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next.",
-			},
-			{
-				Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"},
+				Doc: "The e-mail address of a service account to act as."},
+			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String),
+				Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next."},
+			{Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"},
 				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds " +
-					"them so. A key of Cloud KMS need not be named.",
-			},
-			{
-				Name: "storage_custom_endpoint", Type: cty.String, Place: true,
+					"them so. A key of Cloud KMS need not be named."},
+			{Name: "storage_custom_endpoint", Type: cty.String, Place: true,
 				Env: []string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"},
 				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect " +
-					"endpoint. The access token goes there.",
-			},
-			{
-				Name: "universe_domain", Type: cty.String, Place: true, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
-				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`.",
-			},
+					"endpoint. The access token goes there."},
+			{Name: "universe_domain", Type: cty.String, Place: true, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
+				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`."},
 		},
 	}
 }

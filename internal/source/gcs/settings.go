@@ -1,6 +1,7 @@
 package gcs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -22,8 +23,6 @@ const (
 )
 
 const (
-	ownUniverse = "googleapis.com"
-
 	// https://developers.google.com/identity/protocols/oauth2/scopes#storage
 	readScope = "https://www.googleapis.com/auth/devstorage.read_only"
 	// allScope is needed to become another account; what that may do is readScope.
@@ -57,13 +56,10 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 			Universe:          v.String("universe_domain"),
 			Environment:       lookup != nil,
 		},
-		encryptionKey: v.String("encryption_key"), universe: v.String("universe_domain"), lookup: lookup,
+		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), "googleapis.com"), lookup: lookup,
 	}
 	if s.access.Impersonate != "" {
 		s.access.Scopes = []string{allScope}
-	}
-	if s.universe == "" {
-		s.universe = ownUniverse
 	}
 	if !isDomain(s.universe) {
 		return settings{}, v.Errorf("universe_domain", "the name of a domain is required, such as googleapis.com")
@@ -114,10 +110,7 @@ func parseEndpoint(text, universe string) (*url.URL, error) {
 // /storage/v1/b, which the backend's documentation asks for, are the same.
 func (s settings) address(bucket, object, generation string) *url.URL {
 	u := *s.endpoint
-	u.Path = u.Path[:strings.LastIndexByte(u.Path, '/')+1]
-	if u.Path == "" {
-		u.Path = "/"
-	}
+	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")
 	u.RawPath = u.Path + "b/" + url.PathEscape(bucket) + "/o/" + url.PathEscape(object)
 	u.Path += "b/" + bucket + "/o/" + object
 	q := url.Values{"alt": {"media"}}

@@ -1,6 +1,7 @@
 package gcs
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -78,10 +79,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 
 // objectName is where the backend puts the state of a workspace.
 func objectName(prefix, workspace string) string {
-	if workspace == "" {
-		workspace = "default"
-	}
-	return path.Join(strings.TrimLeft(prefix, "/"), workspace+".tfstate")
+	return path.Join(strings.TrimLeft(prefix, "/"), cmp.Or(workspace, "default")+".tfstate")
 }
 
 // https://cloud.google.com/storage/docs/objects#naming
@@ -102,9 +100,6 @@ func (l *location) String() string {
 
 // Fetch asks for the object, again where that may help.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*client, error) { return newClient(ctx, l.settings, l.roots) })
 	if err != nil {
 		return nil, err
@@ -148,8 +143,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
 	if x.address.Scheme == "http" {
-		x.snapshot.Warnings = []string{"The access token and the state were sent without encryption, because storage_custom_endpoint begins " +
-			"with http. Anybody on the way can read them and replace the state."}
+		x.snapshot.Warnings = []string{web.Unencrypted("storage_custom_endpoint begins with http")}
 	}
 	return nil
 }

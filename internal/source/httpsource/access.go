@@ -2,9 +2,7 @@ package httpsource
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 
@@ -26,24 +24,17 @@ type access struct {
 }
 
 func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	header, err := header(g)
+	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), certified: new(atomic.Bool)}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	var err error
+	if a.header, err = header(g); err == nil {
+		err = a.identify(g, settings)
+	}
 	if err != nil {
-		return nil, err
+		return nil, g.Errorf("", "%w", err)
 	}
-	a := &access{header: header, query: query(g), unverified: g.Bool("skip_cert_verification"), certified: new(atomic.Bool)}
-	settings, err := tlsConfig(g, a.certified)
-	if err != nil {
-		return nil, err
-	}
-	a.transport = web.Transport(settings, proxies)
-	if proxy := g.String("proxy"); proxy != "" {
-		own, err := web.ParseProxy(proxy)
-		if err != nil {
-			return nil, fmt.Errorf("proxy: %w", err)
-		}
-		a.transport.Proxy = http.ProxyURL(own)
-	}
-	return a, nil
+	a.transport, err = web.TransportFor(g, settings, proxies)
+	return a, err
 }
 
 // send adds the secrets to a copy, so that nothing outside of the wire, such
@@ -71,34 +62,25 @@ func (a *access) sends() bool {
 	return len(a.header) > 0 || a.query != "" || a.certified.Load()
 }
 
-func tlsConfig(g source.Grant, certified *atomic.Bool) (*tls.Config, error) {
-	c := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: g.Bool("skip_cert_verification"), //nolint:gosec // the user's choice, with a warning at each read
-	}
-	if ca := g.String("client_ca_certificate_pem"); ca != "" {
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM([]byte(ca)) {
-			return nil, errors.New("client_ca_certificate_pem holds no certificate in PEM format")
-		}
-	}
+// identify shows a client certificate to servers that ask for one.
+func (a *access) identify(g source.Grant, c *tls.Config) error {
 	certificate, key := g.String("client_certificate_pem"), g.String("client_private_key_pem")
 	if certificate == "" && key == "" {
-		return c, nil
+		return nil
 	}
 	if certificate == "" || key == "" {
-		return nil, errors.New("client_certificate_pem and client_private_key_pem are needed together")
+		return errors.New("client_certificate_pem and client_private_key_pem are needed together")
 	}
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
-		return nil, errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format")
+		return errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format")
 	}
 	c.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if asked.SupportsCertificate(&pair) != nil {
 			return &tls.Certificate{}, nil
 		}
-		certified.Store(true)
+		a.certified.Store(true)
 		return &pair, nil
 	}
-	return c, nil
+	return nil
 }

@@ -124,9 +124,9 @@ func TestTerraformBackendGitWithPasswordAndTLS(t *testing.T) {
 
 			// The variables of the http backend, for the server that they name.
 			r := at(s.URL+gitQuery(), block(s.URL, trust))
-			r.env = map[string]string{addressVar: s.URL + "/", usernameVar: "ci", passwordVar: "password-" + canary}
+			r.env = map[string]string{"TF_HTTP_ADDRESS": s.URL + "/", "TF_HTTP_USERNAME": "ci", "TF_HTTP_PASSWORD": "password-" + canary}
 			r.want(t, gitState)
-			r.env[passwordVar] = "wrong-" + canary
+			r.env["TF_HTTP_PASSWORD"] = "wrong-" + canary
 			r.wantError(t, "the server refused the credentials (401 Unauthorized)")
 			at(s.URL+gitQuery(), block(s.URL, trust)).wantError(t, "no credentials were sent to "+s.URL)
 			s.wantRequests(t, 5)

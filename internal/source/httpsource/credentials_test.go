@@ -80,9 +80,9 @@ func TestWrongCredentials(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	const address = "http://example.com/acme/state"
-	family := map[string]string{usernameVar: "env", passwordVar: canary}
+	family := map[string]string{"TF_HTTP_USERNAME": "env", "TF_HTTP_PASSWORD": canary}
 	named := func(address string) map[string]string {
-		env := map[string]string{addressVar: address}
+		env := map[string]string{"TF_HTTP_ADDRESS": address}
 		for name, value := range family {
 			env[name] = value
 		}
@@ -105,10 +105,11 @@ func TestEnvironment(t *testing.T) {
 		"a block elsewhere, address named": {named(address), []attrs{block("http://example.org/")}, "env:" + canary, ""},
 		"nobody says where it belongs": {family, nil, "", `TF_HTTP_PASSWORD is set, and nothing says that it is meant for ` +
 			`http://example.com; if it is, add http { url = "http://example.com/" }`},
-		"a key that belongs nowhere":        {map[string]string{keyVar: canary}, nil, "", keyVar + " is set"},
-		"a user is not a secret":            {map[string]string{usernameVar: "env"}, nil, none, ""},
-		"an empty password is not a secret": {map[string]string{passwordVar: ""}, nil, none, ""},
-		"half a pair in a named environment": {map[string]string{addressVar: address, keyVar: canary}, nil, "",
+		"a key that belongs nowhere": {map[string]string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": canary}, nil, "",
+			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" + " is set"},
+		"a user is not a secret":            {map[string]string{"TF_HTTP_USERNAME": "env"}, nil, none, ""},
+		"an empty password is not a secret": {map[string]string{"TF_HTTP_PASSWORD": ""}, nil, none, ""},
+		"half a pair in a named environment": {map[string]string{"TF_HTTP_ADDRESS": address, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM": canary}, nil, "",
 			"the environment variables TF_HTTP_*: client_certificate_pem and"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,16 +148,17 @@ func TestEnvironmentOnly(t *testing.T) {
 	s := serve(t, ok)
 	r := reading{
 		source: attrs{},
-		env:    map[string]string{addressVar: s.URL + "/projects/acme%2Finfra/state", usernameVar: "u", passwordVar: canary, retryMaxVar: "0"},
-		limit:  1 << 20,
+		env: map[string]string{"TF_HTTP_ADDRESS": s.URL + "/projects/acme%2Finfra/state", "TF_HTTP_USERNAME": "u", "TF_HTTP_PASSWORD": canary,
+			"TF_HTTP_RETRY_MAX": "0"},
+		limit: 1 << 20,
 	}
 	r.want(t, "state")
 	if got := authorization(s.seen()[0]); got != "u:"+canary || s.seen()[0].RequestURI != "/projects/acme%2Finfra/state" {
 		t.Errorf("got %q at %s", got, s.seen()[0].RequestURI)
 	}
-	r.env[retryMaxVar] = canary
+	r.env["TF_HTTP_RETRY_MAX"] = canary
 	r.wantError(t, "the environment variable TF_HTTP_RETRY_MAX must be a whole number")
-	r.env[addressVar] = "https://u:" + canary + "@example.com/"
+	r.env["TF_HTTP_ADDRESS"] = "https://u:" + canary + "@example.com/"
 	r.wantError(t, "does not belong in an address")
 }
 
@@ -164,24 +166,24 @@ func TestEnvironmentTLS(t *testing.T) {
 	s := serveMutualTLS(t, tls.RequireAnyClientCert, ok)
 	own := identity()
 	env := map[string]string{
-		addressVar:     s.URL + "/state",
-		certificateVar: own["client_certificate_pem"].AsString(),
-		keyVar:         own["client_private_key_pem"].AsString(),
-		caVar:          s.ca().AsString(),
+		"TF_HTTP_ADDRESS":                   s.URL + "/state",
+		"TF_HTTP_CLIENT_CERTIFICATE_PEM":    own["client_certificate_pem"].AsString(),
+		"TF_HTTP_CLIENT_PRIVATE_KEY_PEM":    own["client_private_key_pem"].AsString(),
+		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM": s.ca().AsString(),
 	}
 	r := at(s.URL + "/state")
 	r.env = env
 	r.want(t, "state")
 
-	delete(env, caVar)
+	delete(env, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM")
 	r.wantError(t, "unknown authority")
-	env[skipVar] = "true"
+	env["TF_HTTP_SKIP_CERT_VERIFICATION"] = "true"
 	if snap := r.want(t, "state"); len(snap.Warnings) != 1 {
 		t.Errorf("got the warnings %q", snap.Warnings)
 	}
-	env[skipVar] = "perhaps"
-	r.wantError(t, skipVar+" must be true or false")
-	env[skipVar] = "true"
+	env["TF_HTTP_SKIP_CERT_VERIFICATION"] = "perhaps"
+	r.wantError(t, "TF_HTTP_SKIP_CERT_VERIFICATION"+" must be true or false")
+	env["TF_HTTP_SKIP_CERT_VERIFICATION"] = "true"
 	r.blocks = []attrs{block(s.URL, attrs{"skip_cert_verification": cty.False})}
 	r.wantError(t, "unknown authority")
 }

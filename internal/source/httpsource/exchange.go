@@ -39,8 +39,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.asked, x.access = req.URL, a
 	resp, err := a.send(req)
 	if err == nil && a.unverified && req.URL.Scheme == "https" {
-		x.warn("The certificate of " + source.Origin(req.URL) + " was not verified, because skip_cert_verification is set: " +
-			"anybody on the way can read the credentials and replace the state.")
+		x.warn(web.Unverified(source.Origin(req.URL), "skip_cert_verification is set"))
 	}
 	return resp, err
 }

@@ -15,22 +15,8 @@ import (
 
 // Kind is the http source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Home: source.Home{Vars: []string{addressVar}}, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: source.Home{Vars: []string{"TF_HTTP_ADDRESS"}}, Start: start}
 }
-
-// The variables of Terraform's http backend.
-const (
-	addressVar     = "TF_HTTP_ADDRESS" // says for which place the others are meant
-	usernameVar    = "TF_HTTP_USERNAME"
-	passwordVar    = "TF_HTTP_PASSWORD" //nolint:gosec // a name, not a password
-	certificateVar = "TF_HTTP_CLIENT_CERTIFICATE_PEM"
-	keyVar         = "TF_HTTP_CLIENT_PRIVATE_KEY_PEM"
-	caVar          = "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"
-	skipVar        = "TF_HTTP_SKIP_CERT_VERIFICATION"
-	retryMaxVar    = "TF_HTTP_RETRY_MAX"
-	waitMinVar     = "TF_HTTP_RETRY_WAIT_MIN"
-	waitMaxVar     = "TF_HTTP_RETRY_WAIT_MAX"
-)
 
 func table() attr.Table {
 	return attr.Table{
@@ -40,32 +26,22 @@ func table() attr.Table {
 			"User names, passwords, tokens and certificates are set in `credentials`, in the provider block. " +
 			"The variables `TF_HTTP_*` are used where `TF_HTTP_ADDRESS` covers the address.",
 		Attrs: []attr.Attr{
-			{
-				Name: "address", Type: cty.String, Required: true, Env: []string{addressVar},
-				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it.",
-			},
-			{
-				Name: "timeout", Type: cty.String,
+			{Name: "address", Type: cty.String, Required: true, Env: []string{"TF_HTTP_ADDRESS"},
+				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it."},
+			{Name: "timeout", Type: cty.String,
 				Doc: "How long one try may take, from the connection to the last byte: seconds, or a duration such as `\"2m30s\"`. Defaults to 60 " +
-					"seconds.",
-			},
+					"seconds."},
 			// The variables of these three are meant for the server that
 			// TF_HTTP_ADDRESS names, not for every source.
-			{
-				Name: "retry_max", Type: cty.Number,
+			{Name: "retry_max", Type: cty.Number,
 				Doc: "How many times a failed try is repeated: after a lost connection, a timeout, `429`, and any `5xx` except `501`. " +
-					"Defaults to 2, or to `TF_HTTP_RETRY_MAX` where the variables of `credentials` apply.",
-			},
-			{
-				Name: "retry_wait_min", Type: cty.Number,
+					"Defaults to 2, or to `TF_HTTP_RETRY_MAX` where the variables of `credentials` apply."},
+			{Name: "retry_wait_min", Type: cty.Number,
 				Doc: "Seconds to wait before the first repetition; each further wait is twice as long. " +
-					"Defaults to 1, or to `TF_HTTP_RETRY_WAIT_MIN` where the variables of `credentials` apply.",
-			},
-			{
-				Name: "retry_wait_max", Type: cty.Number,
+					"Defaults to 1, or to `TF_HTTP_RETRY_WAIT_MIN` where the variables of `credentials` apply."},
+			{Name: "retry_wait_max", Type: cty.Number,
 				Doc: "The longest wait in seconds, also where the server asks for a longer one in `Retry-After`. " +
-					"Defaults to 30, or to `TF_HTTP_RETRY_WAIT_MAX` where the variables of `credentials` apply.",
-			},
+					"Defaults to 30, or to `TF_HTTP_RETRY_WAIT_MAX` where the variables of `credentials` apply."},
 		},
 	}
 }
@@ -78,54 +54,34 @@ func credentials() attr.Table {
 			"Where `TF_HTTP_ADDRESS` is set, the other `TF_HTTP_*` variables fill only blocks for the same scheme, host and port. " +
 			"Those that are about TLS fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
-			{
-				Name: "url", Type: cty.String, Required: true,
+			{Name: "url", Type: cty.String, Required: true,
 				Doc: "The addresses that the block is for: the same scheme, host and port, and the path as whole segments. " +
 					"`https://example.com/acme/` covers `https://example.com/acme/db`, not `https://example.com/acme-x/db`. " +
-					"Of several blocks the longest path wins. An address with encoded characters, such as `%2F`, is covered only by a URL without a path.",
-			},
-			{
-				Name: "username", Type: cty.String, Follows: "authorization", Env: []string{usernameVar},
-				Doc: "The user name for basic authentication.",
-			},
-			{
-				Name: "password", Type: cty.String, Sensitive: true, Follows: "authorization", Env: []string{passwordVar},
-				Doc: "The password or access token for basic authentication.",
-			},
-			{
-				Name: "bearer_token", Type: cty.String, Sensitive: true, Group: "authorization",
-				Doc: "A token, sent as `Authorization: Bearer …`. It excludes `username` and `password`.",
-			},
-			{
-				Name: "headers", Type: cty.Map(cty.String), Sensitive: true,
-				Doc: "Further request headers, such as GitLab's `PRIVATE-TOKEN` or `JOB-TOKEN`.",
-			},
-			{
-				Name: "query", Type: cty.Map(cty.String), Sensitive: true,
-				Doc: "Secret parts of the query. They are added to the URL as it is sent, and appear in no message.",
-			},
-			{
-				Name: "client_certificate_pem", Type: cty.String, Group: "certificate", Env: []string{certificateVar},
-				Doc: "The client's certificate in PEM format, shown to servers that ask for one. It needs `client_private_key_pem`.",
-			},
-			{
-				Name: "client_private_key_pem", Type: cty.String, Sensitive: true, Group: "certificate", Env: []string{keyVar},
-				Doc: "The private key of `client_certificate_pem` in PEM format.",
-			},
-			{
-				Name: "client_ca_certificate_pem", Type: cty.String, Guard: true, Env: []string{caVar},
-				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the system.",
-			},
-			{
-				Name: "skip_cert_verification", Type: cty.Bool, Guard: true, Env: []string{skipVar},
+					"Of several blocks the longest path wins. An address with encoded characters, such as `%2F`, is covered only by a URL without a " +
+					"path."},
+			{Name: "username", Type: cty.String, Follows: "authorization", Env: []string{"TF_HTTP_USERNAME"},
+				Doc: "The user name for basic authentication."},
+			{Name: "password", Type: cty.String, Sensitive: true, Follows: "authorization", Env: []string{"TF_HTTP_PASSWORD"},
+				Doc: "The password or access token for basic authentication."},
+			{Name: "bearer_token", Type: cty.String, Sensitive: true, Group: "authorization",
+				Doc: "A token, sent as `Authorization: Bearer …`. It excludes `username` and `password`."},
+			{Name: "headers", Type: cty.Map(cty.String), Sensitive: true,
+				Doc: "Further request headers, such as GitLab's `PRIVATE-TOKEN` or `JOB-TOKEN`."},
+			{Name: "query", Type: cty.Map(cty.String), Sensitive: true,
+				Doc: "Secret parts of the query. They are added to the URL as it is sent, and appear in no message."},
+			{Name: "client_certificate_pem", Type: cty.String, Group: "certificate", Env: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM"},
+				Doc: "The client's certificate in PEM format, shown to servers that ask for one. It needs `client_private_key_pem`."},
+			{Name: "client_private_key_pem", Type: cty.String, Sensitive: true, Group: "certificate",
+				Env: []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"},
+				Doc: "The private key of `client_certificate_pem` in PEM format."},
+			{Name: "client_ca_certificate_pem", Type: cty.String, Guard: true, Env: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"},
+				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
+			{Name: "skip_cert_verification", Type: cty.Bool, Guard: true, Env: []string{"TF_HTTP_SKIP_CERT_VERIFICATION"},
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
-					"Defaults to `false`.",
-			},
-			{
-				Name: "proxy", Type: cty.String, Sensitive: true, Guard: true,
+					"Defaults to `false`."},
+			{Name: "proxy", Type: cty.String, Sensitive: true, Guard: true,
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password where it needs them. " +
-					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply.",
-			},
+					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply."},
 		},
 	}
 }

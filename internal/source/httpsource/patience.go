@@ -23,9 +23,9 @@ func newPatience(req source.Request, env attr.LookupEnv) (web.Patience, error) {
 		}
 		return n
 	}
-	tries := number("retry_max", retryMaxVar, 100, 2)
-	waitMin := number("retry_wait_min", waitMinVar, 3600, 1)
-	waitMax := number("retry_wait_max", waitMaxVar, 3600, 30)
+	tries := number("retry_max", "TF_HTTP_RETRY_MAX", 100, 2)
+	waitMin := number("retry_wait_min", "TF_HTTP_RETRY_WAIT_MIN", 3600, 1)
+	waitMax := number("retry_wait_max", "TF_HTTP_RETRY_WAIT_MAX", 3600, 30)
 	if err == nil && waitMin > waitMax {
 		err = req.Errorf("retry_wait_max", "this is less than retry_wait_min")
 	}

@@ -134,7 +134,7 @@ func TestPatience(t *testing.T) {
 	}
 	standard := patience(time.Minute, 2, time.Second, 30*time.Second)
 	env := func(name string) (string, bool) {
-		v, ok := map[string]string{retryMaxVar: "7", waitMinVar: "3", waitMaxVar: "9"}[name]
+		v, ok := map[string]string{"TF_HTTP_RETRY_MAX": "7", "TF_HTTP_RETRY_WAIT_MIN": "3", "TF_HTTP_RETRY_WAIT_MAX": "9"}[name]
 		return v, ok
 	}
 	for name, tt := range map[string]struct {

@@ -145,7 +145,7 @@ func (r *run) access(g source.Grant) (*access, error) {
 	}
 	a, err := newAccess(g, r.proxies)
 	if err != nil {
-		return nil, g.Errorf("", "%w", err)
+		return nil, err
 	}
 	r.accesses[key] = a
 	return a, nil

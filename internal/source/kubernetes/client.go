@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -45,12 +46,12 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	c.UserAgent = "terraform-provider-statecrypt"
 	c.WarningHandler = rest.NoWarnings{}
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
-	web, err := rest.HTTPClientFor(c)
+	over, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, errors.New("the certificates or keys for the cluster are not in PEM format, do not belong together, or are incomplete")
 	}
-	web.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
-	asks, err := rest.UnversionedRESTClientForConfigAndClient(c, web)
+	over.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
+	asks, err := rest.UnversionedRESTClientForConfigAndClient(c, over)
 	if err != nil {
 		return nil, errors.New("the host of the cluster is not a URL")
 	}
@@ -89,11 +90,9 @@ func (c *client) expired(now time.Time) bool {
 func (c *client) warnings() []string {
 	switch {
 	case c.unverified && !c.plain:
-		return []string{"The server's certificate was not verified, because insecure is set. " +
-			"Anybody on the way can read the secrets and replace the state."}
+		return []string{web.Unverified("the server", "insecure is set")}
 	case c.plain && c.sends:
-		return []string{"The credentials and the state were sent without encryption, because the host begins with http. " +
-			"Anybody on the way can read them and replace the state."}
+		return []string{web.Unencrypted("the host begins with http")}
 	}
 	return nil
 }

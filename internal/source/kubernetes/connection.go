@@ -85,8 +85,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		return r.inCluster(s)
 	}
 	return nil, errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, none of " +
-		strings.Join([]string{hostVar, pathVar, pathsVar, inClusterVar, "KUBECONFIG"}, ", ") +
-		" is set, ~/.kube/config does not exist, and this is not a pod")
+		"KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, and this is not a pod")
 }
 
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that

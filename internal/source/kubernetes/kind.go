@@ -22,7 +22,7 @@ import (
 func Kind() source.Kind {
 	return source.Kind{
 		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Start: start,
-		Home: source.Home{Vars: []string{hostVar}, Attrs: []string{"host", "config_path", "config_paths", "in_cluster_config"}, Near: near},
+		Home: source.Home{Vars: []string{"KUBE_HOST"}, Attrs: []string{"host", "config_path", "config_paths", "in_cluster_config"}, Near: near},
 	}
 }
 
@@ -34,14 +34,10 @@ func table() attr.Table {
 			"With an `object` block it reads that object instead, and the secrets that it names. Only `GET` requests are sent. " +
 			"How to reach the cluster is set in `credentials`, in the provider block, with the arguments of the backend.",
 		Attrs: []attr.Attr{
-			{
-				Name: "secret_suffix", Type: cty.String,
-				Doc: "The last part of the secret's name. It is required where there is no `object` block.",
-			},
-			{
-				Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
-				Doc: "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own.",
-			},
+			{Name: "secret_suffix", Type: cty.String,
+				Doc: "The last part of the secret's name. It is required where there is no `object` block."},
+			{Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
+				Doc: "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own."},
 			source.ChoiceAttr("cluster", "kubernetes", "that says how to reach the cluster"),
 		},
 	}
@@ -59,94 +55,53 @@ func credentials() attr.Table {
 			"Those that are about TLS and the proxy fill no block that holds a secret itself.",
 		Attrs: []attr.Attr{
 			source.NameAttr("cluster"),
-			{
-				Name: "host", Type: cty.String, Place: true, Group: "cluster", Env: []string{hostVar},
-				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig.",
-			},
-			{
-				Name: "config_path", Type: cty.String, Place: true, Group: "cluster", Env: []string{pathVar},
-				Doc: "The kubeconfig to use. `~/` is your home directory.",
-			},
-			{
-				Name: "config_paths", Type: cty.List(cty.String), Place: true, Group: "cluster", Env: []string{pathsVar},
-				Doc: "Several kubeconfigs, which are merged. In the variable they are separated as in `PATH`.",
-			},
-			{
-				Name: "config_context", Type: cty.String, Follows: "cluster", Env: []string{contextVar},
-				Doc: "The context of the kubeconfig to use, in place of its current one.",
-			},
-			{
-				Name: "config_context_auth_info", Type: cty.String, Follows: "cluster", Env: []string{userVar},
-				Doc: "The user of the kubeconfig to use, in place of the context's.",
-			},
-			{
-				Name: "config_context_cluster", Type: cty.String, Follows: "cluster", Env: []string{clusterVar},
-				Doc: "The cluster of the kubeconfig to use, in place of the context's.",
-			},
-			{
-				Name: "in_cluster_config", Type: cty.Bool, Place: true, Group: "cluster", Env: []string{inClusterVar},
-				Doc: "Use the service account of the pod that this runs in. Defaults to `false`.",
-			},
-			{
-				Name: "token", Type: cty.String, Group: "account", Sensitive: true, Env: []string{tokenVar},
-				Doc: "A bearer token, such as that of a service account.",
-			},
-			{
-				Name: "username", Type: cty.String, Group: "account", Env: []string{usernameVar},
-				Doc: "The user name for basic authentication.",
-			},
-			{
-				Name: "password", Type: cty.String, Group: "account", Sensitive: true, Env: []string{passwordVar},
-				Doc: "The password for basic authentication.",
-			},
-			{
-				Name: "client_certificate", Type: cty.String, Group: "account", Env: []string{certificateVar},
-				Doc: "The client's certificate in PEM format. It needs `client_key`.",
-			},
-			{
-				Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Env: []string{keyVar},
-				Doc: "The private key of `client_certificate` in PEM format.",
-			},
-			{
-				Name: "cluster_ca_certificate", Type: cty.String, Guard: true, Follows: "cluster", Env: []string{caVar},
-				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the system.",
-			},
-			{
-				Name: "insecure", Type: cty.Bool, Guard: true, Follows: "cluster", Env: []string{insecureVar},
+			{Name: "host", Type: cty.String, Place: true, Group: "cluster", Env: []string{"KUBE_HOST"},
+				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig."},
+			{Name: "config_path", Type: cty.String, Place: true, Group: "cluster", Env: []string{"KUBE_CONFIG_PATH"},
+				Doc: "The kubeconfig to use. `~/` is your home directory."},
+			{Name: "config_paths", Type: cty.List(cty.String), Place: true, Group: "cluster", Env: []string{"KUBE_CONFIG_PATHS"},
+				Doc: "Several kubeconfigs, which are merged. In the variable they are separated as in `PATH`."},
+			{Name: "config_context", Type: cty.String, Follows: "cluster", Env: []string{"KUBE_CTX"},
+				Doc: "The context of the kubeconfig to use, in place of its current one."},
+			{Name: "config_context_auth_info", Type: cty.String, Follows: "cluster", Env: []string{"KUBE_CTX_AUTH_INFO"},
+				Doc: "The user of the kubeconfig to use, in place of the context's."},
+			{Name: "config_context_cluster", Type: cty.String, Follows: "cluster", Env: []string{"KUBE_CTX_CLUSTER"},
+				Doc: "The cluster of the kubeconfig to use, in place of the context's."},
+			{Name: "in_cluster_config", Type: cty.Bool, Place: true, Group: "cluster", Env: []string{"KUBE_IN_CLUSTER_CONFIG"},
+				Doc: "Use the service account of the pod that this runs in. Defaults to `false`."},
+			{Name: "token", Type: cty.String, Group: "account", Sensitive: true, Env: []string{"KUBE_TOKEN"},
+				Doc: "A bearer token, such as that of a service account."},
+			{Name: "username", Type: cty.String, Group: "account", Env: []string{"KUBE_USER"},
+				Doc: "The user name for basic authentication."},
+			{Name: "password", Type: cty.String, Group: "account", Sensitive: true, Env: []string{"KUBE_PASSWORD"},
+				Doc: "The password for basic authentication."},
+			{Name: "client_certificate", Type: cty.String, Group: "account", Env: []string{"KUBE_CLIENT_CERT_DATA"},
+				Doc: "The client's certificate in PEM format. It needs `client_key`."},
+			{Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Env: []string{"KUBE_CLIENT_KEY_DATA"},
+				Doc: "The private key of `client_certificate` in PEM format."},
+			{Name: "cluster_ca_certificate", Type: cty.String, Guard: true, Follows: "cluster", Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"},
+				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the " +
+					"system."},
+			{Name: "insecure", Type: cty.Bool, Guard: true, Follows: "cluster", Env: []string{"KUBE_INSECURE"},
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
-					"Defaults to `false`.",
-			},
-			{
-				Name: "tls_server_name", Type: cty.String, Guard: true, Follows: "cluster", Env: []string{serverNameVar},
-				Doc: "The name that the server's certificate must be for, in place of the host's.",
-			},
-			{
-				Name: "proxy_url", Type: cty.String, Guard: true, Follows: "cluster", Sensitive: true, Env: []string{proxyVar},
+					"Defaults to `false`."},
+			{Name: "tls_server_name", Type: cty.String, Guard: true, Follows: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
+				Doc: "The name that the server's certificate must be for, in place of the host's."},
+			{Name: "proxy_url", Type: cty.String, Guard: true, Follows: "cluster", Sensitive: true, Env: []string{"KUBE_PROXY_URL"},
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, " +
-					"`HTTP_PROXY` and `NO_PROXY`.",
-			},
+					"`HTTP_PROXY` and `NO_PROXY`."},
 			{
 				Name: "exec", Group: "account",
 				Doc: "A credential plugin: a program that prints a token or a client certificate. It is run without a shell, without a terminal " +
 					"and for a minute at most. " +
 					"It gets the environment without the secrets that are meant for this provider.",
 				Attrs: []attr.Attr{
-					{
-						Name: "api_version", Type: cty.String, Required: true,
-						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`.",
-					},
-					{
-						Name: "command", Type: cty.String, Required: true,
-						Doc: "The program. A name without a slash is looked up in `PATH`.",
-					},
-					{
-						Name: "args", Type: cty.List(cty.String), Sensitive: true,
-						Doc: "Its arguments.",
-					},
-					{
-						Name: "env", Type: cty.Map(cty.String), Sensitive: true,
-						Doc: "Further environment variables for it.",
-					},
+					{Name: "api_version", Type: cty.String, Required: true,
+						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},
+					{Name: "command", Type: cty.String, Required: true,
+						Doc: "The program. A name without a slash is looked up in `PATH`."},
+					{Name: "args", Type: cty.List(cty.String), Sensitive: true, Doc: "Its arguments."},
+					{Name: "env", Type: cty.Map(cty.String), Sensitive: true, Doc: "Further environment variables for it."},
 				},
 			},
 		},

@@ -1,12 +1,11 @@
 package kubernetes
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -47,7 +46,7 @@ const (
 )
 
 // withheld are further secrets that are ours.
-var withheld = []string{tokenVar, passwordVar, keyVar}
+var withheld = []string{"KUBE_TOKEN", "KUBE_PASSWORD", "KUBE_CLIENT_KEY_DATA"}
 
 func (p *plugin) check() error {
 	switch {
@@ -116,47 +115,34 @@ type answer struct {
 }
 
 func (p *plugin) run(ctx context.Context) (answer, error) {
-	name := programName(p.command)
-	path, err := exec.LookPath(p.command)
+	environ, err := p.environ(os.Environ())
 	if err != nil {
-		return answer{}, fmt.Errorf("the credential plugin %s is not found, or cannot be run", name)
-	}
-	granted := p.patience
-	if granted == 0 {
-		granted = pluginPatience
-	}
-	limited, cancel := context.WithTimeout(ctx, granted)
-	defer cancel()
-
-	stdout, stderr := &limitedBuffer{limit: maxAnswer}, &limitedBuffer{limit: maxSaid}
-	cmd := exec.CommandContext(limited, path, p.args...) //nolint:gosec // running it is what the user asked for
-	cmd.Args[0] = p.command
-	if cmd.Env, err = p.environ(os.Environ()); err != nil {
 		return answer{}, err
 	}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.WaitDelay = 2 * time.Second
-	child.OwnGroup(cmd)
-	err = cmd.Run()
-	if limited.Err() != nil {
-		child.KillGroup(cmd)
+	program := child.Program{
+		Args: append([]string{p.command}, p.args...), Environ: environ, Patience: cmp.Or(p.patience, pluginPatience), Limit: maxAnswer,
 	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the program is done; an agent that it started holds the pipe
-	}
+	printed, said, err := program.Run(ctx)
+	var a answer
 	switch exit, exited := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
-		return answer{}, context.Cause(ctx)
-	case limited.Err() != nil:
-		return answer{}, fmt.Errorf("the credential plugin %s took too long: it is stopped after %v", name, granted)
+		return answer{}, err
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("took too long: it is stopped after %v", program.Patience)
+	case errors.Is(err, child.ErrTooLong):
+		err = fmt.Errorf("printed more than %d bytes", maxAnswer)
 	case exited:
-		return answer{}, fmt.Errorf("the credential plugin %s failed: %v%s", name, exit.ProcessState, stderr.said())
+		err = fmt.Errorf("failed: %v", exit.ProcessState)
+		if text := strings.TrimSpace(string(said)); text != "" {
+			err = fmt.Errorf("%w; it said: %s", err, outside.Quoted(text, maxSaid))
+		}
 	case err != nil:
-		return answer{}, fmt.Errorf("the credential plugin %s could not be run", name)
+		err = errors.New("is not found, or cannot be run")
+	default:
+		a, err = p.decode(printed)
 	}
-	a, err := p.decode(stdout)
 	if err != nil {
-		return answer{}, fmt.Errorf("the credential plugin %s: %w", name, err)
+		return answer{}, fmt.Errorf("the credential plugin %s %w", programName(p.command), err)
 	}
 	return a, nil
 }
@@ -186,19 +172,17 @@ func (p *plugin) environ(ours []string) ([]string, error) {
 }
 
 // decode reads an answer. Errors quote nothing of it: it is a secret.
-func (p *plugin) decode(stdout *limitedBuffer) (answer, error) {
+func (p *plugin) decode(printed []byte) (answer, error) {
 	var c clientauthv1.ExecCredential
-	switch err := json.Unmarshal(stdout.Bytes(), &c); {
-	case stdout.full:
-		return answer{}, fmt.Errorf("it printed more than %d bytes", maxAnswer)
+	switch err := json.Unmarshal(printed, &c); {
 	case err != nil || c.Kind != "ExecCredential":
-		return answer{}, errors.New("it did not print an ExecCredential")
+		return answer{}, errors.New("did not print an ExecCredential")
 	case c.APIVersion != p.apiVersion:
-		return answer{}, fmt.Errorf("it was asked for api_version %s and answered with another", p.apiVersion)
+		return answer{}, fmt.Errorf("was asked for api_version %s and answered with another", p.apiVersion)
 	case c.Status == nil || c.Status.Token == "" && c.Status.ClientCertificateData == "":
-		return answer{}, errors.New("it printed neither a token nor a client certificate")
+		return answer{}, errors.New("printed neither a token nor a client certificate")
 	case (c.Status.ClientCertificateData == "") != (c.Status.ClientKeyData == ""):
-		return answer{}, errors.New("it must print a client certificate and its key together")
+		return answer{}, errors.New("must print a client certificate and its key together")
 	}
 	a := answer{token: c.Status.Token}
 	if c.Status.ClientCertificateData != "" {
@@ -213,31 +197,4 @@ func (p *plugin) decode(stdout *limitedBuffer) (answer, error) {
 // programName shows which program it is. Its arguments may hold secrets.
 func programName(command string) string {
 	return outside.Quoted(filepath.Base(command), 100)
-}
-
-// limitedBuffer keeps the beginning of what is written.
-type limitedBuffer struct {
-	bytes.Buffer
-	limit int
-	full  bool
-}
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	room := b.limit - b.Len()
-	b.full = b.full || len(p) > room
-	b.Buffer.Write(p[:min(len(p), room)])
-	return len(p), nil
-}
-
-// ReadFrom hides the one of bytes.Buffer, which has no limit.
-func (b *limitedBuffer) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{b}, r)
-}
-
-// said is the end of an error: what the program wrote to its standard error.
-func (b *limitedBuffer) said() string {
-	if text := strings.TrimSpace(b.String()); text != "" {
-		return "; it said: " + outside.Quoted(text, maxSaid)
-	}
-	return ""
 }

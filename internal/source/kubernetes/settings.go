@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -9,26 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-)
-
-// The variables of the backend, and one of the kubernetes provider.
-const (
-	hostVar        = "KUBE_HOST"
-	pathVar        = "KUBE_CONFIG_PATH"
-	pathsVar       = "KUBE_CONFIG_PATHS"
-	contextVar     = "KUBE_CTX"
-	userVar        = "KUBE_CTX_AUTH_INFO"
-	clusterVar     = "KUBE_CTX_CLUSTER"
-	inClusterVar   = "KUBE_IN_CLUSTER_CONFIG"
-	tokenVar       = "KUBE_TOKEN"
-	usernameVar    = "KUBE_USER"
-	passwordVar    = "KUBE_PASSWORD"
-	certificateVar = "KUBE_CLIENT_CERT_DATA"
-	keyVar         = "KUBE_CLIENT_KEY_DATA"
-	caVar          = "KUBE_CLUSTER_CA_CERT_DATA"
-	insecureVar    = "KUBE_INSECURE"
-	serverNameVar  = "KUBE_TLS_SERVER_NAME"
-	proxyVar       = "KUBE_PROXY_URL"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // settings say which cluster is asked, and as whom.
@@ -157,9 +139,8 @@ func (s *settings) check() error {
 		s.host = u.String()
 	}
 	if s.proxy != "" {
-		u, err := url.Parse(s.proxy)
-		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-			return errors.New("proxy_url must be a URL such as http://proxy.example.com:3128")
+		if _, err := web.ParseProxy(s.proxy); err != nil {
+			return fmt.Errorf("proxy_url: %w", err)
 		}
 	}
 	return nil

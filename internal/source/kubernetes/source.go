@@ -51,7 +51,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		if suffix != "" {
 			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block are mutually exclusive")
 		}
-		if req.Workspace != "" && req.Workspace != "default" {
+		if req.OtherWorkspace() != "" {
 			return nil, errors.New("an object has no workspaces; leave workspace out")
 		}
 		l.object, err = kube.New(*req.Object)
@@ -95,9 +95,6 @@ func (l *location) String() string {
 // Fetch reads the state. If the server refuses credentials that were used
 // before, they may have expired: Fetch tries once more with new ones.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	generation := l.generation.Load()
 	c, fresh, err := l.client(ctx, generation)
 	if err == nil && c.expired(time.Now()) && !fresh {

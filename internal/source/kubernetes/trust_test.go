@@ -102,7 +102,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"unknown name":           {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), "", "name"},
 		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), "",
 			"the environment variables KUBE_*: client_certificate"},
-		"proxy": {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), "", "proxy_url must be"},
+		"proxy": {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), "", "proxy_url: a URL is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := connectionOf(t, c.settings, c.cluster)

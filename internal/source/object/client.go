@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -92,15 +93,12 @@ type Place struct {
 // NewClient makes a client. It sends nothing yet, and reads nothing of the
 // environment.
 func NewClient(p Place, n Network) *s3.Client {
-	if n.Attempts == 0 {
-		n.Attempts = maxAttempts
-	}
 	return s3.New(s3.Options{
 		BaseEndpoint:       aws.String(p.Endpoint.String()),
 		EndpointResolverV2: host{p.Endpoint, p.PathStyle},
 		Region:             p.Region,
 		Credentials:        p.Keys,
-		RetryMaxAttempts:   n.Attempts,
+		RetryMaxAttempts:   cmp.Or(n.Attempts, maxAttempts),
 		Logger:             logging.Nop{},
 		APIOptions:         []func(*middleware.Stack) error{awsauth.AnonymousClient},
 
@@ -115,15 +113,9 @@ func NewClient(p Place, n Network) *s3.Client {
 // Restrict has a client only read, over a transport, and wait no longer than n
 // says.
 func Restrict(o *s3.Options, transport *http.Transport, n Network) {
-	if n.Timeout == 0 {
-		n.Timeout = answerTimeout
-	}
-	if n.MaxWait == 0 {
-		n.MaxWait = retry.DefaultMaxBackoff
-	}
-	transport.ResponseHeaderTimeout = n.Timeout
+	transport.ResponseHeaderTimeout = cmp.Or(n.Timeout, answerTimeout)
 	o.HTTPClient = readOnly{&http.Client{Transport: transport, CheckRedirect: noRedirect}}
-	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, n.MaxWait).(aws.RetryerV2); ok { // it always is one
+	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, cmp.Or(n.MaxWait, retry.DefaultMaxBackoff)).(aws.RetryerV2); ok { // it always is one
 		o.Retryer = retryer{r}
 	}
 	o.ClientLogMode = 0

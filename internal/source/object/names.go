@@ -99,11 +99,7 @@ func Below(req source.Request) (key string, err error) {
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
 		return "", req.Errorf("key", "it must not begin or end with /")
 	}
-	workspace := req.Workspace
-	if workspace == "default" {
-		workspace = ""
-	}
-	key = path.Join(prefix, workspace, key)
+	key = path.Join(prefix, req.OtherWorkspace(), key)
 	if err := CheckKey(key); err != nil {
 		return "", req.Errorf("key", "%w", err)
 	}

@@ -6,6 +6,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // the protocol asks for it
 	"encoding/base64"
@@ -52,10 +53,7 @@ func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if s.Patience == 0 {
-		s.Patience = Patience
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.Patience, errPatience)
+	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(s.Patience, Patience), errPatience)
 	defer cancel()
 	for try := 1; ; try++ {
 		snapshot, err := s.read(limited, o, limit)
@@ -133,9 +131,5 @@ const maxRevision = 1024
 // revision is an opaque word to compare: the version, or, where the bucket
 // keeps none, the ETag without its decoration. Stores may put anything into it.
 func revision(version, etag string) string {
-	word := version
-	if word == "" {
-		word = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
-	}
-	return outside.Line(word, maxRevision)
+	return outside.Line(cmp.Or(version, strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)), maxRevision)
 }

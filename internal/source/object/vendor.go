@@ -136,8 +136,7 @@ func (s *state) checkEncryption(client *s3.Client) (warning string, err error) {
 		return "The state was sent without encryption, because the endpoint begins with http. " +
 			"Anybody on the way can read and replace it.", nil
 	case s.Unverified:
-		return "The server's certificate was not verified, because insecure is set. " +
-			"Anybody on the way can read and replace the state.", nil
+		return web.Unverified("the server", "insecure is set"), nil
 	}
 	return "", nil
 }

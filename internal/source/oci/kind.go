@@ -60,7 +60,7 @@ func table() attr.Table {
 			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("tf-state-env"), Env: []string{"OCI_workspace_key_prefix"},
 				Doc: "The folder of the states of workspaces other than `default`. Defaults to `tf-state-env`."},
 			object.VersionAttr(),
-			object.ChoiceAttr("oci"),
+			source.ChoiceAttr("credentials_name", "oci", "that says who reads"),
 		},
 	}
 }
@@ -72,7 +72,7 @@ func credentials() attr.Table {
 			"makes. " +
 			"The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
 		Attrs: []attr.Attr{
-			object.NameAttr(),
+			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"OCI_S3_ACCESS_KEY"},
 				Doc: "The ID of a Customer Secret Key, which the console calls access key. It needs `secret_key`."},
 			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"OCI_S3_SECRET_KEY"},

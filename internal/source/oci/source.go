@@ -71,8 +71,8 @@ func nameOf(req source.Request) (bucket, key string, err error) {
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/") || strings.Contains(key, "//"):
 		return "", "", req.Errorf("key", "it must not begin or end with / or hold //")
 	}
-	if req.Workspace != "" && req.Workspace != "default" {
-		key = path.Join(prefix, req.Workspace, key)
+	if w := req.OtherWorkspace(); w != "" {
+		key = path.Join(prefix, w, key)
 	}
 	if err := object.CheckKey(key); err != nil {
 		return "", "", req.Errorf("key", "%w", err)

@@ -52,7 +52,7 @@ func table() attr.Table {
 			{Name: "region", Type: cty.String, Env: []string{"ALICLOUD_REGION", "ALICLOUD_DEFAULT_REGION"},
 				Doc: "The region of the bucket, such as `eu-central-1`. Defaults to the one of the profile, if there is one."},
 			object.VersionAttr(),
-			object.ChoiceAttr("oss"),
+			source.ChoiceAttr("credentials_name", "oss", "that says who reads"),
 		},
 	}
 }
@@ -65,7 +65,7 @@ func credentials() attr.Table {
 			"where a block without a name sets none, the variables `ALICLOUD_*` are tried in the same order. With " +
 			"`assume_role_role_arn`, that identity then assumes a role.",
 		Attrs: []attr.Attr{
-			object.NameAttr(),
+			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_ACCESS_KEY", "ALICLOUD_ACCESS_KEY_ID"},
 				Doc: "The ID of an AccessKey pair. It needs `secret_key`."},
 			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity",

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const (
@@ -141,11 +142,7 @@ func withoutPassword(requireAuth string) string {
 
 // isLocal reports whether what is sent to host stays on this machine.
 func isLocal(host string) bool {
-	if strings.HasPrefix(host, "/") || strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return strings.HasPrefix(host, "/") || source.IsLoopback(host)
 }
 
 // warnings says what is wrong with the connection although it works.

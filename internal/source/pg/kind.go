@@ -28,14 +28,10 @@ func table() attr.Table {
 			"One `SELECT` is sent, in a read-only transaction. Locks are neither taken nor looked at. " +
 			"How to reach the database is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{
-				Name: "schema_name", Type: cty.String, Env: []string{"PG_SCHEMA_NAME"}, Default: cty.StringVal("terraform_remote_state"),
-				Doc: "The schema of the table. Defaults to `terraform_remote_state`.",
-			},
-			{
-				Name: "table_name", Type: cty.String, Env: []string{"PG_TABLE_NAME"}, Default: cty.StringVal("states"),
-				Doc: "The table, or a view with the columns `name` and `data`. Defaults to `states`, which is the name that Terraform always uses.",
-			},
+			{Name: "schema_name", Type: cty.String, Env: []string{"PG_SCHEMA_NAME"}, Default: cty.StringVal("terraform_remote_state"),
+				Doc: "The schema of the table. Defaults to `terraform_remote_state`."},
+			{Name: "table_name", Type: cty.String, Env: []string{"PG_TABLE_NAME"}, Default: cty.StringVal("states"),
+				Doc: "The table, or a view with the columns `name` and `data`. Defaults to `states`, which is the name that Terraform always uses."},
 			source.ChoiceAttr("credentials_name", "pg", "that says how to reach the database"),
 		},
 	}
@@ -52,13 +48,11 @@ func credentials() attr.Table {
 			"and `PGSSLROOTCERT`, `PGSERVICE` and the like do not count.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
-			{
-				Name: "conn_str", Type: cty.String, Sensitive: true, Env: []string{connStrVar},
+			{Name: "conn_str", Type: cty.String, Sensitive: true, Env: []string{connStrVar},
 				Doc: "The connection string: a URL such as `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=… " +
 					"password=…`. " +
 					"A block with a name needs it. `sslmode` defaults to `require`, which encrypts and does not verify the server's certificate; each " +
-					"read warns of that.",
-			},
+					"read warns of that."},
 		},
 	}
 }

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -183,11 +184,7 @@ func (t target) resolve() (settings, error) {
 	}
 	personal := t.personal()
 	if s["service"] != "" {
-		path := s["servicefile"]
-		if path == "" {
-			path = personal(".pg_service.conf")
-		}
-		service, err := readService(path, s["service"])
+		service, err := readService(cmp.Or(s["servicefile"], personal(".pg_service.conf")), s["service"])
 		if err != nil {
 			return nil, err
 		}
@@ -197,12 +194,7 @@ func (t target) resolve() (settings, error) {
 		}
 	}
 	s = merge(settings{"port": "5432", "sslmode": "require", "passfile": personal(".pgpass")}, s)
-	if s["host"] == "" {
-		s["host"] = s["hostaddr"]
-	}
-	if s["host"] == "" {
-		s["host"] = "localhost"
-	}
+	s["host"] = cmp.Or(s["host"], s["hostaddr"], "localhost")
 	if s["sslcert"] == "" && s["sslkey"] == "" && isFile(personal("postgresql.crt")) && isFile(personal("postgresql.key")) {
 		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
 	}
@@ -217,9 +209,7 @@ func (t target) resolve() (settings, error) {
 	if s["user"] == "" {
 		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in the pg block of credentials")
 	}
-	if s["dbname"] == "" { // as the server does; said here, it can be found in ~/.pgpass
-		s["dbname"] = s["user"]
-	}
+	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // as the server does; said here, it can be found in ~/.pgpass
 	return s, s.check()
 }
 

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,10 +38,7 @@ func newRun(s source.Settings) *run {
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{
 		run: r, database: req.String("credentials_name"),
-		schema: req.String("schema_name"), table: req.String("table_name"), row: req.Workspace, limit: req.MaxSize,
-	}
-	if l.row == "" {
-		l.row = "default"
+		schema: req.String("schema_name"), table: req.String("table_name"), row: cmp.Or(req.Workspace, "default"), limit: req.MaxSize,
 	}
 	for attr, name := range map[string]string{"schema_name": l.schema, "table_name": l.table} {
 		if name == "" || !isText(name) {

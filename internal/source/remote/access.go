@@ -2,16 +2,13 @@ package remote
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -85,51 +82,21 @@ func checkToken(g source.Grant) error {
 	return nil
 }
 
-// checkURLs refuses blocks that could never be used: their secrets would be
-// missed in a less helpful way.
-func (r *run) checkURLs() error {
-	for _, e := range r.credentials.Entries {
-		text := e.Settings["url"].Value
-		if text == cty.NilVal || text.Type() != cty.String || !text.IsKnown() || text.IsNull() {
-			continue // Credentials.For says what is wrong
-		}
-		u, err := source.ParseBase(text.AsString())
-		if err != nil {
-			continue // likewise
-		}
-		switch path := strings.Trim(u.Path, "/"); {
-		case u.Scheme != "https":
-			err = errors.New("the URL must begin with https://")
-		case path != "" && path != "app" && !strings.HasPrefix(path, "app/"):
-			err = errors.New("the URL of a host is required, such as https://app.terraform.io/, or that of an organization or workspace there, " +
-				"as a browser shows it: https://app.terraform.io/app/acme/")
-		default:
-			continue
-		}
-		return &attr.Error{Address: e.Address, Attr: "url", Pos: e.Settings["url"].Pos, Err: err}
+func checkURL(u *url.URL) error {
+	switch path := strings.Trim(u.Path, "/"); {
+	case u.Scheme != "https":
+		return errors.New("the URL must begin with https://")
+	case path != "" && path != "app" && !strings.HasPrefix(path, "app/"):
+		return errors.New("the URL of a host is required, such as https://app.terraform.io/, or that of an organization or workspace there, " +
+			"as a browser shows it: https://app.terraform.io/app/acme/")
 	}
 	return nil
 }
 
 func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12}
-	a := &access{transport: web.Transport(settings, proxies), unverified: g.Bool("skip_cert_verification")}
-	settings.InsecureSkipVerify = a.unverified //nolint:gosec // the user's choice, with a warning at each read
 	if err := checkToken(g); err != nil {
 		return nil, err
 	}
-	if ca := g.String("client_ca_certificate_pem"); ca != "" {
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM([]byte(ca)) {
-			return nil, g.Errorf("client_ca_certificate_pem", "there is no certificate in PEM format in it")
-		}
-	}
-	if text := g.String("proxy"); text != "" {
-		own, err := web.ParseProxy(text)
-		if err != nil {
-			return nil, g.Errorf("proxy", "%w", err)
-		}
-		a.transport.Proxy = http.ProxyURL(own)
-	}
-	return a, nil
+	transport, err := web.TransportFor(g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
+	return &access{transport: transport, unverified: g.Bool("skip_cert_verification")}, err
 }

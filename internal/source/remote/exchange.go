@@ -90,8 +90,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Request = req
 	}
 	if err == nil && a.unverified {
-		x.warn("The certificate of " + x.origin() + " was not verified, because skip_cert_verification is set: " +
-			"anybody on the way can read the token and replace the state.")
+		x.warn(web.Unverified(x.origin(), "skip_cert_verification is set"))
 	}
 	return resp, err
 }

@@ -35,13 +35,15 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{
+	r := &run{
 		credentials: s.For(Kind()),
 		patience:    web.Patience{Timeout: 2 * time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 30 * time.Second},
 		proxies:     web.Proxies(s.LookupEnv),
 		tokens:      &cliTokens{lookup: s.LookupEnv},
 		accesses:    map[string]*access{},
 	}
+	r.credentials.CheckURL = checkURL
+	return r
 }
 
 // isName reports whether an organization or a workspace may be called s.
@@ -81,9 +83,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("outputs_only", "state_version and outputs_only exclude each other: only the current outputs can be asked for")
 	}
 	// Wrong settings are said before anything is sent.
-	if err := r.checkURLs(); err != nil {
-		return nil, err
-	}
 	_, err = l.accessTo(l.address())
 	return l, err
 }
@@ -98,7 +97,7 @@ func workspaceName(req source.Request) (string, error) {
 			return "", req.Errorf("workspaces", "either name or prefix is required")
 		}
 	}
-	isDefault := req.Workspace == "" || req.Workspace == "default"
+	isDefault := req.OtherWorkspace() == ""
 	switch {
 	case name != "" && !isDefault && req.Workspace != name:
 		return "", req.Errorf("workspaces", "with name there are no other workspaces; leave workspace out, or set prefix instead of name")

@@ -193,7 +193,7 @@ func TestOpen(t *testing.T) {
 		"version of outputs": {attrs: with(with(good, "state_version", text("sv-1")), "outputs_only", cty.True),
 			want: "state_version and outputs_only exclude each other"},
 		"CA": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "client_ca_certificate_pem": text("canary")}},
-			want: "client_ca_certificate_pem: there is no certificate in PEM format in it"},
+			want: "client_ca_certificate_pem: it holds no certificate in PEM format"},
 		"proxy": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}},
 			want: "proxy: a URL is required"},
 		"token": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}},

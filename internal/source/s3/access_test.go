@@ -388,7 +388,7 @@ func TestWarnings(t *testing.T) {
 		want  string
 	}{
 		"verified":     {block(front.URL).With("custom_ca_bundle", file(t, front.CA)), ""},
-		"not verified": {block(front.URL).With("insecure", true), "The server's certificate was not verified"},
+		"not verified": {block(front.URL).With("insecure", true), "The certificate of the server was not verified"},
 		"without TLS":  {block(server.Serve(t)), "The state was sent without encryption"},
 	} {
 		snap, err := read(t, asks(), settings(nil, c.block))

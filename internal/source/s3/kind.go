@@ -49,9 +49,7 @@ func table() attr.Table {
 			{Name: "version_id", Type: cty.String,
 				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It takes " +
 					"`s3:GetObjectVersion`."},
-			{Name: "credentials_name", Type: cty.String,
-				Doc: "The `name` of the `s3` block of `credentials` that says who asks. Without it, the block without a name is used, " +
-					"or, where there are no blocks at all, the environment."},
+			source.ChoiceAttr("credentials_name", "s3", "that says who reads"),
 		},
 	}
 }
@@ -79,7 +77,7 @@ func credentials() attr.Table {
 			"gets no environment but what it needs to run, and profiles that sign in with a browser (SSO) or name the environment " +
 			"(`credential_source`) are refused.",
 		Attrs: slices.Concat([]attr.Attr{
-			object.NameAttr(),
+			source.NameAttr("credentials_name"),
 			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar},
 				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
 					"read, and only over TLS."},

@@ -62,7 +62,7 @@ func keyOf(req source.Request) (string, error) {
 	if strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") {
 		return "", req.Errorf("workspace_key_prefix", "it must not begin or end with a slash")
 	}
-	if req.Workspace == "" || req.Workspace == "default" {
+	if req.OtherWorkspace() == "" {
 		return key, nil
 	}
 	key = path.Join(prefix, req.Workspace, key)

@@ -116,9 +116,8 @@ func (a authorizing) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (w Wire) retrying(tries *int) *retryablehttp.Client {
-	backoff := w.Backoff
-	if backoff == nil {
-		backoff = Backoff
+	if w.Backoff == nil {
+		w.Backoff = Backoff
 	}
 	return &retryablehttp.Client{
 		HTTPClient:     &http.Client{Transport: authorizing(w), CheckRedirect: w.Redirect, Timeout: w.Timeout},
@@ -127,7 +126,7 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 		RetryWaitMax:   w.WaitMax,
 		RequestLogHook: func(retryablehttp.Logger, *http.Request, int) { *tries++ },
 		CheckRetry:     worthAnotherTry,
-		Backoff:        backoff,
+		Backoff:        w.Backoff,
 		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
 	}
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // Transport makes connections of its own. What it gets is not unpacked: see
@@ -25,6 +27,49 @@ func Transport(settings *tls.Config, proxies *httpproxy.Config) *http.Transport 
 	t.MaxResponseHeaderBytes = 1 << 20
 	t.OnProxyConnectResponse = proxyAnswer
 	return t
+}
+
+// TransportFor is [Transport] with what a grant says in skip_cert_verification,
+// client_ca_certificate_pem and proxy.
+func TransportFor(g source.Grant, settings *tls.Config, proxies *httpproxy.Config) (*http.Transport, error) {
+	settings.InsecureSkipVerify = g.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
+	if ca := g.String("client_ca_certificate_pem"); ca != "" {
+		if settings.RootCAs = Authorities([]byte(ca)); settings.RootCAs == nil {
+			return nil, g.Errorf("client_ca_certificate_pem", "it holds no certificate in PEM format")
+		}
+	}
+	t := Transport(settings, proxies)
+	if text := g.String("proxy"); text != "" {
+		own, err := ParseProxy(text)
+		if err != nil {
+			return nil, g.Errorf("proxy", "%w", err)
+		}
+		t.Proxy = http.ProxyURL(own)
+	}
+	return t, nil
+}
+
+// Authorities are the certificates in a text in PEM format, nil if there are
+// none.
+func Authorities(text []byte) *x509.CertPool {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil
+	}
+	return pool
+}
+
+// Unverified is the warning of a connection that works.
+func Unverified(whose, because string) string {
+	return "The certificate of " + whose + " was not verified, because " + because + ". " +
+		"Anybody on the way can read the credentials and replace the state."
+}
+
+// Unencrypted is the warning of a connection without TLS, over which credentials
+// were sent.
+func Unencrypted(because string) string {
+	return "The credentials and the state were sent without encryption, because " + because + ". " +
+		"Anybody on the way can read them and replace the state."
 }
 
 // proxyAnswer replaces the error of net/http, which would be the proxy's own
