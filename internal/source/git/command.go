@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,8 +84,11 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	return out, err
 }
 
-func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, command []string) (string, error) {
+// execute runs a command, which inherits the files that are not nil.
+func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, command []string, files ...*os.File,
+) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.ExtraFiles = slices.DeleteFunc(files, func(f *os.File) bool { return f == nil })
 	var stderr capped
 	cmd.Env, cmd.Stdin, cmd.Stderr = environ, stdin, &stderr
 	cmd.WaitDelay = killDelay

@@ -271,13 +271,21 @@ func (d *repository) fetch(ctx context.Context, wanted map[string]int64, args ..
 		return "", err
 	}
 	command := append([]string{"git", "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
-	environ, file := d.budget(wanted)
-	command = limited(d.run.maxMemory, file, command)
-	said, err := execute(ctx, environ, lines(wanted), nil, command)
+	said, err := d.talk(ctx, wanted, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
 		d.access.redirected = true
-		environ, _ = d.budget(wanted)
-		said, err = execute(ctx, environ, lines(wanted), nil, command)
+		said, err = d.talk(ctx, wanted, command)
 	}
 	return said, err
+}
+
+// talk runs a command that talks to the server.
+func (d *repository) talk(ctx context.Context, wanted map[string]int64, command []string) (string, error) {
+	environ, file := d.budget(wanted)
+	environ, secret, err := d.access.handOver(environ)
+	if err != nil {
+		return "", err
+	}
+	defer secret.Close() // nothing, if it is nil
+	return execute(ctx, environ, lines(wanted), nil, limited(d.run.maxMemory, file, command), secret)
 }
