@@ -39,18 +39,8 @@ func (a *access) address(where remote) string {
 	return u.String()
 }
 
-// The names under which the helper gets what it prints.
-const (
-	usernameVariable = "STATECRYPT_GIT_USERNAME"
-	passwordVariable = "STATECRYPT_GIT_PASSWORD"
-)
-
-// helper is a credential helper as gitcredentials(7) describes it. git runs it
-// in its own shell, on Windows too.
-const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + usernameVariable + `" "$` + passwordVariable + `"; }; f`
-
-// gitConfig returns settings, and variables that they refer to.
-func (a *access) gitConfig() (settings []setting, environ []string) {
+// gitConfig returns settings, none of which is a secret.
+func (a *access) gitConfig() (settings []setting) {
 	if a.caFile != "" {
 		settings = append(settings, setting{"http." + a.scope + ".sslCAInfo", filepath.ToSlash(a.caFile)})
 	}
@@ -58,22 +48,33 @@ func (a *access) gitConfig() (settings []setting, environ []string) {
 		if a.username != "" && a.scope != "" {
 			settings = append(settings, setting{"credential." + a.scope + ".username", a.username})
 		}
-		return settings, nil
+		return settings
 	}
 	// Not the user's own helpers: if our password is wrong, git would ask them
 	// next, and then have them erase what they know.
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
-	if a.redirected {
-		settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
-		if key := "credential." + a.alias + ".helper"; a.alias != "" {
-			settings = append(settings, setting{key, ""}, setting{key, helper})
-		}
-		return settings, []string{usernameVariable + "=" + a.username, passwordVariable + "=" + a.password}
+	if !a.redirected {
+		return append(settings, setting{"http." + a.scope + ".followRedirects", "false"})
 	}
-	return append(settings,
-		setting{"http." + a.scope + ".extraHeader", "Authorization: Basic " + a.basic()},
-		setting{"http." + a.scope + ".followRedirects", "false"},
-	), nil
+	settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
+	if key := "credential." + a.alias + ".helper"; a.alias != "" {
+		settings = append(settings, setting{key, ""}, setting{key, helper})
+	}
+	return settings
+}
+
+// helper is a credential helper as gitcredentials(7) describes it. git runs it
+// in its own shell, on Windows too.
+const helper = `!f() { test "$1" = get && ` + printAnswer + `; }; f`
+
+// answer is what the helper prints.
+func (a *access) answer() string {
+	return "username=" + a.username + "\npassword=" + a.password + "\n"
+}
+
+// header is a setting.
+func (a *access) header() setting {
+	return setting{"http." + a.scope + ".extraHeader", "Authorization: Basic " + a.basic()}
 }
 
 func (a *access) basic() string {

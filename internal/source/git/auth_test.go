@@ -484,8 +484,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// TestSecretsStayHidden watches the arguments of all processes, and the disk,
-// while git talks to a slow server.
+// TestSecretsStayHidden watches the arguments of all processes, the environment
+// of git and of all that it starts, and the disk, while git talks to a slow server.
 func TestSecretsStayHidden(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("ps"); err != nil {
@@ -537,7 +537,10 @@ func watch(t *testing.T, dir, origin string, looks *atomic.Int64, done <-chan st
 		}
 		out, _ := exec.Command("ps", "-A", "-ww", "-o", "args").Output()
 		mustNotHold(t, "a command line", string(out), secrets...)
-		seen = seen || strings.Contains(string(out), "remote-http") && strings.Contains(string(out), origin)
+		children := environments(dir)
+		mustNotHold(t, "the environment of a child", children, secrets...)
+		seen = seen || strings.Contains(string(out), "remote-http") && strings.Contains(string(out), origin) &&
+			(runtime.GOOS != "linux" || children != "")
 		_ = filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 			if err == nil && info.Mode().IsRegular() {
 				text, _ := os.ReadFile(path)
@@ -550,4 +553,17 @@ func watch(t *testing.T, dir, origin string, looks *atomic.Int64, done <-chan st
 		})
 		looks.Add(1)
 	}
+}
+
+// environments returns those of the processes that work in a folder of dir;
+// only Linux shows them.
+func environments(dir string) string {
+	var all strings.Builder
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), "GIT_DIR="+dir) {
+			all.Write(text)
+		}
+	}
+	return all.String()
 }

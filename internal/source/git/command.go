@@ -1,13 +1,17 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +28,13 @@ const (
 	// maxMemory limits git, and each program that it starts, while it talks to a
 	// server: it keeps the whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes
+
+	// maxSnapshot limits what the first fetch may write: a server that knows no
+	// filter sends all files of the commit.
+	maxSnapshot = 4 << 30 // bytes
+
+	// spare is what git gets beyond the sizes of the files that are fetched.
+	spare = 16 << 20 // bytes
 )
 
 // commandError is a git command that failed.
@@ -41,21 +52,23 @@ func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout 
 	return execute(ctx, d.environ(), stdin, read, append([]string{"git"}, args...))
 }
 
-// limitMemory returns the command under a limit that its children inherit. Only
-// Linux has one that counts what a program writes to and not the files it maps.
-func limitMemory(limit int64, command []string) []string {
-	if runtime.GOOS != "linux" {
-		return command
-	}
+// limited returns the command under limits in bytes, which its children inherit:
+// of memory, and of each file that they write. Only Linux can limit memory in a
+// way that counts what a program writes to and not the files it maps; Windows
+// has neither limit. A program that writes more is told, not killed.
+func limited(memory, file int64, command []string) []string {
 	path, err := exec.LookPath(command[0])
-	if err != nil {
+	if err != nil || runtime.GOOS == "windows" {
 		return command // which then says so
 	}
 	if _, err := exec.LookPath("sh"); err != nil {
 		return command
 	}
-	script := fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@"`, limit>>10)
-	return append([]string{"sh", "-c", script, "sh", path}, command[1:]...)
+	script := fmt.Sprintf(`trap '' XFSZ; ulimit -S -f %d 2>/dev/null; `, file>>9)
+	if runtime.GOOS == "linux" {
+		script += fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; `, memory>>10)
+	}
+	return append([]string{"sh", "-c", script + `exec "$@"`, "sh", path}, command[1:]...)
 }
 
 // output returns at most limit bytes of stdout; more is an error.
@@ -71,8 +84,11 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	return out, err
 }
 
-func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, command []string) (string, error) {
+// execute runs a command, which inherits the files that are not nil.
+func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, command []string, files ...*os.File,
+) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.ExtraFiles = slices.DeleteFunc(files, func(f *os.File) bool { return f == nil })
 	var stderr capped
 	cmd.Env, cmd.Stdin, cmd.Stderr = environ, stdin, &stderr
 	cmd.WaitDelay = killDelay
@@ -144,7 +160,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 	_, err := execute(limited, scrubbed(r.environ), nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
 		return err
-	}, []string{"git", "version"})
+	}, []string{"git", "version", "--build-options"})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -155,6 +171,9 @@ func (r *run) checkVersion(ctx context.Context) error {
 		return errors.New(`"git version" failed: ` + err.Error()) // not wrapped: this is not about the server
 	}
 	err = checkVersionText(out)
+	if r.largest = math.MaxUint32; bytes.Contains(out, []byte("sizeof-long: 8\n")) {
+		r.largest = math.MaxInt64
+	}
 	r.versionOK = err == nil
 	return err
 }

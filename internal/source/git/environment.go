@@ -85,8 +85,7 @@ func lookup(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// environ is what git runs with. Secrets are here and nowhere else: not among
-// arguments, which everybody can list, nor on disk.
+// environ is what git runs with, without secrets.
 func (d *repository) environ() []string {
 	env := scrubbed(d.run.environ)
 	if d.access.ownTLS {
@@ -111,8 +110,7 @@ func (d *repository) environ() []string {
 	if d.ssh != "" {
 		env = append(env, "GIT_SSH_COMMAND="+d.ssh)
 	}
-	settings, secrets := d.access.gitConfig()
-	return appendConfig(append(env, secrets...), append(fixedConfig(), settings...))
+	return appendConfig(env, append(fixedConfig(), d.access.gitConfig()...))
 }
 
 // allowedProtocols keeps redirects and url.<base>.insteadOf from turning one

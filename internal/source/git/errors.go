@@ -20,6 +20,7 @@ var (
 	notOurRef     = regexp.MustCompile(`not our ref`)
 	unadvertised  = regexp.MustCompile(`unadvertised object`)
 	filterIgnored = regexp.MustCompile(`filtering not recognized by server`)
+	tooLarge      = regexp.MustCompile(`(?m)^(fatal|error): (attempting to allocate|.*File too large)`) // not "remote: fatal: …"
 	lockNotStored = regexp.MustCompile(`(?i)(cannot lock ref|cannot update ref|cannot process|refname conflict|` +
 		`unable to (create|write|update|lock|resolve)|file ?name too long|filename).*` + localLocks)
 )
@@ -45,6 +46,7 @@ var advice = []struct {
 }{
 	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
 		say("git needs more memory than it may have: what the server answers is too long")},
+	{tooLarge, say("the server sends more than it was asked for, or the repository is too large to be read without partial clones")},
 	{noSuchRef, refAdvice},
 	{otherFormat, say("the repository's object ids have another length (SHA-1: 40 digits, SHA-256: 64) than ref has")},
 	{notOurRef, func(_ *repository, at ref) string {

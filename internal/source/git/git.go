@@ -104,6 +104,7 @@ type run struct {
 
 	versionMu      sync.Mutex
 	versionOK      bool
+	largest        int64         // number that git takes in its configuration
 	versionTimeout time.Duration // on a Mac without developer tools, git is a stub that opens a window and waits
 
 	maxMemory int64 // bytes, for git

@@ -25,16 +25,63 @@ func lines(limits map[string]int64) io.Reader {
 	return strings.NewReader(strings.Join(slices.Sorted(maps.Keys(limits)), "\n") + "\n")
 }
 
-// readBlobs takes ids, each with the largest size to be read.
+// readBlobs takes ids, each with the largest size to be read. git only prints
+// what it was first found to be small enough.
 func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (map[string]blob, error) {
-	blobs := map[string]blob{}
-	if len(limits) == 0 {
+	blobs, here := map[string]blob{}, map[string]int64{}
+	for id, limit := range limits {
+		if d.tooLarge[id] {
+			blobs[id] = blob{size: limit + 1}
+		} else {
+			here[id] = limit
+		}
+	}
+	if len(here) == 0 {
 		return blobs, nil
 	}
-	_, err := d.git(ctx, lines(limits), func(stdout io.Reader) error {
-		return readObjects(stdout, limits, blobs)
+	_, err := d.git(ctx, lines(here), func(stdout io.Reader) error {
+		return readSizes(stdout, here, blobs)
+	}, "cat-file", "--batch-check")
+	if err != nil || len(here) == 0 {
+		return blobs, err
+	}
+	_, err = d.git(ctx, lines(here), func(stdout io.Reader) error {
+		return readObjects(stdout, here, blobs)
 	}, "cat-file", "--batch")
 	return blobs, err
+}
+
+// readSizes takes out of limits what is larger.
+func readSizes(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
+	in := bufio.NewReader(stdout)
+	for range len(limits) {
+		id, kind, size, err := readHeader(in)
+		if err != nil {
+			return err
+		}
+		if limit, wanted := limits[id]; wanted && kind == "blob" && size > limit {
+			blobs[id] = blob{size: size}
+			delete(limits, id)
+		}
+	}
+	return nil
+}
+
+// readHeader reads "<id> <type> <size>"; all is empty if the object is missing.
+func readHeader(in *bufio.Reader) (id, kind string, size int64, err error) {
+	line, err := in.ReadString('\n')
+	if strings.HasSuffix(line, " missing\n") {
+		return "", "", 0, nil
+	}
+	fields := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+	if err != nil || len(fields) != 3 {
+		return "", "", 0, errObjects
+	}
+	size, err = strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || size < 0 {
+		return "", "", 0, errObjects
+	}
+	return fields[0], fields[1], size, nil
 }
 
 var errObjects = errors.New("git printed a file that cannot be read")
@@ -60,19 +107,10 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 // readObject reads one object of git-cat-file(1) BATCH OUTPUT. All is empty if it
 // is missing, and the data nil if it is of another kind or larger than its limit.
 func readObject(in *bufio.Reader, kind string, limit func(id string) int64) (id, found string, b blob, err error) {
-	header, err := in.ReadString('\n')
-	if strings.HasSuffix(header, " missing\n") {
-		return "", "", blob{}, nil
-	}
-	fields := strings.Split(strings.TrimSuffix(header, "\n"), " ")
-	if err != nil || len(fields) != 3 { // <id> <type> <size>
-		return "", "", blob{}, errObjects
-	}
-	id, found = fields[0], fields[1]
-	b.size, err = strconv.ParseInt(fields[2], 10, 64)
+	id, found, b.size, err = readHeader(in)
 	switch {
-	case err != nil || b.size < 0:
-		return "", "", blob{}, errObjects
+	case err != nil || id == "":
+		return "", "", blob{}, err
 	case found != kind || b.size > limit(id):
 		_, err = io.CopyN(io.Discard, in, b.size)
 	default:

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -32,6 +35,8 @@ type repository struct {
 	wholeSnapshot bool // ask for all files, not for those that are wanted
 	refusedBefore bool
 	complete      bool // all files of the commit are here
+
+	tooLarge map[string]bool // ids of files that were wanted, and are not here for that reason
 }
 
 // prepare finds out, once per visit, what git needs to be told.
@@ -87,7 +92,7 @@ func (d *repository) create() error {
 	if err != nil {
 		return fmt.Errorf("a temporary directory for git cannot be made (TMPDIR says where): %w", err)
 	}
-	d.dir = dir
+	d.dir, d.tooLarge = dir, map[string]bool{}
 	err = cmp.Or(
 		os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700),
 		os.Mkdir(filepath.Join(dir, "refs"), 0o700),
@@ -108,9 +113,14 @@ func (d *repository) config() string {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(d.access.address(d.remote))
+	// The other end of a local fetch is our child, which is not told what to pack.
+	uploadPack := ""
+	if d.remote.protocol == "file" {
+		uploadPack = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; git-upload-pack\"\n"
+	}
 	return "[core]\n\trepositoryformatversion = 1\n\tbare = true\n" +
 		"[extensions]\n" + extensions +
-		"[remote \"" + remoteName + "\"]\n\tpromisor = true\n\turl = \"" + quoted + "\"\n"
+		"[remote \"" + remoteName + "\"]\n\tpromisor = true\n\turl = \"" + quoted + "\"\n" + uploadPack
 }
 
 // remove deletes the repository and returns a warning if that fails.
@@ -125,7 +135,7 @@ func (d *repository) remove() string {
 		err = os.RemoveAll(d.dir)
 	}
 	left := d.dir
-	d.dir, d.complete = "", false
+	d.dir, d.complete, d.tooLarge = "", false, nil
 	if err != nil {
 		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state.", shown(left))
 	}
@@ -206,13 +216,50 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 	return t, checkListing(t.listing)
 }
 
-// fetchBlobs fetches exactly these objects.
+// fetchBlobs fetches exactly these objects, but none that are larger than wanted.
+// git, which does not say which one is, fetches none then: halves are tried.
 func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) error {
 	if len(wanted) == 0 || d.complete {
 		return nil
 	}
 	_, err := d.fetch(ctx, wanted, "--filter=blob:none", "--stdin", remoteName)
-	return err
+	isTooLarge := says(err, tooLarge)
+	if err != nil && !isTooLarge {
+		return err
+	}
+	if !isTooLarge || len(wanted) == 1 {
+		for id := range wanted {
+			d.tooLarge[id] = isTooLarge
+		}
+		return nil
+	}
+	for half := range slices.Chunk(slices.Sorted(maps.Keys(wanted)), (len(wanted)+1)/2) {
+		part := map[string]int64{}
+		for _, id := range half {
+			part[id] = wanted[id]
+		}
+		if err := d.fetchBlobs(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// budget returns the environment in which git unpacks nothing larger than the
+// largest of the wanted files, and how much it may write. Without the threshold,
+// git would unpack large files in pieces.
+func (d *repository) budget(wanted map[string]int64) (environ []string, file int64) {
+	environ, file = d.environ(), maxSnapshot
+	if wanted == nil {
+		return environ, file
+	}
+	file = spare
+	for _, limit := range wanted {
+		file += limit
+	}
+	object := min(spare+slices.Max(slices.Collect(maps.Values(wanted))), d.run.largest)
+	return appendConfig(append(environ, fmt.Sprintf("GIT_ALLOC_LIMIT=%d", object)),
+		[]setting{{"core.bigFileThreshold", strconv.FormatInt(d.run.largest, 10)}}), file
 }
 
 // fetch returns what git said. Credentials go out in a header, which costs no
@@ -224,11 +271,21 @@ func (d *repository) fetch(ctx context.Context, wanted map[string]int64, args ..
 		return "", err
 	}
 	command := append([]string{"git", "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
-	command = limitMemory(d.run.maxMemory, command)
-	said, err := execute(ctx, d.environ(), lines(wanted), nil, command)
+	said, err := d.talk(ctx, wanted, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
 		d.access.redirected = true
-		said, err = execute(ctx, d.environ(), lines(wanted), nil, command)
+		said, err = d.talk(ctx, wanted, command)
 	}
 	return said, err
+}
+
+// talk runs a command that talks to the server.
+func (d *repository) talk(ctx context.Context, wanted map[string]int64, command []string) (string, error) {
+	environ, file := d.budget(wanted)
+	environ, secret, err := d.access.handOver(environ)
+	if err != nil {
+		return "", err
+	}
+	defer secret.Close() // nothing, if it is nil
+	return execute(ctx, environ, lines(wanted), nil, limited(d.run.maxMemory, file, command), secret)
 }

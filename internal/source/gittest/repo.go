@@ -45,6 +45,8 @@ type File struct {
 	Path string
 	Data string // the content; the target of a link; the commit of a submodule
 	Mode string // "" is "100644"; also "100755", "120000" (link), "160000" (submodule)
+
+	Object string // the id of the content, in place of Data
 }
 
 // Commit makes ref, such as "refs/heads/main", point to a new commit that holds
@@ -63,13 +65,28 @@ func (r *Repo) Commit(ref string, files ...File) string {
 			mode = "100644"
 		}
 		if mode == "160000" {
-			fmt.Fprintf(&in, "M %s %s %s\n", mode, f.Data, quotePath(f.Path))
+			f.Object = f.Data
+		}
+		if f.Object != "" {
+			fmt.Fprintf(&in, "M %s %s %s\n", mode, f.Object, quotePath(f.Path))
 			continue
 		}
 		fmt.Fprintf(&in, "M %s inline %s\n%s", mode, quotePath(f.Path), data(f.Data))
 	}
 	r.run(r.Dir, in.String()+"\n", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--force")
 	return r.Git("rev-parse", ref)
+}
+
+// Zeros stores a file of that many zero bytes, of which git keeps a thousandth,
+// and returns its id.
+func (r *Repo) Zeros(size int64) string {
+	r.tb.Helper()
+	path := filepath.Join(r.home, "zeros")
+	writeFile(r.tb, path, nil)
+	if err := os.Truncate(path, size); err != nil {
+		r.tb.Fatal(err)
+	}
+	return r.Git("-c", "core.compression=1", "hash-object", "-w", path)
 }
 
 // Unbundle takes over all refs of a bundle, which git bundle wrote.

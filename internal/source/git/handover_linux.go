@@ -1,0 +1,50 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// secretPath is a file that was opened for git and that its children inherit.
+	// Each open of it begins at its start.
+	secretPath = "/proc/self/fd/3" //nolint:gosec // this is where it is, not what it is
+
+	printAnswer = `while IFS= read -r line; do printf '%s\n' "$line"; done <` + secretPath
+)
+
+// handOver gives the password to git in a file that is in memory and has no
+// name. It is neither in the environment nor in an argument, which other programs
+// can list.
+func (a *access) handOver(environ []string) ([]string, *os.File, error) {
+	if a.password == "" {
+		return environ, nil, nil
+	}
+	text := a.answer()
+	if !a.redirected {
+		environ = appendConfig(environ, []setting{{"include.path", secretPath}})
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.scope)
+		text = fmt.Sprintf("[http \"%s\"]\n\textraHeader = \"%s\"\n", quoted, a.header().value)
+	}
+	fd, err := unix.MemfdCreate("", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		fd, err = unix.MemfdCreate("", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the password cannot be handed to git: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "")
+	_, err = f.WriteString(text)
+	if err == nil { // git ignores a file that is not there
+		_, err = os.Stat(fmt.Sprintf("/proc/self/fd/%d", fd))
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("the password cannot be handed to git: %w", err)
+	}
+	return environ, f, nil
+}

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package git
+
+import "os"
+
+const (
+	answerVariable = "STATECRYPT_GIT_ANSWER"
+	printAnswer    = `printf '%s' "$` + answerVariable + `"`
+)
+
+// handOver gives the password to git in its environment: elsewhere than on Linux,
+// no file can be without a name and be read by several processes.
+func (a *access) handOver(environ []string) ([]string, *os.File, error) {
+	switch {
+	case a.password == "":
+		return environ, nil, nil
+	case a.redirected:
+		return append(environ, answerVariable+"="+a.answer()), nil, nil
+	}
+	return appendConfig(environ, []setting{a.header()}), nil, nil
+}

@@ -1,0 +1,160 @@
+package git
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+const bomb = 256 << 20 // bytes
+
+// bombRepo has a file of zeros beside two states.
+func bombRepo(t *testing.T, opts gittest.RepoOptions) (repo *gittest.Repo, id string) {
+	t.Helper()
+	repo = gittest.NewRepo(t, opts)
+	id = repo.Zeros(bomb)
+	repo.Git("config", "core.bigFileThreshold", "1m") // so that it is sent as it is stored
+	repo.Git("config", "core.compression", "1")
+	repo.Commit("refs/heads/main", gittest.File{Path: "bomb", Object: id}, gittest.File{Path: "a", Data: "one"},
+		gittest.File{Path: "b", Data: "two"})
+	return repo, id
+}
+
+// TestBombIsNotUnpacked looks at what is there when the files have arrived: had
+// git unpacked the file to see what it is, it would be among the objects.
+func TestBombIsNotUnpacked(t *testing.T) {
+	t.Parallel()
+	repo, id := bombRepo(t, gittest.RepoOptions{})
+	for name, address := range map[string]string{
+		"http": gittest.HTTP(t, repo, gittest.HTTPOptions{}).URL,
+		"file": repo.FileURL(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, err := newTestRun(t, nil).open(place{repository: address, path: "a"}.request(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := src.(*file).pin
+			d := &repository{run: p.run, remote: p.remote}
+			defer d.remove()
+			list, err := p.list(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wanted := list.wanted([]*want{{path: "a", maxSize: 1 << 20}, {path: "bomb", maxSize: 1 << 20}, {path: "b", maxSize: 1 << 20}})
+			if err := d.fetchBlobs(t.Context(), wanted); err != nil {
+				t.Fatal(err)
+			}
+			has := objectsIn(t, d.dir)
+			if strings.Contains(has, id) {
+				t.Error("the bomb is in the repository")
+			}
+			for _, path := range []string{"a", "b"} {
+				if e, _ := list.find(path); !strings.Contains(has, e.id) {
+					t.Errorf("%s is not in the repository", path)
+				}
+			}
+			if n := diskUse(t, d.dir); n > 1<<20 {
+				t.Errorf("%d bytes on disk, want at most 1 MiB", n)
+			}
+		})
+	}
+}
+
+// TestBombBesideStates reads them together, so that one fetch is about all.
+func TestBombBesideStates(t *testing.T) {
+	t.Parallel()
+	repo, _ := bombRepo(t, gittest.RepoOptions{})
+	g := newGate()
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: g.before})
+	r := newTestRun(t, nil)
+	answers := map[string]<-chan answer{}
+	for _, path := range []string{"a", "bomb", "b"} {
+		answers[path] = fetchIn(t.Context(), t, r, place{repository: server.URL, path: path})
+	}
+	for queued(r, place{repository: server.URL}) < 3 {
+		runtime.Gosched()
+	}
+	close(g.open)
+	for path, want := range map[string]string{"a": "one", "b": "two"} {
+		if a := <-answers[path]; a.err != nil || string(a.snapshot.Data) != want {
+			t.Errorf("%s: %v", path, a.err)
+		}
+	}
+	if a := <-answers["bomb"]; a.err == nil || a.err.Error() != source.TooLarge(1<<20).Error() {
+		t.Errorf("the bomb: %v, want %v", a.err, source.TooLarge(1<<20))
+	}
+}
+
+// TestBombInASnapshot: from a server that sends all files, the bomb comes, too.
+// Nobody has to read it to know its size.
+func TestBombInASnapshot(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip(err)
+	}
+	repo, id := bombRepo(t, gittest.RepoOptions{NoFilter: true})
+	path, log := os.Getenv("PATH"), filepath.Join(t.TempDir(), "log")
+	withGit(t, `PATH='`+path+`'
+		case "$*" in "cat-file --batch") tee -a '`+log+`' | '`+git+`' "$@" ;; *) exec '`+git+`' "$@" ;; esac`)
+	r := newTestRun(t, nil)
+	r.environ = append(r.environ, "PATH="+path)
+	mustRead(t, r, place{repository: repo.FileURL(), path: "a"}, "one")
+	_, err = read(t, r, place{repository: repo.FileURL(), path: "bomb"})
+	if err == nil || err.Error() != source.TooLarge(1<<20).Error() {
+		t.Errorf("%v, want %v", err, source.TooLarge(1<<20))
+	}
+	asked, _ := os.ReadFile(log)
+	if strings.Contains(string(asked), id) || len(asked) == 0 {
+		t.Errorf("git was told to print %q", asked)
+	}
+}
+
+// TestLimits has a program write more than it may.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such limits")
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	command := limited(maxMemory, 1<<20, []string{"sh", "-c", `LC_ALL=C dd if=/dev/zero of="$1" bs=65536 count=100`, "sh", path})
+	_, err := execute(t.Context(), os.Environ(), nil, nil, command)
+	info, statErr := os.Stat(path)
+	if err == nil || statErr != nil || info.Size() != 1<<20 {
+		t.Fatalf("%v; %v; %v", info, err, statErr)
+	}
+	if !says(err, words("File too large")) { // and was not killed without a word
+		t.Errorf("%v", err)
+	}
+}
+
+func objectsIn(t *testing.T, dir string) string {
+	t.Helper()
+	cmd := exec.Command("git", "cat-file", "--batch-check", "--batch-all-objects")
+	cmd.Env = append(os.Environ(), "GIT_DIR="+dir)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func diskUse(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	err := filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
