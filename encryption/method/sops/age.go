@@ -27,13 +27,14 @@ type ageKeys struct {
 	files []string
 
 	command []string       // prints identities; empty for none
-	env     attr.LookupEnv // nil: nothing beside the above
+	useSSH  bool           // those of the home directory
+	env     attr.LookupEnv // nil: nothing beside texts, files and command
 }
 
 func newAgeKeys(v attr.Values) (ageKeys, error) {
 	a := ageKeys{
 		texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"),
-		command: v.Strings("age_identity_command"), env: v.Environment(),
+		command: v.Strings("age_identity_command"), useSSH: v.Bool("use_ssh_keys"), env: v.Environment(),
 	}
 	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
 		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
@@ -56,7 +57,7 @@ func (a ageKeys) open(ctx context.Context, recipient, sealed string) ([]byte, er
 		if len(problems) > 0 {
 			return nil, errors.Join(problems...)
 		}
-		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", encryption.ErrNoKey, a.hint())
+		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", encryption.ErrNoKey, a.hint(recipient))
 	}
 	k := age.MasterKey{EncryptedKey: sealed}
 	age.ParsedIdentities(found).ApplyToMasterKey(&k) // with none, it would look for some in the environment
@@ -65,7 +66,7 @@ func (a ageKeys) open(ctx context.Context, recipient, sealed string) ([]byte, er
 		if len(problems) > 0 {
 			return nil, errors.Join(problems...)
 		}
-		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", encryption.ErrNoKey, len(found), a.hint())
+		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", encryption.ErrNoKey, len(found), a.hint(recipient))
 	}
 	if err != nil {
 		return nil, errors.New("the data key in the file is damaged: age cannot read it")
@@ -74,7 +75,10 @@ func (a ageKeys) open(ctx context.Context, recipient, sealed string) ([]byte, er
 }
 
 // hint says what sops would have done in addition.
-func (a ageKeys) hint() string {
+func (a ageKeys) hint(recipient string) string {
+	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH && a.env != nil {
+		return "; use_ssh_keys = true tries the SSH keys of the home directory"
+	}
 	for _, name := range []string{age.SopsAgeKeyCmdEnv, age.SopsAgeSshPrivateKeyCmdEnv} {
 		if _, set := a.env.Get(name); set {
 			return "; the command in " + name + " is not run, because only the environment names it: set age_identity_command"
@@ -115,7 +119,7 @@ func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 		}
 		found = append(found, ids...)
 	}
-	files := a.files
+	files, usual := a.files, a.usual()
 	if name, set := a.env.Get(age.SopsAgeSshPrivateKeyFileEnv); set {
 		files = append(files[:len(files):len(files)], name)
 	}
@@ -126,21 +130,24 @@ func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 		}
 		found = append(found, ids...)
 	}
-	for _, name := range a.usual() {
-		ids, _ := readAge(name) // nobody said that it is there, or for this
+	for _, name := range usual {
+		ids, _ := readAge(name) // nobody said that it is there
 		found = append(found, ids...)
 	}
 	return found, problems
 }
 
-// usual returns the paths at which sops looks by default.
+// usual returns the paths at which sops looks by default, as far as they are
+// meant for this. Its own key file counts only if the method has no identity:
+// what is configured must be all that opens a file.
 func (a ageKeys) usual() []string {
 	var out []string
 	home, _ := a.env.Get("HOME", "USERPROFILE")
-	if folder := configFolder(a.env, home); folder != "" {
+	_, named := a.env.Get(age.SopsAgeSshPrivateKeyFileEnv)
+	if folder := configFolder(a.env, home); folder != "" && !named && len(a.texts)+len(a.files)+len(a.command) == 0 {
 		out = append(out, filepath.Join(folder, filepath.FromSlash(age.SopsAgeKeyUserConfigPath)))
 	}
-	if home != "" {
+	if home != "" && a.useSSH {
 		out = append(out, filepath.Join(home, ".ssh", "id_ed25519"), filepath.Join(home, ".ssh", "id_rsa"))
 	}
 	return out

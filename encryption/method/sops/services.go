@@ -22,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // services calls key services, as far as they are allowed. Each of its methods
@@ -38,20 +39,28 @@ type services struct {
 	gcpKeys                  []string
 	azureVaults              []string // normalized
 	useMSI                   bool
-	anyAWS, anyGCP, anyAzure bool // no list was given
 }
 
 func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
 	s := services{
 		address: v.Address, blocks: blocks, env: v.Environment(),
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"),
-		awsKeys: v.Strings("allowed_aws_keys"), roles: v.Strings("allowed_aws_roles"), profiles: v.Strings("allowed_aws_profiles"),
-		gcpKeys: v.Strings("allowed_gcp_keys"),
-		useMSI:  v.Bool("azure_use_msi"),
-		anyAWS:  !v.Has("allowed_aws_keys"), anyGCP: !v.Has("allowed_gcp_keys"), anyAzure: !v.Has("allowed_azure_vaults"),
+		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
+		useMSI: v.Bool("azure_use_msi"),
 	}
-	for _, address := range v.Strings("allowed_vault_addresses") {
-		o, ok := origin(address)
+	for _, key := range split(v.Strings("allowed_aws_keys")) {
+		arn, _, _ := strings.Cut(key, "+arn:")
+		s.awsKeys = append(s.awsKeys, arn)
+	}
+	for _, key := range split(v.Strings("allowed_aws_roles")) {
+		if _, role, both := strings.Cut(key, "+arn:"); both {
+			key = "arn:" + role
+		}
+		s.roles = append(s.roles, key)
+	}
+	for _, address := range split(v.Strings("allowed_vault_addresses")) {
+		server, _, _ := strings.Cut(address, "/v1/")
+		o, ok := origin(server)
 		if !ok {
 			return s, v.Errorf("allowed_vault_addresses", "URLs without a path are required, such as https://vault.example.com:8200")
 		}
@@ -59,12 +68,57 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 	}
 	for _, address := range v.Strings("allowed_azure_vaults") {
 		o, ok := origin(address)
-		if !ok || !strings.HasPrefix(o, "https:") {
+		if address == anyKey {
+			o, ok = address, true
+		} else if !strings.HasPrefix(o, "https:") {
+			ok = false
+		}
+		if !ok {
 			return s, v.Errorf("allowed_azure_vaults", "https URLs without a path are required, such as https://example.vault.azure.net")
 		}
 		s.azureVaults = append(s.azureVaults, o)
 	}
 	return s, nil
+}
+
+// split takes apart what a variable of terraform-backend-git holds: names with
+// commas between them, which none has in it, and white space. A key of AWS may
+// be followed by the role to assume, a key of Vault is a URL with a path.
+func split(all []string) []string {
+	var out []string
+	for _, text := range all {
+		for one := range strings.SplitSeq(strings.ReplaceAll(text, " ", ""), ",") {
+			if one != "" {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+const (
+	anyKey   = "*"  // in the lists of what clouds may be called for
+	maxNamed = 1024 // bytes of a name in the line to add
+)
+
+// permit checks that what the file names is in the list of an attribute.
+func permit(attribute string, allowed []string, named string) error {
+	if slices.Contains(allowed, named) {
+		return nil
+	}
+	line := fmt.Sprintf("%s = [%s]", attribute, outside.Quoted(named, maxNamed))
+	if len(allowed) == 0 {
+		return errors.New("the file names it, and nothing of this kind is allowed; if it is yours, set " + line)
+	}
+	return errors.New("the file names what is not allowed; if it is yours, add it as in " + line)
+}
+
+// permitCloud is permit for what sends no secret of ours to a stranger.
+func permitCloud(attribute string, allowed []string, named string) error {
+	if slices.Contains(allowed, anyKey) {
+		return nil
+	}
+	return permit(attribute, allowed, named)
 }
 
 // origin is a URL of nothing but scheme, host and port, in the one way to write
@@ -93,13 +147,13 @@ var (
 
 func (s services) vault(k *hcvault.MasterKey) (opener, error) {
 	address, ok := origin(k.VaultAddress)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, errors.New("the file does not name the address of a Vault server")
-	case !slices.Contains(s.vaultAddresses, address):
-		return nil, errors.New("the file names a server that is not allowed; if it is yours, add its address to " +
-			"allowed_vault_addresses (or set VAULT_ADDR)")
-	case !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName):
+	}
+	if err := permit("allowed_vault_addresses", s.vaultAddresses, address); err != nil {
+		return nil, err
+	}
+	if !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName) {
 		return nil, errors.New("the file names an impossible transit engine or key")
 	}
 	attrs := map[string]cty.Value{
@@ -150,17 +204,21 @@ var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+)
 
 func (s services) aws(k *kms.MasterKey) (opener, error) {
 	arn := awsKey.FindStringSubmatch(k.Arn)
-	switch {
-	case arn == nil:
+	if arn == nil {
 		return nil, errors.New("the file does not name an AWS KMS key by an ARN")
-	case !s.anyAWS && !slices.Contains(s.awsKeys, k.Arn):
-		return nil, errors.New("the file names a key that is not allowed; if it is yours, add its ARN to allowed_aws_keys")
-	case k.Role != "" && !slices.Contains(s.roles, k.Role):
-		return nil, fmt.Errorf("the file names a role to assume that is not allowed, %s; if it is yours, add its "+
-			"ARN to allowed_aws_roles", quote(k.Role))
-	case k.AwsProfile != "" && !slices.Contains(s.profiles, k.AwsProfile):
-		return nil, fmt.Errorf("the file names a profile that is not allowed, %s; if it is yours, add it to "+
-			"allowed_aws_profiles", quote(k.AwsProfile))
+	}
+	if err := permitCloud("allowed_aws_keys", s.awsKeys, k.Arn); err != nil {
+		return nil, err
+	}
+	if k.Role != "" {
+		if err := permit("allowed_aws_roles", s.roles, k.Role); err != nil {
+			return nil, err
+		}
+	}
+	if k.AwsProfile != "" {
+		if err := permit("allowed_aws_profiles", s.profiles, k.AwsProfile); err != nil {
+			return nil, err
+		}
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
 	if err != nil {
@@ -183,11 +241,11 @@ var errNotBase64 = errors.New("the data key in the file is damaged: it is not ba
 var gcpKey = regexp.MustCompile(`^projects/[0-9A-Za-z.:_-]+/locations/[0-9a-z-]+/keyRings/[0-9A-Za-z_-]+/cryptoKeys/[0-9A-Za-z_-]+$`)
 
 func (s services) gcp(k *gcpkms.MasterKey) (opener, error) {
-	switch {
-	case !gcpKey.MatchString(k.ResourceID):
+	if !gcpKey.MatchString(k.ResourceID) {
 		return nil, errors.New("the file does not name a Google Cloud KMS key by its resource name")
-	case !s.anyGCP && !slices.Contains(s.gcpKeys, k.ResourceID):
-		return nil, errors.New("the file names a key that is not allowed; if it is yours, add its resource name to allowed_gcp_keys")
+	}
+	if err := permitCloud("allowed_gcp_keys", s.gcpKeys, k.ResourceID); err != nil {
+		return nil, err
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
 	if err != nil {
@@ -205,11 +263,13 @@ var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.
 
 func (s services) azure(k *azkv.MasterKey) (opener, error) {
 	address, ok := origin(k.VaultURL)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, errors.New("the file does not name the URL of an Azure vault")
-	case s.anyAzure && !azureVault.MatchString(address), !s.anyAzure && !slices.Contains(s.azureVaults, address):
-		return nil, errors.New("the file names a vault that is not allowed; if it is yours, add its URL to allowed_azure_vaults")
+	}
+	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // which are those of Microsoft
+		if err := permit("allowed_azure_vaults", s.azureVaults, address); err != nil {
+			return nil, err
+		}
 	}
 	wrapped, err := base64.RawURLEncoding.DecodeString(k.EncryptedKey)
 	if err != nil {

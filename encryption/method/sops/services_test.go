@@ -180,7 +180,7 @@ func TestNotAllowed(t *testing.T) {
 		return &azkv.MasterKey{VaultURL: where, Name: "k", Version: "v", EncryptedKey: raw}
 	}
 	someAWS, someGCP := attrs{"allowed_aws_keys": texts(arn)}, attrs{"allowed_gcp_keys": texts(gcpID)}
-	someVault := attrs{"allowed_vault_addresses": texts(address)}
+	someVault, anyAzure := attrs{"allowed_vault_addresses": texts(address)}, attrs{"allowed_azure_vaults": texts("*")}
 	for name, c := range map[string]struct {
 		key   keys.MasterKey
 		attrs attrs
@@ -204,17 +204,24 @@ func TestNotAllowed(t *testing.T) {
 		"region that is a host":       {aws("arn:aws:kms:evil.example/x:111122223333:key/a", "", ""), nil, false, "by an ARN"},
 		"region with an at sign":      {aws("arn:aws:kms:x@"+listener.Addr().String()+":111122223333:key/a", "", ""), nil, false, "by an ARN"},
 		"no ARN":                      {aws("alias/x", "", ""), nil, false, "by an ARN"},
-		"another AWS key":             {aws(arn+"0", "", ""), someAWS, false, "allowed_aws_keys"},
-		"a role":                      {aws(arn, role, ""), nil, false, "allowed_aws_roles"},
-		"another role":                {aws(arn, role+"2", ""), attrs{"allowed_aws_roles": texts(role)}, false, "allowed_aws_roles"},
-		"a profile":                   {aws(arn, "", "admin"), nil, false, "allowed_aws_profiles"},
-		"another profile":             {aws(arn, "", "admin"), attrs{"allowed_aws_profiles": texts("reader")}, false, "allowed_aws_profiles"},
-		"another Google key":          {&gcpkms.MasterKey{ResourceID: gcpID + "2", EncryptedKey: b64}, someGCP, false, "allowed_gcp_keys"},
-		"no Google key":               {&gcpkms.MasterKey{ResourceID: "projects/../x", EncryptedKey: b64}, nil, false, "resource name"},
-		"Azure at a foreign host":     {azure("https://" + listener.Addr().String()), nil, false, "allowed_azure_vaults"},
-		"Azure, a longer name":        {azure("https://a.vault.azure.net.evil.example"), nil, false, "allowed_azure_vaults"},
-		"Azure without TLS":           {azure("http://abc.vault.azure.net"), nil, false, "allowed_azure_vaults"},
-		"Azure with a path":           {azure("https://abc.vault.azure.net/x"), nil, false, "does not name the URL"},
+		"any AWS key":                 {aws(arn, "", ""), nil, false, `set allowed_aws_keys = ["` + arn + `"]`},
+		"any Google key":              {&gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, nil, false, `set allowed_gcp_keys = ["` + gcpID + `"]`},
+		"any Azure vault":             {azure("https://abc.vault.azure.net"), nil, false, `set allowed_azure_vaults = ["https://abc.vault.azure.net:443"]`},
+		"a server that lies": {vault("http://evil.example:1/", "transit", "k"), nil, false,
+			`add it as in allowed_vault_addresses = ["http://evil.example:1"]`},
+		"a profile of many lines": {aws(arn, "", "a\nError: ##[x]\x1b[2J"), someAWS, false, `["a\nError: #\u0023[x]\u001b[2J"]`},
+		"another AWS key":         {aws(arn+"0", "", ""), someAWS, false, "allowed_aws_keys"},
+		"a role":                  {aws(arn, role, ""), someAWS, false, `allowed_aws_roles = ["` + role + `"]`},
+		"another role":            {aws(arn, role+"2", ""), attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, false, "allowed_aws_roles"},
+		"a profile":               {aws(arn, "", "admin"), someAWS, false, `allowed_aws_profiles = ["admin"]`},
+		"another profile": {aws(arn, "", "admin"),
+			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, false, "allowed_aws_profiles"},
+		"another Google key":      {&gcpkms.MasterKey{ResourceID: gcpID + "2", EncryptedKey: b64}, someGCP, false, "allowed_gcp_keys"},
+		"no Google key":           {&gcpkms.MasterKey{ResourceID: "projects/../x", EncryptedKey: b64}, nil, false, "resource name"},
+		"Azure at a foreign host": {azure("https://" + listener.Addr().String()), anyAzure, false, "allowed_azure_vaults"},
+		"Azure, a longer name":    {azure("https://a.vault.azure.net.evil.example"), anyAzure, false, "allowed_azure_vaults"},
+		"Azure without TLS":       {azure("http://abc.vault.azure.net"), anyAzure, false, "allowed_azure_vaults"},
+		"Azure with a path":       {azure("https://abc.vault.azure.net/x"), nil, false, "does not name the URL"},
 		"Azure, another vault": {azure("https://abc.vault.azure.net"),
 			attrs{"allowed_azure_vaults": texts("https://other.vault.azure.net")}, false, "allowed_azure_vaults"},
 		"Huawei": {&hckms.MasterKey{KeyID: "tr-west-1:11111111-2222-3333-4444-555555555555", Region: "tr-west-1",
@@ -232,7 +239,8 @@ func TestNotAllowed(t *testing.T) {
 	for name, k := range map[string]keys.MasterKey{"AWS": aws(arn, "", ""), "Google": &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64},
 		"Azure": azure("https://abc.vault.azure.net")} {
 		t.Run("no environment, "+name, func(t *testing.T) {
-			fails(t, build(t, nil, nil, all...), of(t, newDataKey(), k), true, "the environment must not be used")
+			lists := attrs{"allowed_aws_keys": texts("*"), "allowed_gcp_keys": texts("*"), "allowed_azure_vaults": texts("*")}
+			fails(t, build(t, lists, nil, all...), of(t, newDataKey(), k), true, "the environment must not be used")
 		})
 	}
 	if n := connections.Load(); n != 0 {
@@ -278,7 +286,7 @@ func TestAWS(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", profiles)
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
-	opens(t, build(t, attrs{"allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, plainState)
+	opens(t, build(t, attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, plainState)
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != "AKIAPROFILE" {
 		t.Errorf("asked for %+v", got)
 	}
@@ -287,7 +295,7 @@ func TestAWS(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_STS", sts.URL)
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, Role: role, EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
-	opens(t, build(t, attrs{"allowed_aws_roles": texts(role)}, os.LookupEnv, awskms.Block()), file, plainState)
+	opens(t, build(t, attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, os.LookupEnv, awskms.Block()), file, plainState)
 	if calls := sts.Calls(); len(calls) != 1 || calls[0].Form.Get("RoleArn") != role || calls[0].AccessKey != "AKIAAMBIENT" {
 		t.Errorf("STS was asked for %+v", calls)
 	}
@@ -297,7 +305,7 @@ func TestAWS(t *testing.T) {
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
 	server.Fail(400, "AccessDeniedException")
-	fails(t, build(t, attrs{"allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, true, "access is denied")
+	fails(t, build(t, attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, true, "access is denied")
 }
 
 func TestGCP(t *testing.T) {
@@ -308,7 +316,7 @@ func TestGCP(t *testing.T) {
 	dataKey, stored := made(t, block, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
 	file := of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: stored["ciphertext"].(string)})
 	before := len(s.Calls())
-	for _, a := range []attrs{nil, {"allowed_gcp_keys": texts(gcpID)}} {
+	for _, a := range []attrs{{"allowed_gcp_keys": texts("*")}, {"allowed_gcp_keys": texts(gcpID)}} {
 		m := build(t, a, env, block)
 		for range 5 {
 			opens(t, m, file, plainState)
@@ -317,7 +325,8 @@ func TestGCP(t *testing.T) {
 	if calls := s.Calls()[before:]; !slices.Equal(calls, []string{"Decrypt", "Decrypt"}) {
 		t.Errorf("asked for %q", calls)
 	}
-	fails(t, build(t, nil, environment("GOOGLE_OAUTH_ACCESS_TOKEN", "wrong"), block), file, false, "credentials")
+	fails(t, build(t, attrs{"allowed_gcp_keys": texts(gcpID)}, environment("GOOGLE_OAUTH_ACCESS_TOKEN", "wrong"), block), file, false,
+		"credentials")
 }
 
 func TestAzure(t *testing.T) {
@@ -343,7 +352,7 @@ func TestAzure(t *testing.T) {
 	before := len(s.Calls())
 	env := environment("AZURE_TENANT_ID", azurevaulttest.Tenant, "AZURE_CLIENT_ID", azurevaulttest.ClientID, "AZURE_CLIENT_SECRET",
 		azurevaulttest.Secret)
-	m := build(t, nil, env, block)
+	m := build(t, attrs{"allowed_azure_vaults": texts("*")}, env, block)
 	for range 5 {
 		opens(t, m, file, plainState)
 	}
@@ -402,6 +411,41 @@ func TestReasons(t *testing.T) {
 	fails(t, build(t, a, nil, openbao.Block()), twice, false, "do not belong together")
 	short := sealed{plain: plainState, dataKey: dataKey, groups: []getsops.KeyGroup{{ageKey(t, recipient, dataKey[:16])}}}.file(t)
 	fails(t, build(t, a, nil, openbao.Block()), short, false, "16 bytes")
+}
+
+// TestBackendGitVariables: what terraform-backend-git writes with is a list of
+// what may be called, for a method without lists of its own.
+func TestBackendGitVariables(t *testing.T) {
+	server := awskmstest.New(t, awskmstest.Key{ID: arn, Master: make([]byte, 32)})
+	server.Allow("GenerateDataKey")
+	sts := awskmstest.NewSTS(t)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL_KMS": server.URL, "AWS_ENDPOINT_URL_STS": sts.URL,
+		"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "canary"} {
+		t.Setenv(name, value)
+	}
+	dataKey, stored := made(t, awskms.Block(), attrs{"kms_key_id": cty.StringVal(arn), "key_spec": cty.StringVal("AES_256"),
+		"region": cty.StringVal("eu-west-1")}, os.LookupEnv)
+	wrapped := stored["ciphertext_blob"].(string)
+	plain, assumed := of(t, dataKey, &kms.MasterKey{Arn: arn, EncryptedKey: wrapped}),
+		of(t, dataKey, &kms.MasterKey{Arn: arn, Role: role, EncryptedKey: wrapped})
+	t.Setenv("TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS", arn+"0, "+arn)
+	opens(t, build(t, nil, os.LookupEnv, awskms.Block()), plain, plainState)
+	fails(t, build(t, nil, os.LookupEnv, awskms.Block()), assumed, false, "allowed_aws_roles")
+	fails(t, build(t, attrs{"allowed_aws_keys": texts(arn + "0")}, os.LookupEnv, awskms.Block()), plain, false, "allowed_aws_keys")
+	t.Setenv("TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS", arn+"+"+role)
+	opens(t, build(t, nil, os.LookupEnv, awskms.Block()), assumed, plainState)
+
+	s := &gcpkmstest.Service{Keys: map[string][]byte{gcpID: make([]byte, 32)}, AllowEncrypt: true}
+	google := gcpprovider.Block(s.Start(t)...)
+	env := environment("GOOGLE_OAUTH_ACCESS_TOKEN", gcpkmstest.Token, "TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS", gcpID+"2,"+gcpID)
+	dataKey, stored = made(t, google, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
+	opens(t, build(t, nil, env, google), of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID,
+		EncryptedKey: stored["ciphertext"].(string)}), plainState)
+
+	v := newVault(t)
+	file := vaultFile(t, v)
+	uris := "https://vault.example.com/v1/transit/keys/other," + v.URL + "/v1/transit/keys/state"
+	opens(t, build(t, nil, environment("TF_BACKEND_HTTP_SOPS_HC_VAULT_URIS", uris, "VAULT_TOKEN", v.Token), openbao.Block()), file, plainState)
 }
 
 func TestCancelled(t *testing.T) {

@@ -239,7 +239,9 @@ func TestAge(t *testing.T) {
 		t.Run(name, func(t *testing.T) { opens(t, m, file, plainState) })
 	}
 	if runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
-		opens(t, build(t, nil, environment("HOME", filepath.Join(dir, "home"))), file, plainState)
+		home := environment("HOME", filepath.Join(dir, "home"))
+		opens(t, build(t, nil, home), file, plainState)
+		fails(t, build(t, attrs{"age_identities": texts(other)}, home), file, true, "none of the 1 age identities fits")
 	}
 	for name, c := range map[string]struct {
 		attrs attrs
@@ -295,7 +297,11 @@ func TestAgeSSH(t *testing.T) {
 	file := sealAge(t, generate(key, ""))
 	opens(t, build(t, attrs{"age_identity_files": texts(key)}, nil), file, plainState)
 	opens(t, build(t, nil, environment("SOPS_AGE_SSH_PRIVATE_KEY_FILE", key)), file, plainState)
-	opens(t, build(t, nil, environment("HOME", home)), file, plainState)
+	// What lies in the home directory is for other purposes: its public half may
+	// be known to everybody.
+	fails(t, build(t, nil, environment("HOME", home)), file, true, "use_ssh_keys = true")
+	opens(t, build(t, attrs{"use_ssh_keys": cty.True}, environment("HOME", home)), file, plainState)
+	fails(t, build(t, attrs{"use_ssh_keys": cty.True}, nil), file, true, "there is no age identity")
 	locked := filepath.Join(home, "locked")
 	file = sealAge(t, generate(locked, "canary"))
 	fails(t, build(t, attrs{"age_identity_files": texts(locked)}, nil), file, false, "protected by a passphrase")

@@ -9,14 +9,13 @@ import (
 const doc = "Reads whole files that were encrypted by [sops](https://getsops.io), as JSON, YAML or binary, also by " +
 	"terraform-backend-git. Keys may be of age, PGP, AWS KMS, Google Cloud KMS, Azure Key Vault, and the transit " +
 	"engine of HashiCorp Vault or OpenBao, in any number of key groups. " +
-	"The file names the keys, so whoever can write it decides which services are called. Vault is therefore called " +
-	"only at the addresses that are allowed, the clouds only at their own endpoints and with the identity " +
-	"that the " +
-	"environment gives, and no role or profile of the file is used unless it is allowed. " +
-	"Where the environment may be read, so are `SOPS_AGE_SSH_PRIVATE_KEY_FILE`, the age keys in " +
-	"`sops/age/keys.txt` of the user's configuration folder, `~/.ssh/id_ed25519`, `~/.ssh/id_rsa`, " +
-	"`~/.vault-token`, and what identifies this machine and its user to the clouds, as for the key providers " +
-	"of the same names. Without it, the clouds are not called."
+	"The file names the keys, so whoever can write it would decide which services are called. A service is therefore " +
+	"called only for the addresses, keys and vaults that the lists `allowed_…` name, the clouds with the identity that " +
+	"the environment gives, and no role or profile of the file is used unless it is allowed. " +
+	"If the environment may be read, so are `SOPS_AGE_SSH_PRIVATE_KEY_FILE`, `~/.vault-token`, what identifies this " +
+	"machine and its user to the clouds, as for the key providers of the same names, and, if no other age identity is " +
+	"configured, `sops/age/keys.txt` in the user's configuration folder. Without it, the clouds are not called. " +
+	"In JSON and YAML, sops protects values and not how lists are arranged: see the guide."
 
 func table() attr.Table {
 	return attr.Table{Name: "sops", Doc: doc, Attrs: []attr.Attr{
@@ -27,6 +26,9 @@ func table() attr.Table {
 		{Name: "age_identity_command", Type: cty.List(cty.String), Command: true, Doc: "A program that prints age " +
 			"identities, and its arguments. It is started without a shell, has a minute, and finds the recipient " +
 			"in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read: a command has to stand in the configuration."},
+		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
+			"are age identities, too, as they are for sops. It has no effect unless the environment may be read. " +
+			"Defaults to `false`."},
 		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Doc: "PGP private " +
 			"keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
 		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Doc: "The passphrase of `pgp_private_keys`."},
@@ -42,20 +44,22 @@ func table() attr.Table {
 			"BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},
 		{Name: "azure_use_msi", Type: cty.Bool, Default: cty.False, Env: []string{"ARM_USE_MSI"}, Doc: "Whether to " +
 			"sign in to Azure as the managed identity of this machine. Defaults to `false`."},
-		{Name: "allowed_vault_addresses", Type: cty.List(cty.String), Place: true, Env: []string{"VAULT_ADDR",
-			"BAO_ADDR"}, Doc: "The addresses of the Vault or OpenBao servers that a file may name, such as " +
-			"`https://vault.example.com:8200`. Defaults to none."},
-		{Name: "allowed_aws_keys", Type: cty.List(cty.String), Doc: "The ARNs of the only AWS KMS keys that a file " +
-			"may name. Defaults to any key of AWS."},
-		{Name: "allowed_aws_roles", Type: cty.List(cty.String), Doc: "The ARNs of the IAM roles that a file may " +
-			"name, to be assumed before AWS KMS is called. Defaults to none."},
-		{Name: "allowed_aws_profiles", Type: cty.List(cty.String), Doc: "The profiles of the shared AWS " +
-			"configuration files that a file may name. Defaults to none."},
-		{Name: "allowed_gcp_keys", Type: cty.List(cty.String), Doc: "The resource names of the only Google Cloud " +
-			"KMS keys that a file may name. Defaults to any key of Google Cloud."},
-		{Name: "allowed_azure_vaults", Type: cty.List(cty.String), Place: true, Doc: "The URLs of the only vaults " +
-			"that a file may name, such as `https://example.vault.azure.net`. Defaults to any vault or managed HSM " +
-			"under Microsoft's own domains."},
+		{Name: "allowed_vault_addresses", Type: cty.List(cty.String), Place: true,
+			Env: []string{"TF_BACKEND_HTTP_SOPS_HC_VAULT_URIS", "VAULT_ADDR", "BAO_ADDR"},
+			Doc: "The addresses of the Vault or OpenBao servers that a file may name, such as " +
+				"`https://vault.example.com:8200`. Without it, none is called."},
+		{Name: "allowed_aws_keys", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
+			Doc: "The ARNs of the AWS KMS keys that a file may name, or `[\"*\"]` for any. Without it, AWS is not called."},
+		{Name: "allowed_aws_roles", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
+			Doc: "The ARNs of the IAM roles that a file may name, to be assumed before AWS KMS is called. Defaults to none."},
+		{Name: "allowed_aws_profiles", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_PROFILE"},
+			Doc: "The profiles of the shared AWS configuration files that a file may name. Defaults to none."},
+		{Name: "allowed_gcp_keys", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS"},
+			Doc: "The resource names of the Google Cloud KMS keys that a file may name, or `[\"*\"]` for any. Without it, " +
+				"Google Cloud is not called."},
+		{Name: "allowed_azure_vaults", Type: cty.List(cty.String), Place: true, Doc: "The URLs of the vaults that a file " +
+			"may name, such as `https://example.vault.azure.net`, or `[\"*\"]` for any vault or managed HSM under " +
+			"Microsoft's own domains. Without it, Azure is not called."},
 		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may hold " +
 			"values that sops left unencrypted, by `unencrypted_suffix`, `encrypted_regex` and the like. Whoever " +
 			"can write the file can exchange such values for one another, and with `mac_only_encrypted` for " +
