@@ -10,30 +10,77 @@ import (
 )
 
 // A promise is worth what its test is worth, so the tests that the threat model
-// names have to exist.
-func TestThreatModelNamesTests(t *testing.T) {
-	guide, err := os.ReadFile("templates/guides/threat-model.md.tmpl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tests strings.Builder
+// and the design name have to exist.
+func TestDocsNameTests(t *testing.T) {
+	var code strings.Builder
 	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		code, err := os.ReadFile(path)
-		tests.Write(code)
+		_, err = code.WriteString(readText(t, path))
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	names := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(guide), -1)
-	if len(names) < 30 {
-		t.Errorf("the guide names %d tests", len(names))
-	}
-	for _, name := range names {
-		if !strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)") {
-			t.Errorf("there is no test %s", name[1])
+	for path, least := range map[string]int{"templates/guides/threat-model.md.tmpl": 60, "DESIGN.md": 40} {
+		names := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(readText(t, path), -1)
+		if len(names) < least {
+			t.Errorf("%s names %d tests", path, len(names))
+		}
+		for _, name := range names {
+			if !strings.Contains(code.String(), "\nfunc "+name[1]+"(") {
+				t.Errorf("%s: there is no test %s", path, name[1])
+			}
 		}
 	}
+}
+
+// Each promise of SECURITY.md has a row in the table of its tests.
+func TestPromisesHaveTests(t *testing.T) {
+	promises := strings.Count(section(t, "SECURITY.md", "What we promise"), "\n- ")
+	rows := strings.Count(section(t, "DESIGN.md", "Promises and their tests"), "\n| ") - 1
+	if promises == 0 || rows != promises {
+		t.Errorf("SECURITY.md makes %d promises, and DESIGN.md has tests for %d", promises, rows)
+	}
+}
+
+// The house has all rooms.
+func TestDesignNamesFolders(t *testing.T) {
+	house := section(t, "DESIGN.md", "The house")
+	for _, top := range []string{"encryption", "internal"} {
+		if err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return err
+			}
+			if d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			if code, _ := filepath.Glob(filepath.Join(path, "*.go")); len(code) > 0 && !strings.Contains(house, d.Name()) {
+				t.Errorf("DESIGN.md does not name %s", path)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// section returns what stands below a heading of a Markdown file.
+func section(t *testing.T, path, heading string) string {
+	t.Helper()
+	_, text, found := strings.Cut(readText(t, path), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", path, heading)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
 }

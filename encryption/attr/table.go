@@ -1,3 +1,5 @@
+// Package attr declares the attributes of key providers, methods, sources and
+// credentials, holds them as the user wrote them, and decodes them.
 package attr
 
 import "github.com/zclconf/go-cty/cty"

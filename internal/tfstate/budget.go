@@ -14,8 +14,9 @@ import (
 // value costs, about a microsecond; each takes at least two bytes of the file,
 // so that plain values always fit, however many there are.
 //
-// The charges were measured, decoding and sending together, and round up:
-// TestCharges holds them against the work that is done.
+// The charges were measured, decoding and sending together, and rounded up:
+// TestHostileFiles and "make bench" compare what hostile files cost with honest
+// ones.
 type budget struct{ left int }
 
 const (
