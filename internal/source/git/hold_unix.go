@@ -18,9 +18,10 @@ func hold(dir string) *os.File {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	opened, openErr := f.Stat()
 	named, nameErr := os.Lstat(dir)
-	if err == nil && openErr == nil && nameErr == nil && os.SameFile(opened, named) &&
-		int(opened.Sys().(*syscall.Stat_t).Uid) == os.Geteuid() {
-		return f
+	if err == nil && openErr == nil && nameErr == nil && os.SameFile(opened, named) {
+		if stat, ok := opened.Sys().(*syscall.Stat_t); ok && int(stat.Uid) == os.Geteuid() {
+			return f
+		}
 	}
 	_ = f.Close()
 	return nil
