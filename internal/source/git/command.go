@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"time"
 
@@ -49,7 +47,7 @@ func (e *commandError) Unwrap() error { return e.err }
 // git runs one command in the throw-away repository and returns what it said
 // on stderr. read, if not nil, is given stdout.
 func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout io.Reader) error, args ...string) (said string, err error) {
-	return execute(ctx, d.environ(), stdin, read, append([]string{"git"}, args...))
+	return execute(ctx, d.environ(), stdin, read, (*exec.Cmd).Run, append([]string{"git"}, args...))
 }
 
 // limited returns the command under limits in bytes, which its children inherit:
@@ -84,11 +82,10 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	return out, err
 }
 
-// execute runs a command, which inherits the files that are not nil.
-func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, command []string, files ...*os.File,
-) (string, error) {
+// execute has run start a command and wait for its end.
+func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, run func(*exec.Cmd) error,
+	command []string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.ExtraFiles = slices.DeleteFunc(files, func(f *os.File) bool { return f == nil })
 	var stderr capped
 	cmd.Env, cmd.Stdin, cmd.Stderr = environ, stdin, &stderr
 	cmd.WaitDelay = killDelay
@@ -108,7 +105,7 @@ func execute(ctx context.Context, environ []string, stdin io.Reader, read func(i
 		}()
 	}
 	cmd.Stdout = stdout
-	err := cmd.Run()
+	err := run(cmd)
 	_ = stdout.Close()
 	if ctx.Err() != nil {
 		child.KillGroup(cmd)
@@ -160,7 +157,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 	_, err := execute(limited, scrubbed(r.environ), nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
 		return err
-	}, []string{"git", "version", "--build-options"})
+	}, (*exec.Cmd).Run, []string{"git", "version", "--build-options"})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

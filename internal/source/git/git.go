@@ -102,6 +102,8 @@ type run struct {
 	environ []string // before what git must not get is taken out
 	tempDir string   // where throw-away repositories are made; "" is the system's place
 
+	sweep sync.Once
+
 	versionMu      sync.Mutex
 	versionOK      bool
 	largest        int64         // number that git takes in its configuration

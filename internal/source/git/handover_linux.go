@@ -34,11 +34,10 @@ func (a *access) handOver(environ []string) ([]string, *os.File, error) {
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
 		fd, err = unix.MemfdCreate("", unix.MFD_CLOEXEC)
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("the password cannot be handed to git: %w", err)
+	f := os.NewFile(uintptr(fd), "") // nil if there is none
+	if err == nil {
+		_, err = f.WriteString(text)
 	}
-	f := os.NewFile(uintptr(fd), "")
-	_, err = f.WriteString(text)
 	if err == nil { // git ignores a file that is not there
 		_, err = os.Stat(fmt.Sprintf("/proc/self/fd/%d", fd))
 	}

@@ -6,16 +6,23 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
 const (
 	remoteName = "state" // not "origin", for which a user's configuration may hold settings
 	wantedRef  = "refs/statecrypt/wanted"
+
+	// dirPattern is for os.MkdirTemp, and then for filepath.Match. What matches is held
+	// by a living process, or was left by a dead one.
+	dirPattern = "statecrypt-git-*.held"
 
 	maxListing = 256 << 20 // bytes: about three million files
 )
@@ -29,6 +36,7 @@ type repository struct {
 	access *access
 	ssh    string // GIT_SSH_COMMAND; "" leaves it as it is
 	dir    string // "" if there is none
+	held   *os.File
 	format string // "sha1" or "sha256"
 
 	withoutLocks  bool // the locks cannot be stored here
@@ -88,10 +96,12 @@ func (d *repository) create() error {
 	if d.format == "" {
 		d.format = "sha1"
 	}
-	dir, err := os.MkdirTemp(d.run.tempDir, "statecrypt-git-") // mode 0700
+	d.run.sweep.Do(d.run.removeDead)
+	dir, held, err := d.run.makeDir()
 	if err != nil {
 		return fmt.Errorf("a temporary directory for git cannot be made (TMPDIR says where): %w", err)
 	}
+	d.held = held
 	d.dir, d.tooLarge = dir, map[string]bool{}
 	err = cmp.Or(
 		os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700),
@@ -103,6 +113,38 @@ func (d *repository) create() error {
 		return fmt.Errorf("a temporary repository for git cannot be made (TMPDIR says where): %w", err)
 	}
 	return nil
+}
+
+// makeDir makes a directory and holds it. Between the two, another process may
+// take it for one that was left, so there is more than one try. Where directories
+// cannot be locked, nobody can claim it either.
+func (r *run) makeDir() (dir string, held *os.File, err error) {
+	for range 3 {
+		dir, err = os.MkdirTemp(r.tempDir, dirPattern) // mode 0700
+		if err != nil {
+			return "", nil, err
+		}
+		if held = hold(dir); held != nil {
+			break
+		}
+	}
+	return dir, held, nil
+}
+
+// removeDead removes the directories that processes left which were killed.
+func (r *run) removeDead() {
+	parent := cmp.Or(r.tempDir, os.TempDir())
+	entries, _ := os.ReadDir(parent) // the next step will report it
+	for _, e := range entries {
+		if matches, _ := filepath.Match(dirPattern, e.Name()); !matches {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
+		if held, ok := claim(dir); ok {
+			_ = os.RemoveAll(dir)
+			_ = held.Close()
+		}
+	}
 }
 
 // config puts the address into a quoted value, where it cannot be an option.
@@ -128,6 +170,7 @@ func (d *repository) remove() string {
 	if d.dir == "" {
 		return ""
 	}
+	_ = d.held.Close() // Windows removes no open file
 	// A child that was just killed may still have been writing.
 	err := os.RemoveAll(d.dir)
 	for wait := time.Millisecond; err != nil && wait < time.Second; wait *= 2 {
@@ -286,6 +329,13 @@ func (d *repository) talk(ctx context.Context, wanted map[string]int64, command 
 	if err != nil {
 		return "", err
 	}
-	defer secret.Close() // nothing, if it is nil
-	return execute(ctx, environ, lines(wanted), nil, limited(d.run.maxMemory, file, command), secret)
+	run := child.RunDependent
+	if secret != nil {
+		defer secret.Close()
+		run = func(cmd *exec.Cmd) error {
+			cmd.ExtraFiles = []*os.File{secret}
+			return child.RunDependent(cmd)
+		}
+	}
+	return execute(ctx, environ, lines(wanted), nil, run, limited(d.run.maxMemory, file, command))
 }

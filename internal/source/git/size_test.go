@@ -124,7 +124,7 @@ func TestLimits(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	command := limited(maxMemory, 1<<20, []string{"sh", "-c", `LC_ALL=C dd if=/dev/zero of="$1" bs=65536 count=100`, "sh", path})
-	_, err := execute(t.Context(), os.Environ(), nil, nil, command)
+	_, err := execute(t.Context(), os.Environ(), nil, nil, (*exec.Cmd).Run, command)
 	info, statErr := os.Stat(path)
 	if err == nil || statErr != nil || info.Size() != 1<<20 {
 		t.Fatalf("%v; %v; %v", info, err, statErr)
