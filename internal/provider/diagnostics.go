@@ -140,7 +140,7 @@ func diagnostics(problems []problem) diag.Diagnostics {
 			continue
 		}
 		// Some versions print a deep path as that of the whole block.
-		detail := sentence(fmt.Errorf("%s: %w", p.path, p.err))
+		detail := sentence(fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), p.err))
 		out.Append(diag.WithPath(p.path, errorDiagnostic(invalidConfiguration, detail)))
 	}
 	return out
