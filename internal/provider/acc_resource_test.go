@@ -169,7 +169,7 @@ func TestAccResourceOfObject(t *testing.T) {
 		"\"demo\"\n}\n"
 	user := "data \"statecrypt_resource\" \"user\" {\n" + fromFile(writeTemp(t, "manifest.yaml", manifest)) + "\n" + body + "%s\n}\n"
 	runParallel(t,
-		failing(configuration(fmt.Sprintf(user, "")), "plaintext is read only where"),
+		failing(configuration(fmt.Sprintf(user, "")), "plaintext is read only if"),
 		resourceStep(configuration(fmt.Sprintf(user, `method = "unencrypted"`),
 			output("user", "[data.statecrypt_resource.user.attributes.name, data.statecrypt_resource.user.attributes.password]")),
 			expectOutput{"user", cty.TupleVal([]cty.Value{cty.StringVal("app"), cty.NullVal(cty.DynamicPseudoType)})},

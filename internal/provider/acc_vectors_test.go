@@ -104,7 +104,7 @@ func TestAccVectorEnvironment(t *testing.T) {
 		v := vectors.Get(t, "pbkdf2_defaults")
 		p := vectorProject(t, v, "provider \"statecrypt\" {\nuse_environment = false\n}\n")
 		p.setenv("TF_ENCRYPTION=" + v.Config(t))
-		p.wantError("no method for encrypted data is in effect")
+		p.wantError("no method for encrypted data is configured")
 	})
 	t.Run("merged over the code", func(t *testing.T) {
 		v := vectors.Get(t, "merge_code_and_env")
@@ -189,7 +189,7 @@ func TestAccVectorErrors(t *testing.T) {
 		"err_not_json":                {"Step: envelope", "neither an encrypted state nor a plaintext one"},
 		"err_not_a_state":             {"Step: envelope", "neither an encrypted state nor a plaintext one"},
 		"err_no_config": {"Step: envelope", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`,
-			"no method for encrypted data is in effect"},
+			"no method for encrypted data is configured"},
 		"err_plain_bad_type":     {"Step: parse"},
 		"err_plain_extra_attr":   {"Step: parse"},
 		"err_plain_no_type":      {"Step: parse", "type"},

@@ -228,8 +228,8 @@ func TestRead(t *testing.T) {
 		"fallback without method": {map[string]cty.Value{"method": cty.NullVal(cty.String),
 			"fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("a fallback requires a method beside it")}, ""},
 		"no method": {map[string]cty.Value{"method": cty.NullVal(cty.String)},
-			map[string]cty.Value{"error": text1("plaintext is read only where the method or a fallback is \"unencrypted\", and no method is in " +
-				"effect")}, ""},
+			map[string]cty.Value{"error": text1("plaintext is read only if the method or a fallback is \"unencrypted\", and no method is " +
+				"selected")}, ""},
 		"name without text": {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")},
 			map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},
 		"name and method": {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("mutually exclusive")}, ""},
@@ -356,7 +356,7 @@ func TestSettingsStandInOnePlace(t *testing.T) {
 		"text":        {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil, nil, ""},
 		"environment": {nil, env(textFor + "state { method = method.aes_gcm.m }"), nil, ""},
 		"no environment wanted": {map[string]cty.Value{"use_environment": cty.False}, env(textFor + "state { method = method.aes_gcm.m }"),
-			nil, "no method for encrypted data is in effect"},
+			nil, "no method for encrypted data is configured"},
 		"environment over text": {map[string]cty.Value{"encryption": text1(textFor)}, env("state { method = method.aes_gcm.m }"), nil, ""},
 		"remote default before state": {map[string]cty.Value{"encryption": text1(textFor +
 			"state { method = method.unencrypted.u }\nremote_state_data_sources {\ndefault {\nmethod = method.aes_gcm.m\n}\n}")}, nil, nil, ""},
