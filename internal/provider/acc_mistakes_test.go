@@ -51,13 +51,13 @@ func TestAccMistakes(t *testing.T) {
 		words          []string
 	}{
 		"wrong passphrase": {textProvider(vectors.Get(t, "err_wrong_passphrase").Config(t)), encrypted,
-			[]string{"Cannot decrypt the state", "Step: decrypt", "no method in effect has the key for this file",
+			[]string{"Cannot decrypt the state", "Step: decrypting the file", "no method in effect has the key for this file",
 				"Check the passphrase or key, the aad, and whether this is the right file"}},
 		"no method": {"", encrypted,
-			[]string{"Step: envelope", `its metadata names "key_provider.pbkdf2.k"`, "no method for encrypted data is configured",
+			[]string{"Step: recognizing the file", `its metadata names "key_provider.pbkdf2.k"`, "no method for encrypted data is configured",
 				"configure its key provider and a method"}},
 		"plain state": {textProvider(staticText), plain,
-			[]string{"Step: envelope", "the file is a plaintext state; plaintext is read only if the method or a fallback is",
+			[]string{"Step: recognizing the file", "the file is a plaintext state; plaintext is read only if the method or a fallback is",
 				"(only method.aes_gcm.m)"}},
 		"plain state, no method": {"", plain,
 			[]string{"the file is a plaintext state", "no method is selected"}},
@@ -90,11 +90,11 @@ func TestAccMistakes(t *testing.T) {
 			[]string{"are mutually exclusive: exactly one source is read"}},
 		"two files": {block(staticBlocks + staticDefault), file + "\n" + file, []string{"file", "at most 1"}},
 		"no such file": {block(staticBlocks + staticDefault), fromFile("/no/such/file"),
-			[]string{"Source: /no/such/file", "Step: fetch", "there is no state", `on_missing = "defaults"`}},
+			[]string{"Source: /no/such/file", "Step: fetching the file", "there is no state", `on_missing = "defaults"`}},
 		"404": {"", fromHTTP(server.URL + "/gone"),
-			[]string{"Step: fetch", "the server answered 404 Not Found", "no credentials were sent"}},
+			[]string{"Step: fetching the file", "the server answered 404 Not Found", "no credentials were sent"}},
 		"404 with credentials": {credentials, fromHTTP(server.URL + "/gone"),
-			[]string{"Step: fetch", "the server answered 404 Not Found",
+			[]string{"Step: fetching the file", "the server answered 404 Not Found",
 				"credentials were sent; some servers give the same answer when they do not allow access"}},
 		"401": {"", fromHTTP(server.URL + "/private"),
 			[]string{"the server answered 401 Unauthorized, and no credentials were sent to " + server.URL, "to credentials in the provider block"}},
@@ -123,10 +123,10 @@ func TestAccMistakesInGit(t *testing.T) {
 	wrong := fmt.Sprintf("provider \"statecrypt\" {\ncredentials {\ngit {\nurl = \"%s/\"\nusername = \"ci\"\npassword = "+
 		"\"wrong-password\"\n}\n}\n}\n", server.Origin)
 	run(t,
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"))), "Step: fetch",
+		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"))), "Step: fetching the file",
 			"there is no branch, tag or ref nope in the repository"),
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"))), "Step: fetch", "there is no state"),
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "main", "dir"))), "Step: fetch", "dir"),
+		failing(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"))), "Step: fetching the file", "there is no state"),
+		failing(configuration(reads("s", fromGit(repo.FileURL(), "main", "dir"))), "Step: fetching the file", "dir"),
 		failing(configuration(reads("s", fromGit(server.URL, "main", "s"))), "the server wants credentials and there are none", server.Origin),
 		failing(configuration(wrong, reads("s", fromGit(server.URL, "main", "s"))), "the server rejected the credentials"))
 }

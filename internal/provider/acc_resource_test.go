@@ -133,7 +133,7 @@ func TestAccResourceMistakes(t *testing.T) {
 	runParallel(t,
 		failing(configuration(textProvider(staticText), readsResource("r", "terraform_data.open", file)), "reading resources is off",
 			"set allow_resource_reads = true in the provider block"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.opne", file)), "Cannot read the resource", "Step: resource",
+		failing(configuration(allowing, readsResource("r", "terraform_data.opne", file)), "Cannot read the resource", "Step: finding the resource",
 			`Did you mean "terraform_data.open"?`),
 		failing(configuration(allowing, readsResource("r", "terraform_data.counted", file)),
 			"the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"),

@@ -161,7 +161,7 @@ func TestRead(t *testing.T) {
 			"sensitive_output_names": names("hidden"),
 			"exists":                 cty.True, "serial": cty.NumberIntVal(7), "lineage": text1("l-1"), "terraform_version": text1("1.9.0"),
 			"encrypted": cty.False, "decrypted_with": cty.NullVal(cty.String), "used_fallback": cty.False, "revision": text1("r1"),
-		}, "is not encrypted"},
+		}, ""},
 		"stored": {map[string]cty.Value{"store_sensitive": cty.True}, map[string]cty.Value{
 			"sensitive_outputs": cty.ObjectVal(map[string]cty.Value{"hidden": text1("s3cret")}),
 		}, ""},
@@ -173,7 +173,7 @@ func TestRead(t *testing.T) {
 		"only nothing": {map[string]cty.Value{"only": cty.ListValEmpty(cty.String)}, map[string]cty.Value{"outputs": cty.EmptyObjectVal},
 			""},
 		"only an unknown one": {map[string]cty.Value{"only": names("opn")},
-			map[string]cty.Value{"error": text1(`"opn", which neither the state nor the defaults have. Did you mean "open"?`)}, ""},
+			map[string]cty.Value{"error": text1(`"opn", but neither the state nor the defaults have it. Did you mean "open"?`)}, ""},
 		"default for one that is there": {map[string]cty.Value{"defaults": defaults("open"), "only": names("open")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
 		}, ""},

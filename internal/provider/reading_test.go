@@ -327,7 +327,7 @@ func TestReadOverTheProtocol(t *testing.T) {
 			if got == nil || hasError(diags) {
 				t.Fatalf("%s: %v", encoding, diags)
 			}
-			value, ok := received(t, w.codec.typ, got)["outputs"], len(diags) == 2 // not encrypted; deprecated
+			value, ok := received(t, w.codec.typ, got)["outputs"], len(diags) == 1 // deprecated
 			var outputs map[string]tftypes.Value
 			var open string
 			if err := value.As(&outputs); err != nil || outputs["open"].As(&open) != nil || open != "o" || !ok {

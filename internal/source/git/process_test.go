@@ -519,7 +519,7 @@ func TestAdvice(t *testing.T) {
 		"fatal: remote error: upload-pack: not our ref 00":                                                        "try again",
 		"fatal: something new": "git failed. git said: fatal: something new",
 	} {
-		d := &repository{remote: where, access: &access{}}
+		d := &repository{run: &run{}, remote: where, access: &access{}}
 		mustFail(t, d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{name: "x"}), want, outside.End(said, 40)[3:])
 	}
 }
