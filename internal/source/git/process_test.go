@@ -533,7 +533,7 @@ func TestWhatGitSaidIsSafe(t *testing.T) {
 	said := strings.Repeat("remote: \x1b[2J\u202e\xff"+canary+"/% "+a.basic()+" "+canary+"%2F%25 ", 100) + "\nfatal: the end"
 	text := (&repository{remote: where, access: a}).explain(&commandError{said: said, err: errors.New("x")}, ref{}).Error()
 	mustNotHold(t, "the error", text, canary, a.basic(), "\x1b", "\u202e", "\xff", "\n")
-	if !strings.HasSuffix(text, `\nfatal: the end`) || len(text) > 4096 {
+	if !strings.HasSuffix(text, `; fatal: the end`) || len(text) > 4096 {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 }
