@@ -54,8 +54,10 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	}
 	out.complete = d.places != nil && d.unknown == nil && len(d.problems) == 0
 	if out.complete {
-		d.checkEntries(cfg)
-		d.checkTarget(out.encryption, cfg.RemoteDefault, path.Root("default").AtListIndex(0))
+		d.checkEntries(cfg, out.encryption)
+		if list, _ := blocks(block, "default"); len(list) > 0 {
+			d.checkTarget(out.encryption, cfg.RemoteDefault, path.Root("default").AtListIndex(0))
+		}
 	}
 	return out, d.problems
 }

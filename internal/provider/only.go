@@ -91,9 +91,9 @@ func (d *decoder) checkTarget(e *encryption.Encryption, t *config.Target, p path
 	}
 }
 
-// checkEntries finds key providers that do not exist, and settings that no
+// checkEntries finds key providers and methods that do not exist, and settings that no
 // variable of the environment could mend, such as a passphrase that is too short.
-func (d *decoder) checkEntries(cfg *config.Config) {
+func (d *decoder) checkEntries(cfg *config.Config, e *encryption.Encryption) {
 	for _, kind := range d.catalog.registry.KeyProviders {
 		for _, address := range sortedKeys(cfg.KeyProviders) {
 			if entry := cfg.KeyProviders[address]; entry.Kind == kind.Name {
@@ -106,6 +106,9 @@ func (d *decoder) checkEntries(cfg *config.Config) {
 		for _, address := range sortedKeys(cfg.Methods) {
 			if entry := cfg.Methods[address]; entry.Kind == kind.Name {
 				d.checkReferences(cfg, address, kind.Table, entry)
+				if err := e.Use(address).Check(); err != nil { // then
+					d.failAt(d.places[address], err)
+				}
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		return true
 	})
 	if near := t.near(name); near != "" && !strings.Contains(detail, ";") {
-		detail += fmt.Sprintf("; did you mean %s?", shown(near))
+		detail += fmt.Sprintf(" (did you mean %s?)", shown(near))
 	}
 	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true}
 }
