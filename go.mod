@@ -8,8 +8,8 @@ require (
 	github.com/hashicorp/go-retryablehttp v0.7.8 // retries and Retry-After, as Terraform's http backend does them
 	github.com/hashicorp/hcl/v2 v2.25.0 // the parser of OpenTofu's encryption text
 	github.com/hashicorp/terraform-plugin-framework v1.19.0 // the provider itself
-	github.com/hashicorp/terraform-plugin-framework-validators v0.19.0 // how often a block may stand
 	github.com/hashicorp/terraform-plugin-go v0.31.0 // values as they go over the plugin protocol
+	github.com/vmihailenco/msgpack/v5 v5.4.1 // results as they go over the plugin protocol
 	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
 	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; in tests, an ssh server
 	golang.org/x/net v0.60.0 // proxies from the environment, which can be switched off
@@ -167,7 +167,6 @@ require (
 	github.com/spiffe/go-spiffe/v2 v2.8.1 // indirect
 	github.com/tjfoc/gmsm v1.4.1 // indirect
 	github.com/vmihailenco/msgpack v4.0.4+incompatible // indirect
-	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.mongodb.org/mongo-driver v1.17.9 // indirect

@@ -10,6 +10,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
+// Check looks at what must be right before any file is read: every method
+// exists, and none of them breaks enforced. It contacts nothing.
+func (t Target) Check() error {
+	if err := t.check(); err != nil {
+		return &Error{Step: StepConfiguration, Err: err}
+	}
+	return nil
+}
+
 // check looks at what must be right before any file is read: every method
 // exists, and none of them breaks enforced.
 func (t Target) check() error {
@@ -59,7 +68,15 @@ func (t Target) fail(format string, args ...any) error {
 	return &attr.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
 }
 
+// notConfigured explains why there is no method of this name.
 func (e *Encryption) notConfigured(method string) string {
+	if _, isKind := e.kinds[method]; isKind {
+		if there := configured(e.config.Methods, method); len(there) > 0 {
+			return fmt.Sprintf("%s is configured with settings, so it is named by its address: %s", method, strings.Join(there, " or "))
+		}
+		return fmt.Sprintf("%s requires settings, so it cannot be named by its kind alone: add a %[1]s block to method, "+
+			"and name method.%[1]s.main", method)
+	}
 	return outside.Line(method, maxName) + " is not configured" + attr.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
 }
 

@@ -1,9 +1,6 @@
 package encryption
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // candidate is a method that is considered for a file.
 type candidate struct {
@@ -63,7 +60,7 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 // recognizing returns the first configured method whose format the file has, or
 // "".
 func (e *Encryption) recognizing(file []byte) string {
-	for _, address := range slices.Sorted(maps.Keys(e.methods)) {
+	for _, address := range addresses(e.config.Methods) {
 		if e.candidate(address, file).recognizes {
 			return address
 		}

@@ -99,6 +99,10 @@ type Block[T any] struct {
 	// Build is pure: no I/O, no environment. What it checks is reported when
 	// the entry is used, not before.
 	Build func(attr.Values) (T, error)
+
+	// Recognizes reports whether a file has the format of this kind of method,
+	// for the error if none of the kind is selected. Nil if it has none.
+	Recognizes func(file []byte) bool
 }
 
 // Registry lists the kinds that a configuration may name.
@@ -124,8 +128,9 @@ func (r Registry) Options(variables cty.Value) config.Options {
 // distinct stored metadata.
 type Encryption struct {
 	config       *config.Config
+	kinds        map[string]Block[Method]
 	keyProviders map[string]func() (keyProvider, error) // :: address → built once
-	methods      map[string]func() (method, error)      // :: address → built once
+	methods      map[string]func() (method, error)      // :: address, or a kind without settings → built once
 	derived      memo.Memo[string, []byte]              // :: see fileKeys.identity → key
 }
 
@@ -159,6 +164,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	e := &Encryption{
 		config:       cfg,
+		kinds:        methodKinds,
 		keyProviders: map[string]func() (keyProvider, error){},
 		methods:      map[string]func() (method, error){},
 	}
@@ -172,13 +178,31 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 			return buildMethod(entry, methodKinds, cfg)
 		})
 	}
-	if plain, ok := methodKinds[attr.Unencrypted]; ok {
-		e.methods[attr.Unencrypted] = sync.OnceValues(func() (method, error) {
-			built, err := plain.Build(attr.Values{Address: attr.Unencrypted})
-			return method{Method: built}, err
-		})
+	for kind, block := range methodKinds {
+		if kind == attr.Unencrypted || !needsSettings(block.Table) && len(configured(cfg.Methods, kind)) == 0 {
+			e.methods[kind] = sync.OnceValues(func() (method, error) {
+				return buildMethod(&attr.Entry{Address: kind, Kind: kind}, methodKinds, cfg)
+			})
+		}
 	}
 	return e, nil
+}
+
+// needsSettings reports whether a kind cannot do without a block: an argument is
+// required that no environment variable sets.
+func needsSettings(t attr.Table) bool {
+	return slices.ContainsFunc(t.Attrs, func(a attr.Attr) bool { return a.Required && len(a.Env) == 0 })
+}
+
+// configured returns the addresses of the entries of a kind, sorted.
+func configured(entries map[string]*attr.Entry, kind string) []string {
+	var out []string
+	for _, address := range addresses(entries) {
+		if entries[address].Kind == kind {
+			out = append(out, address)
+		}
+	}
+	return out
 }
 
 func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {

@@ -13,28 +13,106 @@ import (
 
 // refuse explains why none of the methods is for this kind of file.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
-	inEffect := ""
+	selected := ""
 	if len(t.methods) > 0 {
-		inEffect = " (only " + strings.Join(t.methods, ", ") + ")"
+		selected = " (only " + strings.Join(t.methods, ", ") + ")"
+	}
+	if format := t.encryption.format(file); format != "" {
+		return fmt.Errorf("the file is encrypted by %s, and no %[1]s method is selected%s; %s", format, selected,
+			t.encryption.selectKind(format))
 	}
 	switch kind {
 	case Encrypted:
-		return fmt.Errorf("the file is encrypted%s, and no method for encrypted data is in effect%s; "+
-			"configure its key provider and a method", env.describeKeys(), inEffect)
+		return fmt.Errorf("the file is encrypted%s, and %s%s", env.describeKeys(), t.encryption.unselected(selected), t.advise())
 	case State, Plan:
-		if inEffect == "" {
-			inEffect = ", and no method is in effect"
+		if selected == "" {
+			selected = ", and no method is selected"
 		}
-		return fmt.Errorf("the file is a %s; plaintext is read only where the method or a fallback is %q%s", kind, attr.Unencrypted, inEffect)
+		return fmt.Errorf("the file is a %s; plaintext is read only if the method or a fallback is %q%s", kind, attr.Unencrypted, selected)
 	}
 	const neither = "the file is neither an encrypted state nor a plaintext one"
 	if address := t.encryption.recognizing(file); address != "" {
-		return fmt.Errorf("%s; %s may be the method for it, and it is not in effect%s", neither, address, inEffect)
+		return fmt.Errorf("%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
 	}
 	if err := json.Unmarshal(file, &struct{}{}); err != nil {
 		return fmt.Errorf("%s: %w", neither, describeJSON(err))
 	}
 	return errors.New(neither)
+}
+
+// format returns the kind of method whose format the file has, or "".
+func (e *Encryption) format(file []byte) string {
+	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
+		if recognizes := e.kinds[name].Recognizes; recognizes != nil && recognizes(file) {
+			return name
+		}
+	}
+	return ""
+}
+
+// selectKind says how to select a method of this kind.
+func (e *Encryption) selectKind(kind string) string {
+	if there := configured(e.config.Methods, kind); len(there) > 0 {
+		return e.selectOne(there)
+	}
+	if m, ok := e.methods[kind]; ok {
+		if _, err := m(); err == nil {
+			return fmt.Sprintf("set method = %q on the data source; if it requires settings, add method { %s { … } } to the "+
+				"provider block and set method = \"method.%[2]s.main\"", kind, kind)
+		}
+	}
+	return fmt.Sprintf("add method { %s { … } } to the provider block, and set method = \"method.%[1]s.main\" on the data source", kind)
+}
+
+// selectOne says how to select one of these methods.
+func (e *Encryption) selectOne(methods []string) string {
+	lines := make([]string, len(methods))
+	for i, address := range methods {
+		if lines[i] = fmt.Sprintf("default { method = %q }", address); e.config.Methods[address].Pos.Line > 0 {
+			lines[i] = fmt.Sprintf("state { method = %s }", address)
+		}
+	}
+	return "add " + strings.Join(lines, " or ")
+}
+
+// unselected says what is there for encrypted data.
+func (e *Encryption) unselected(selected string) string {
+	switch {
+	case len(e.forEnvelopes()) == 0:
+		return "no method for encrypted data is configured" + selected
+	case selected == "":
+		return "no method is selected"
+	}
+	return "no method for encrypted data is selected" + selected
+}
+
+// advise says how to get a method for encrypted data.
+func (t Target) advise() string {
+	methods, keys := t.encryption.forEnvelopes(), addresses(t.encryption.config.KeyProviders)
+	switch {
+	case len(methods) > 0:
+		return "; " + t.encryption.selectOne(methods)
+	case len(keys) == 0:
+		return "; add its key provider, such as key_provider { pbkdf2 { passphrase = … } }"
+	case t.encryption.config.KeyProviders[keys[0]].Pos.Line > 0:
+		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }", keys[0])
+	}
+	advice := fmt.Sprintf("; add method { aes_gcm { keys = %q } } to the provider block", keys[0])
+	for _, other := range keys[1:] {
+		advice += fmt.Sprintf(", or one with keys = %q", other)
+	}
+	return advice
+}
+
+// forEnvelopes returns the configured methods for the data of an envelope.
+func (e *Encryption) forEnvelopes() []string {
+	var out []string
+	for _, address := range addresses(e.config.Methods) {
+		if !e.candidate(address, nil).whole {
+			out = append(out, address)
+		}
+	}
+	return out
 }
 
 // refuseInside says what to do about content that is no plaintext, where then

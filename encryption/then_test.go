@@ -155,8 +155,8 @@ func TestThen(t *testing.T) {
 		"damaged box": {file: "BOX 1", methods: []string{"method.box.plain", "method.box.outer"}, step: encryption.StepDecrypt,
 			want: "damaged"},
 		"not in effect": {file: boxed, methods: []string{"method.aes_gcm.a"}, step: encryption.StepEnvelope,
-			want: "method.box.circle may be the method for it, and it is not in effect (only method.aes_gcm.a)"},
-		"no box": {file: state, methods: []string{"method.box.plain"}, step: encryption.StepEnvelope, want: "plaintext is read only where"},
+			want: "method.box.circle may be the method for it, and it is not selected (only method.aes_gcm.a)"},
+		"no box": {file: state, methods: []string{"method.box.plain"}, step: encryption.StepEnvelope, want: "plaintext is read only if"},
 
 		"broken": {file: boxed, methods: []string{"method.box.broken", "method.box.outer"}, step: encryption.StepConfiguration,
 			want: "method.box.broken.key: this argument is required"},

@@ -23,6 +23,10 @@ func IsName(s string) bool { return namePattern.MatchString(s) }
 // as "method.aes_gcm.main", or is the built-in "unencrypted".
 func IsMethodAddress(s string) bool { return s == Unencrypted || methodAddressPattern.MatchString(s) }
 
+// IsMethod reports whether s may name a method in an argument: by its address
+// or, if it has no settings, by its kind.
+func IsMethod(s string) bool { return IsMethodAddress(s) || IsName(s) }
+
 // IsKeyProviderAddress reports whether s has the shape of a key provider's
 // address, such as "key_provider.pbkdf2.main".
 func IsKeyProviderAddress(s string) bool { return keyAddressPattern.MatchString(s) }

@@ -104,7 +104,7 @@ func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 		case a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()):
 			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
 				"required, such as key_provider.pbkdf2.main")}
-		case a.Method && v.IsKnown() && !IsMethodAddress(v.AsString()):
+		case a.Method && v.IsKnown() && !IsMethod(v.AsString()):
 			s.Err = &Error{Address: address, Attr: name, Err: ErrMethodRequired}
 		}
 		e.Settings[name] = s

@@ -26,7 +26,8 @@ type Options struct {
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
 // when the first character is "{", in JSON. Blank text gives a nil Config.
-// Filename names the text in errors.
+// Filename names the text in errors. The text may also be that of a whole file
+// with the block in it, alone or inside terraform.
 //
 // The text is code: the programs that it names will run. For TF_ENCRYPTION,
 // which anybody who sets a variable can write, use [ParseEnvironment].
@@ -59,6 +60,9 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables)
+	if !p.fromEnvironment {
+		body = p.unwrap(body)
+	}
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		return nil, err
@@ -92,6 +96,46 @@ type parser struct {
 	config          *Config
 	scope           scope
 	errs            attr.Errors
+}
+
+// unwrap returns the inside of the encryption block if the text is a file that
+// holds one, and body itself otherwise.
+func (p *parser) unwrap(body hcl.Body) hcl.Body {
+	blocks, beside := only(body, "terraform", "encryption")
+	if len(blocks) == 0 {
+		return body
+	}
+	var found hcl.Blocks
+	for _, b := range blocks {
+		if b.Type == "terraform" {
+			inner, _ := only(b.Body, "encryption")
+			found = append(found, inner...)
+		} else {
+			found = append(found, b)
+		}
+	}
+	own, _, _ := beside.PartialContent(&rootSchema)
+	switch {
+	case len(own.Blocks) > 0:
+		p.fail("", "", position(own.Blocks[0].DefRange), fmt.Errorf("a %s block belongs inside the encryption block", own.Blocks[0].Type))
+	case len(found) == 0:
+		p.fail("", "", position(blocks[0].DefRange), errors.New("there is no encryption block in the terraform block"))
+	case len(found) > 1:
+		p.fail("", "", position(found[1].DefRange), errors.New("there is more than one encryption block; use only one of them"))
+	default:
+		return found[0].Body
+	}
+	return hcl.EmptyBody()
+}
+
+// only returns the blocks of these types, and a body with the rest.
+func only(body hcl.Body, types ...string) (hcl.Blocks, hcl.Body) {
+	schema := &hcl.BodySchema{}
+	for _, t := range types {
+		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: t})
+	}
+	content, rest, _ := body.PartialContent(schema)
+	return content.Blocks, rest
 }
 
 var rootSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{

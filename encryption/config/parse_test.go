@@ -327,13 +327,13 @@ func TestEnvironment(t *testing.T) {
 // Every function is listed in the documentation, and nothing else is.
 func TestFunctionsAreDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../templates/index.md.tmpl")
+	page, err := os.ReadFile("../../templates/guides/encryption-settings.md.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := "`" + strings.Join(config.Functions(), "`, `") + "`."
 	if !strings.Contains(strings.ReplaceAll(string(page), "\n", " "), list) {
-		t.Errorf("templates/index.md.tmpl does not list %s", list)
+		t.Errorf("templates/guides/encryption-settings.md.tmpl does not list %s", list)
 	}
 }
 
@@ -352,4 +352,56 @@ func FuzzParse(f *testing.F) {
 			t.Error("merging a layer with itself adds nothing")
 		}
 	})
+}
+
+// The text may be a file that OpenTofu reads, with the encryption block in it.
+func TestParseWholeFile(t *testing.T) {
+	t.Parallel()
+	const block = `
+  key_provider "static" "k" { key = "00" }
+  method "aes_gcm" "m" { keys = key_provider.static.k }
+  state { method = method.aes_gcm.m }
+`
+	options := builtin.Registry().Options(cty.NilVal)
+	for name, tt := range map[string]struct {
+		text string
+		err  string // what is wrong, with its place; "" if nothing is
+	}{
+		"inside":               {text: block},
+		"encryption":           {text: "encryption {" + block + "}"},
+		"terraform":            {text: "terraform {\nencryption {" + block + "}\n}"},
+		"with more":            {text: "terraform {\n  required_version = \">= 1.8\"\n  encryption {" + block + "}\n}\nvariable \"p\" {}\n"},
+		"two terraform blocks": {text: "terraform {\n  backend \"s3\" {}\n}\nterraform {\nencryption {" + block + "}\n}"},
+		"JSON, terraform": {text: `{"terraform": [{"encryption": {"key_provider": {"static": {"k": {"key": "00"}}},` +
+			`"method": {"aes_gcm": {"m": {"keys": "${key_provider.static.k}"}}}, "state": {"method": "${method.aes_gcm.m}"}}}]}`},
+		"JSON, encryption": {text: `{"encryption": {"key_provider": {"static": {"k": {"key": "00"}}},` +
+			`"method": {"aes_gcm": {"m": {"keys": "${key_provider.static.k}"}}}, "state": {"method": "${method.aes_gcm.m}"}}}`},
+		"none":        {text: "terraform {\n  required_version = \">= 1.8\"\n}", err: "text:1,1: there is no encryption block in the terraform block"},
+		"two":         {text: "encryption {}\nencryption {}", err: "text:2,1: there is more than one encryption block"},
+		"beside":      {text: "terraform {\nencryption {}\n}\nstate {}", err: "text:4,1: a state block belongs inside the encryption block"},
+		"a mistake":   {text: "terraform {\n  encryption {\n    metod \"a\" \"b\" {}\n  }\n}", err: "text:3,5: "},
+		"JSON, typo":  {text: "{\n\"encryption\": {\n \"metod\": {}}}", err: "text:3,2: "},
+		"a bad value": {text: "encryption {\n  state {\n    method = 1\n  }\n}", err: "text:3,5: state.method: a method is required"},
+	} {
+		cfg, err := config.Parse(tt.text, "text", options)
+		switch {
+		case tt.err != "":
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want %q", name, err, tt.err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case cfg.State == nil || cfg.State.Method != "method.aes_gcm.m" || cfg.KeyProviders["key_provider.static.k"] == nil:
+			t.Errorf("%s: got %+v", name, cfg)
+		}
+	}
+}
+
+// TF_ENCRYPTION is what OpenTofu accepts there, and no more.
+func TestParseEnvironmentUnwrapsNothing(t *testing.T) {
+	t.Parallel()
+	lookup := func(string) (string, bool) { return "encryption {}", true }
+	if _, err := config.ParseEnvironment(lookup, builtin.Registry().Options(cty.NilVal)); err == nil {
+		t.Error("a wrapped text was accepted")
+	}
 }

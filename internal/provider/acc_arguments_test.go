@@ -134,9 +134,9 @@ func TestAccArgumentMistakes(t *testing.T) {
 		words    []string
 	}{
 		"only, misspelt": {"", []string{in("sealed"), `only = ["opn"]`},
-			[]string{`only names the output "opn"`, `Did you mean "open"?`}},
+			[]string{"`only` lists \"opn\", but neither the state nor the defaults have it", `Did you mean "open"?`}},
 		"missing": {"", []string{in("gone"), `defaults = { open = "default" }`},
-			[]string{"Step: fetch", "there is no state", `on_missing = "defaults"`}},
+			[]string{"Step: fetching the file", "there is no state", `on_missing = "defaults"`}},
 		"missing, only": {"", []string{in("gone"), defaultsIfMissing, `only = ["list"]`},
 			[]string{"neither the state nor the defaults have"}},
 		"missing under a lineage": {"", []string{in("gone"), defaultsIfMissing, `expected_lineage = "l-1"`},
@@ -149,9 +149,9 @@ func TestAccArgumentMistakes(t *testing.T) {
 		"old copy":             {"", []string{in("sealed"), "minimum_serial = 8"}, []string{"has the serial 7, and minimum_serial says 8"}},
 		"fraction of a serial": {"", []string{in("sealed"), "minimum_serial = 6.5"}, []string{"whole number"}},
 		"not decrypted": {"", []string{in("foreign"), defaultsIfMissing},
-			[]string{"Step: decrypt", "no method in effect has the key"}},
-		"plaintext is not missing": {"", []string{in("plain"), defaultsIfMissing}, []string{"Step: envelope", "the file is a plaintext state"}},
-		"garbage is not missing":   {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: envelope"}},
+			[]string{"Step: decrypting the file", "no method in effect has the key"}},
+		"plaintext is not missing": {"", []string{in("plain"), defaultsIfMissing}, []string{"Step: recognizing the file", "the file is a plaintext state"}},
+		"garbage is not missing":   {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: recognizing the file"}},
 		"directory is not missing": {"", []string{in("ws"), defaultsIfMissing}, []string{"this is a directory"}},
 		"too large":                {"", []string{in("sealed"), "max_size = 100"}, []string{"larger than 100 bytes", "max_size"}},
 		"no size":                  {"", []string{in("sealed"), "max_size = 0"}, []string{"max_size", "at least 1"}},
@@ -161,7 +161,7 @@ func TestAccArgumentMistakes(t *testing.T) {
 		"inherits no fallback": {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`},
 			[]string{"no method for encrypted data"}},
 		"inherits no method": {"", []string{in("sealed"), `method = "unencrypted"`},
-			[]string{"Step: envelope", "no method for encrypted data"}},
+			[]string{"Step: recognizing the file", "no method for encrypted data"}},
 		"fallback without method": {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"},
 			[]string{"method is required with a fallback"}},
 		"name and method":       {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"mutually exclusive"}},
@@ -234,17 +234,17 @@ func TestAccMissingOverHTTP(t *testing.T) {
 		"500": "the server answered 500 Internal Server Error",
 	} {
 		t.Run(status, func(t *testing.T) {
-			runParallel(t, failing(configuration(reads("s", fromHTTP(server.URL+"/"+status), tolerant)), "Step: fetch", words))
+			runParallel(t, failing(configuration(reads("s", fromHTTP(server.URL+"/"+status), tolerant)), "Step: fetching the file", words))
 		})
 	}
 	t.Run("timeout", func(t *testing.T) {
 		slow := fmt.Sprintf("http {\naddress = \"%s/slow\"\nretry_max = 0\ntimeout = \"100ms\"\n}", server.URL)
-		runParallel(t, failing(configuration(reads("s", slow, tolerant)), "Step: fetch", "no complete answer within 100ms"))
+		runParallel(t, failing(configuration(reads("s", slow, tolerant)), "Step: fetching the file", "no complete answer within 100ms"))
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		gone := httptest.NewServer(nil)
 		gone.Close()
-		runParallel(t, failing(configuration(reads("s", fromHTTP(gone.URL), tolerant)), "Step: fetch", "connection refused"))
+		runParallel(t, failing(configuration(reads("s", fromHTTP(gone.URL), tolerant)), "Step: fetching the file", "connection refused"))
 	})
 }
 
@@ -260,11 +260,11 @@ func TestAccMissingInGit(t *testing.T) {
 		applies(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"), tolerant),
 			output("open", "data.statecrypt_remote_state.s.outputs.open")),
 			map[string]cty.Value{"open": cty.StringVal("default")}),
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"), tolerant)), "Step: fetch", `there is no branch, tag or ref`,
+		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"), tolerant)), "Step: fetching the file", `there is no branch, tag or ref`,
 			"nope"),
-		failing(configuration(reads("s", fromGit(repo.FileURL()+".gone", "main", "s"), tolerant)), "Step: fetch",
+		failing(configuration(reads("s", fromGit(repo.FileURL()+".gone", "main", "s"), tolerant)), "Step: fetching the file",
 			"does not appear to be a git repository"),
-		failing(configuration(reads("s", fromGit(server.URL, "main", "s"), tolerant)), "Step: fetch", "the server wants credentials"))
+		failing(configuration(reads("s", fromGit(server.URL, "main", "s"), tolerant)), "Step: fetching the file", "the server wants credentials"))
 }
 
 // A data source's values are stored in the open in the reader's state.
@@ -298,16 +298,16 @@ func TestAccWarnings(t *testing.T) {
 			quote(strings.Replace(staticText, "state {", "key_provider \"static\" \"n\" { key = \""+strings.Repeat("ab", 32)+
 				"\" }\nmethod \"aes_gcm\" \"n\" { keys = key_provider.static.n }\nstate {", 1)),
 			quote(server.URL+"/"), quote(missing.URL+"/")),
-		reads("plain", in("plain"), `method = "unencrypted"`),
+		reads("plain", in("plain"), `method = "method.aes_gcm.m"`, "fallback {\nmethod = \"unencrypted\"\n}"),
 		reads("fallback", in("sealed"), `method = "method.aes_gcm.n"`, "fallback {\nmethod = \"method.aes_gcm.m\"\n}"),
 		reads("unverified", fromHTTP(server.URL+"/s")),
 		reads("gone", fromHTTP(missing.URL+"/s"), `on_missing = "defaults"`),
 	)})
 	out := p.mustRun("plan")
 	for _, words := range [][]string{
-		{"Warning: Unencrypted state", filepath.Join(dir, "plain") + " is not encrypted"},
+		{"Warning: Unencrypted state", filepath.Join(dir, "plain") + " is not encrypted", `because the fallback "unencrypted" allows that`},
 		{"Warning: Fallback used", "was opened by the fallback method.aes_gcm.m", "method.aes_gcm.n"},
-		{"Warning: Insecure, slow or locked source", "was not verified, because skip_cert_verification is set"},
+		{"Warning: Insecure source", "was not verified, because skip_cert_verification is set"},
 		{"Warning: Defaults in place of a state", "404 Not Found", "credentials were sent"},
 		{"Warning: Deprecated outputs", `"old": "use open`},
 	} {

@@ -43,7 +43,7 @@ func TestAccTerraformBackendGit(t *testing.T) {
 	p = newProject(t, files)
 	p.setenv(environ...)
 	p.setenv("TF_VAR_on_locked=warn")
-	if out := p.mustRun("plan"); !says("Warning: Insecure, slow or locked source", "The state is locked (who:").MatchString(out) {
+	if out := p.mustRun("plan"); !says("Warning: Locked state", "The state is locked (who:").MatchString(out) {
 		t.Errorf("there is no warning of the lock:\n%s", out)
 	}
 	p.wantOutputs(map[string]cty.Value{"outputs": outputs, "lock": cty.ObjectVal(map[string]cty.Value{

@@ -72,7 +72,7 @@ func TestAccEphemeralStoresNothing(t *testing.T) {
 func TestAccEphemeralMistakes(t *testing.T) {
 	plain := fromFile(writeTemp(t, "state", []byte(argumentsState)))
 	runEphemeral(t,
-		failing(configuration(textProvider(staticText), opens("s", plain)), "Step: envelope", "the file is a plaintext state"),
+		failing(configuration(textProvider(staticText), opens("s", plain)), "Step: recognizing the file", "the file is a plaintext state"),
 		failing(configuration(textProvider(staticText), opens("s", "")), "exactly one of these blocks is required"),
 		failing(configuration(textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")),
 			"there is no state"))

@@ -74,29 +74,29 @@ func TestAccFileMethodErrors(t *testing.T) {
 		vector, provider string
 		want             []string
 	}{
-		"wrong passphrase": {"tbg_aes", tbg("canary", ""), []string{"Step: decrypt", "no method in effect has the key for this file",
+		"wrong passphrase": {"tbg_aes", tbg("canary", ""), []string{"Step: decrypting the file", "no method in effect has the key for this file",
 			"the passphrase is another one"}},
-		"plaintext": {"tbg_plain", tbg("canary", ""), []string{"Step: envelope", "the file is a plaintext state"}},
+		"plaintext": {"tbg_plain", tbg("canary", ""), []string{"Step: recognizing the file", "the file is a plaintext state"}},
 		"an envelope inside": {"tbg_aes_over_tofu_encryption", tbg("throwaway aes passphrase", ""),
-			[]string{"Step: envelope", `add then = "method.…" to it`}},
+			[]string{"Step: recognizing the file", `add then = "method.…" to it`}},
 		"plaintext inside": {"tbg_aes_amend", tbg("throwaway aes passphrase", "then = \"method.aes_gcm.m\"\n"),
-			[]string{"Step: envelope", "it decrypted a plaintext state, which is not for its then"}},
+			[]string{"Step: recognizing the file", "it decrypted a plaintext state, which is not for its then"}},
 		"then is no method": {"tbg_aes", tbg("canary", "then = \"key_provider.pbkdf2.k\"\n"),
 			[]string{"method.terraform_backend_git.m.then: a method is required"}},
 		"then is not there": {"tbg_aes", tbg("canary", "then = \"method.aes_gcm.n\"\n"), []string{"method.aes_gcm.n is not configured"}},
 		"then is a circle":  {"tbg_aes", tbg("canary", "then = \"method.terraform_backend_git.m\"\n"), []string{"in a circle"}},
 		"not for this method": {"tbg_aes", methodProvider("kubeform {\nname = \"m\"\nkey = " +
-			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"), []string{"Step: envelope", "neither an encrypted state nor a plaintext one"}},
+			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"), []string{"Step: recognizing the file", "neither an encrypted state nor a plaintext one"}},
 		"wrong key of secret": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = " +
-			"\"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n"), []string{"Step: decrypt", "secretbox: authentication failed"}},
+			"\"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n"), []string{"Step: decrypting the file", "secretbox: authentication failed"}},
 		"key is not 32 bytes": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = \"b25seTE2Ynl0ZXNsb25nIQ==\"\n}\n"),
 			[]string{"method.kubeform.m.key: the key has 16 bytes; Kubeform's have 32"}},
 		"no identity for age": {"tbg_aes", methodProvider("age {\nname = \"m\"\n}\n"),
 			[]string{"one of identities, identity_files and passphrase is required"}},
 		"other identities": {"", methodProvider("age {\nname = \"m\"\npassphrase = \"canary\"\n}\n"),
-			[]string{"Step: decrypt", `it is encrypted for "X25519"`}},
+			[]string{"Step: decrypting the file", `it is encrypted for "X25519"`}},
 		"identity of a plugin": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n"),
-			[]string{"Step: decrypt", "plugins are programs, and none is run here"}},
+			[]string{"Step: decrypting the file", "plugins are programs, and none is run here"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needAcceptance(t)

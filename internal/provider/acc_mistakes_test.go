@@ -1,9 +1,17 @@
 package provider
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -32,103 +40,336 @@ const staticDefault = `  default {
   }
 `
 
-// The same mistake gets the same words from every CLI.
+// mistake is a configuration that cannot work. What users see of it is in
+// testdata/mistakes.txt, under its name.
+type mistake struct {
+	name, provider, body string
+	env                  string
+}
+
+// The same mistake gets the same words from every CLI, and they are in
+// testdata/mistakes.txt: when it is found (validate, or plan), at which block,
+// the title, and the text in full.
 func TestAccMistakes(t *testing.T) {
-	file := fromFile(writeTemp(t, "sealed", sealed(t, argumentsState)))
-	plain := fromFile(writeTemp(t, "plain", []byte(argumentsState)))
-	encrypted := fromFile(writeTemp(t, "encrypted", vectors.Get(t, "pbkdf2_defaults").State(t)))
-	server := serve(t, httptest.NewServer, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/private" {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		http.NotFound(w, r)
-	})
-	block := func(body string) string { return "provider \"statecrypt\" {\n" + body + "}\n" }
-	credentials := block(fmt.Sprintf("credentials {\nhttp {\nurl = \"%s/\"\nbearer_token = \"wrong\"\n}\n}\n", server.URL))
-	for name, c := range map[string]struct {
-		provider, body string
-		words          []string
-	}{
-		"wrong passphrase": {textProvider(vectors.Get(t, "err_wrong_passphrase").Config(t)), encrypted,
-			[]string{"Cannot decrypt the state", "Step: decrypt", "no method in effect has the key for this file",
-				"Check the passphrase or key, the aad, and whether this is the right file"}},
-		"no method": {"", encrypted,
-			[]string{"Step: envelope", `its metadata names "key_provider.pbkdf2.k"`, "no method for encrypted data is in effect",
-				"configure its key provider and a method"}},
-		"plain state": {textProvider(staticText), plain,
-			[]string{"Step: envelope", "the file is a plaintext state; plaintext is read only where the method or a fallback is",
-				"(only method.aes_gcm.m)"}},
-		"plain state, no method": {"", plain,
-			[]string{"the file is a plaintext state", "no method is in effect"}},
-		"unknown argument in a block": {block("key_provider {\npbkdf2 {\nname = \"k\"\npassphrse = \"x\"\n}\n}\n"), file,
-			[]string{`An argument named "passphrse" is not expected here. Did you mean "passphrase"?`}},
-		"unknown block": {block("metod {}\n"), file,
-			[]string{`Blocks of type "metod" are not expected here. Did you mean "method"?`}},
-		"unknown argument in text": {textProvider("key_provider \"static\" \"k\" {\n  kye = \"00\"\n}\nmethod \"aes_gcm\" \"m\" { keys = " +
-			"key_provider.static.k }\nstate { method = method.aes_gcm.m }"), file, []string{"encryption:2,3", `kye`, `Did you mean "key"?`}},
-		"syntax of the text": {textProvider("state {"), file, []string{"encryption:1,"}},
-		"text and blocks": {block("encryption = \"\"\n" + staticBlocks), file,
-			[]string{"encryption and key_provider blocks are mutually exclusive: encryption settings stand in one place"}},
-		"undeclared method in blocks": {block(staticBlocks + "default {\nmethod = \"method.aes_gcm.main\"\n}\n"), file,
-			[]string{"method.aes_gcm.main is not configured"}},
-		"undeclared key in blocks": {block("method {\naes_gcm {\nname = \"m\"\nkeys = \"key_provider.static.k\"\n}\n}\n" + staticDefault), file,
-			[]string{"key_provider.static.k: this key provider is not configured"}},
-		"undeclared method in text": {textProvider("state { method = method.aes_gcm.main }"), file,
-			[]string{"encryption:1,", "method.aes_gcm.main is not configured"}},
-		"undeclared variable": {textProvider("key_provider \"static\" \"k\" { key = var.nobody }\nmethod \"aes_gcm\" \"m\" { keys = " +
-			"key_provider.static.k }\nstate { method = method.aes_gcm.m }"), file, []string{"var.nobody"}},
-		"not an address":       {block(staticBlocks), file + "\nmethod = \"aes_gcm.m\"", []string{"the address of a method is required"}},
-		"twice the same entry": {block(staticBlocks + staticBlocks), file, []string{"key_provider.static.k is configured twice"}},
-		"bad name": {block("method {\naes_gcm {\nname = \"a b\"\nkeys = \"key_provider.static.k\"\n}\n}\n"), file,
-			[]string{"letters, digits, underscores and dashes"}},
-		"default without method": {block(staticBlocks + "default {}\n"), file, []string{"method is required"}},
-		"two defaults":           {block(staticBlocks + staticDefault + staticDefault), file, []string{"default", "at most 1"}},
-		"no source": {block(staticBlocks + staticDefault), "",
-			[]string{"exactly one of these blocks is required", "file", "git", "http"}},
-		"two sources": {block(staticBlocks + staticDefault), file + "\n" + fromHTTP("https://state.example.com/"),
-			[]string{"are mutually exclusive: exactly one source is read"}},
-		"two files": {block(staticBlocks + staticDefault), file + "\n" + file, []string{"file", "at most 1"}},
-		"no such file": {block(staticBlocks + staticDefault), fromFile("/no/such/file"),
-			[]string{"Source: /no/such/file", "Step: fetch", "there is no state", `on_missing = "defaults"`}},
-		"404": {"", fromHTTP(server.URL + "/gone"),
-			[]string{"Step: fetch", "the server answered 404 Not Found", "no credentials were sent"}},
-		"404 with credentials": {credentials, fromHTTP(server.URL + "/gone"),
-			[]string{"Step: fetch", "the server answered 404 Not Found",
-				"credentials were sent; some servers give the same answer when they do not allow access"}},
-		"401": {"", fromHTTP(server.URL + "/private"),
-			[]string{"the server answered 401 Unauthorized, and no credentials were sent to " + server.URL, "to credentials in the provider block"}},
-		"401 with credentials": {credentials, fromHTTP(server.URL + "/private"),
-			[]string{"the server refused the credentials (401 Unauthorized)"}},
-		"password in the address": {"", fromHTTP("https://ci:pw@state.example.com/"),
-			[]string{"a user name or password does not belong in an address"}},
-		"relative address": {"", fromHTTP("state.example.com"), []string{"a URL with http or https and a host is required"}},
-		"option for a ref": {"", fromGit("https://git.example.com/a.git", "--upload-pack=x", "s"),
-			[]string{"a ref must not start with a dash"}},
-		"path that climbs":    {"", fromGit("https://git.example.com/a.git", "main", "../s"), []string{"the path leaves the repository"}},
-		"dangerous transport": {"", fromGit("ext::sh -c id", "main", "s"), []string{"repository"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			runParallel(t, failing(configuration(c.provider, reads("s", c.body)), c.words...))
+	needAcceptance(t)
+	t.Parallel()
+	place := newMistakenPlace(t)
+	want := mistakesText(t)
+	rows := place.mistakes()
+	if len(rows) < 100 || len(want) != len(rows) {
+		t.Errorf("there are %d rows, and %d texts", len(rows), len(want))
+	}
+	for _, m := range rows {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, map[string]string{"main.tf": configuration(m.provider, m.body)})
+			if m.env != "" {
+				p.setenv(m.env)
+			}
+			got := place.stable(p.firstMistakes())
+			if path := os.Getenv("STATECRYPT_MISTAKES"); path != "" { // to write the file anew, see there
+				place.keep(t, path, m.name, got)
+			}
+			if got != want[m.name] {
+				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
+			}
 		})
 	}
 }
 
-func TestAccMistakesInGit(t *testing.T) {
-	needAcceptance(t)
-	isolateGit(t)
-	repo := gittest.NewRepo(t, gittest.RepoOptions{})
-	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "{}"}, gittest.File{Path: "dir/s", Data: "{}"})
-	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
-	wrong := fmt.Sprintf("provider \"statecrypt\" {\ncredentials {\ngit {\nurl = \"%s/\"\nusername = \"ci\"\npassword = "+
-		"\"wrong-password\"\n}\n}\n}\n", server.Origin)
-	run(t,
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"))), "Step: fetch",
-			"there is no branch, tag or ref nope in the repository"),
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"))), "Step: fetch", "there is no state"),
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "main", "dir"))), "Step: fetch", "dir"),
-		failing(configuration(reads("s", fromGit(server.URL, "main", "s"))), "the server wants credentials and there are none", server.Origin),
-		failing(configuration(wrong, reads("s", fromGit(server.URL, "main", "s"))), "the server rejected the credentials"))
+// mistakesText reads the texts, by name.
+func mistakesText(t *testing.T) map[string]string {
+	t.Helper()
+	_, text, _ := strings.Cut(readText(t, filepath.Join("testdata", "mistakes.txt")), "\n== ")
+	out := map[string]string{}
+	for section := range strings.SplitSeq(text, "\n== ") {
+		name, body, _ := strings.Cut(section, "\n")
+		out[name] = strings.TrimSpace(body)
+	}
+	return out
+}
+
+// firstMistakes are the errors of validate or, if it finds none, of plan.
+func (p *project) firstMistakes() string {
+	for _, command := range []string{"validate", "plan"} {
+		cmd := p.command(command, "-json")
+		out, err := cmd.Output()
+		if err == nil {
+			continue
+		}
+		var found []string
+		for _, d := range errorsIn(out) {
+			found = append(found, fmt.Sprintf("%s, in %s\n%s\n%s", command, d.Snippet.Context, d.Summary, strings.TrimSpace(d.Detail)))
+		}
+		slices.Sort(found)
+		return strings.Join(slices.Compact(found), "\n\n")
+	}
+	return "no mistake was found"
+}
+
+// shownError is an error as both CLIs print it in JSON.
+type shownError struct {
+	Severity, Summary, Detail string
+	Snippet                   struct{ Context string }
+}
+
+// errorsIn finds the errors in the one document of validate, or in the lines of plan.
+func errorsIn(out []byte) []shownError {
+	var all []shownError
+	var whole struct{ Diagnostics []shownError }
+	if json.Unmarshal(out, &whole) == nil && whole.Diagnostics != nil {
+		all = whole.Diagnostics
+	}
+	for line := range bytes.Lines(out) {
+		var message struct{ Diagnostic *shownError }
+		if json.Unmarshal(line, &message) == nil && message.Diagnostic != nil {
+			all = append(all, *message.Diagnostic)
+		}
+	}
+	return slices.DeleteFunc(all, func(d shownError) bool { return d.Severity != "error" })
+}
+
+// mistakenPlace is where the mistaken configurations read.
+type mistakenPlace struct {
+	dir          string
+	server       *stateServer
+	repo         *gittest.Repo
+	commit       string
+	git          *gittest.HTTPServer
+	replacements *strings.Replacer
+	mu           sync.Mutex
+}
+
+func newMistakenPlace(t *testing.T) *mistakenPlace {
+	t.Helper()
+	p := &mistakenPlace{dir: t.TempDir()}
+	sops, err := os.ReadFile(filepath.Join("..", "vectors", "sops", "tbg_sops_age", "state.raw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_defaults").State(t),
+		"sops": sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
+		"cut": sealed(t, argumentsState)[:100], "json": []byte("{}"), "future": []byte(`{"version":5}`),
+		"newer": []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
+	} {
+		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.server = serve(t, httptest.NewServer, p.answer)
+	p.repo = gittest.NewRepo(t, gittest.RepoOptions{})
+	p.commit = p.repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "{}"},
+		gittest.File{Path: "network/terraform.tfstate", Data: "{}"})
+	p.git = gittest.HTTP(t, p.repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
+	p.replacements = strings.NewReplacer(p.server.URL, "http://server", p.git.URL, "http://git/repository", p.git.Origin, "http://git",
+		p.repo.FileURL(), "file:///repository", p.commit, "COMMIT", p.dir, "/states")
+	return p
+}
+
+func (p *mistakenPlace) answer(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/private":
+		w.WriteHeader(http.StatusUnauthorized)
+	case "/forbidden":
+		w.WriteHeader(http.StatusForbidden)
+	case "/broken":
+		w.WriteHeader(http.StatusInternalServerError)
+	case "/redirect":
+		http.Redirect(w, r, "/login", http.StatusFound)
+	case "/login":
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<!DOCTYPE html><title>Sign in</title>"))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// stable replaces what differs from run to run.
+func (p *mistakenPlace) stable(text string) string { return p.replacements.Replace(text) }
+
+func (p *mistakenPlace) keep(t *testing.T, path, name, text string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "\n== %s\n%s\n", name, text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func providerBlock(body string) string { return "provider \"statecrypt\" {\n" + body + "\n}\n" }
+
+func keyBlock(body string) string { return "key_provider {\n" + body + "\n}\n" }
+
+func methodBlock(body string) string { return "method {\n" + body + "\n}\n" }
+
+func defaultBlock(body string) string { return "default {\n" + body + "\n}\n" }
+
+// mistakes are the rows.
+func (p *mistakenPlace) mistakes() []mistake {
+	in := func(name string, more ...string) string {
+		return reads("s", append([]string{fromFile(filepath.Join(p.dir, name))}, more...)...)
+	}
+	git := func(ref, path string) string { return reads("s", fromGit(p.repo.FileURL(), ref, path)) }
+	remote := reads("s", fromGit(p.git.URL, "main", "s"))
+	http := func(path string) string { return reads("s", fromHTTP(p.server.URL+path)) }
+	key := keyBlock("static {\nkey = \"" + staticKey + "\"\n}")
+	keys := keyBlock("static {\nname = \"new\"\nkey = \"" + staticKey + "\"\n}\nstatic {\nname = \"old\"\nkey = \"" + staticKey + "\"\n}")
+	passphrase := func(text string) string {
+		return providerBlock(keyBlock("pbkdf2 {\npassphrase = " + quote(text) + "\n}"))
+	}
+	good := textProvider(staticText)
+	credentials := func(kind, url, rest string) string {
+		return providerBlock(fmt.Sprintf("credentials {\n%s {\nurl = %q\n%s\n}\n}", kind, url, rest))
+	}
+	text := func(body string) string { return textProvider(body) }
+	return []mistake{
+		// What to decrypt with.
+		{name: "sops file, only aes_gcm", provider: providerBlock(key), body: in("sops")},
+		{name: "sops file, nothing", body: in("sops")},
+		{name: "sops file, sops not selected", provider: providerBlock(key + methodBlock("aes_gcm {}\nsops {}") + defaultBlock(`method = "method.aes_gcm.main"`)),
+			body: in("sops")},
+		{name: "sops file, no key", body: in("sops", `method = "sops"`)},
+		{name: "age file, only aes_gcm", provider: providerBlock(key), body: in("age")},
+		{name: "age without settings", body: in("age", `method = "age"`)},
+		{name: "encrypted, nothing configured", body: in("derived")},
+		{name: "encrypted, two key providers", provider: providerBlock(keys), body: in("sealed")},
+		{name: "encrypted, two methods", provider: providerBlock(key + methodBlock("aes_gcm {}\naes_gcm {\nname = \"b\"\n}")), body: in("sealed")},
+		{name: "encrypted, text without state", provider: text(strings.Split(staticText, "state {")[0]), body: in("sealed")},
+		{name: "encrypted, only unencrypted", body: in("sealed", `method = "unencrypted"`)},
+		{name: "plaintext, nothing configured", body: in("plain")},
+		{name: "plaintext, aes_gcm", provider: providerBlock(key), body: in("plain")},
+		{name: "plaintext, enforced", provider: providerBlock("enforced = true"), body: in("plain", `method = "unencrypted"`)},
+		{name: "wrong passphrase", provider: passphrase("this is not the passphrase"), body: in("derived")},
+		{name: "wrong key", provider: providerBlock(keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
+		{name: "empty file", provider: good, body: in("empty")},
+		{name: "text file", provider: good, body: in("text")},
+		{name: "cut file", provider: good, body: in("cut")},
+		{name: "JSON of something else", provider: good, body: in("json")},
+		{name: "state of a future version", body: in("future", `method = "unencrypted"`)},
+		{name: "envelope of a future version", provider: good, body: in("newer")},
+		// Blocks of the provider.
+		{name: "short passphrase", provider: passphrase("short"), body: in("sealed")},
+		{name: "empty passphrase", provider: passphrase(""), body: in("sealed")},
+		{name: "no passphrase", provider: providerBlock(keyBlock("pbkdf2 {}")), body: in("sealed")},
+		{name: "passphrase and chain", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nchain = \"key_provider.static.k\"\n}")),
+			body: in("sealed")},
+		{name: "few iterations", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\niterations = 1000\n}")), body: in("sealed")},
+		{name: "key that is no hexadecimal", provider: providerBlock(keyBlock("static {\nkey = \"xyz\"\n}")), body: in("sealed")},
+		{name: "hash function", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nhash_function = \"md5\"\n}")),
+			body: in("sealed")},
+		{name: "argument, misspelt", provider: providerBlock(keyBlock("pbkdf2 {\npassphrse = \"x\"\n}")), body: in("sealed")},
+		{name: "block, misspelt", provider: providerBlock("metod {}"), body: in("sealed")},
+		{name: "kind of a key provider, misspelt", provider: providerBlock(keyBlock("pbkdf {}")), body: in("sealed")},
+		{name: "default.method, misspelt", provider: providerBlock(key + defaultBlock(`method = "method.aes_gcm.mian"`)), body: in("sealed")},
+		{name: "fallback of default, misspelt", provider: providerBlock(key + defaultBlock("fallback {\nmethod = \"method.aes_gcm.old\"\n}")),
+			body: in("sealed")},
+		{name: "default.method, no address", provider: providerBlock(key + defaultBlock(`method = "aes_gcm.main"`)), body: in("sealed")},
+		{name: "default.method, a kind with settings", provider: providerBlock(key + defaultBlock(`method = "aes_gcm"`)), body: in("sealed")},
+		{name: "default without method, of two", provider: providerBlock(keys + "default {}"), body: in("sealed")},
+		{name: "two defaults", provider: providerBlock(key + "default {}\ndefault {}"), body: in("sealed")},
+		{name: "keys, misspelt", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"key_provider.static.mian\"\n}")), body: in("sealed")},
+		{name: "keys, no address", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"static.main\"\n}")), body: in("sealed")},
+		{name: "keys, of two", provider: providerBlock(keys + methodBlock("aes_gcm {}")), body: in("sealed")},
+		{name: "keys, of none", provider: providerBlock(methodBlock("aes_gcm {}")), body: in("sealed")},
+		{name: "key_provider in place of keys", provider: providerBlock(key + methodBlock("aes_gcm {\nkey_provider = \"key_provider.static.main\"\n}")),
+			body: in("sealed")},
+		{name: "chain, misspelt", provider: providerBlock(keyBlock("pbkdf2 {\nchain = \"key_provider.static.mian\"\n}")), body: in("sealed")},
+		{name: "two entries without a name", provider: providerBlock(key + key), body: in("sealed")},
+		{name: "name with a space", provider: providerBlock(keyBlock("static {\nname = \"a b\"\nkey = \"00\"\n}")), body: in("sealed")},
+		{name: "reference without quotes", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = key_provider.static.main\n}")), body: in("sealed")},
+		{name: "text and blocks", provider: providerBlock("encryption = \"\"\n" + key), body: in("sealed")},
+		{name: "then that leads nowhere", provider: providerBlock(methodBlock("age {\npassphrase = \"p\"\nthen = \"method.aes_gcm.main\"\n}")),
+			body: in("age")},
+		// OpenTofu's text.
+		{name: "text, syntax", provider: text("state {"), body: in("sealed")},
+		{name: "text, argument misspelt", provider: text("key_provider \"static\" \"k\" {\n  kye = \"00\"\n}\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"), body: in("sealed")},
+		{name: "text, block misspelt", provider: text("sate {}"), body: in("sealed")},
+		{name: "text, method misspelt", provider: text(strings.Replace(staticText, "method = method.aes_gcm.m ", "method = method.aes_gcm.n ", 1)),
+			body: in("sealed")},
+		{name: "text, no such key provider", provider: text("method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"),
+			body: in("sealed")},
+		{name: "text, no such kind", provider: text("method \"aes\" \"m\" {}\nstate { method = method.aes.m }"), body: in("sealed")},
+		{name: "text, no such variable", provider: text("key_provider \"static\" \"k\" { key = var.nobody }\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"), body: in("sealed")},
+		{name: "text, kind as method", provider: text("state { method = \"sops\" }"), body: in("sealed")},
+		{name: "text, two states", provider: text("state {}\nstate {}"), body: in("sealed")},
+		{name: "text, a file without encryption", provider: text("terraform {\n  required_version = \"1\"\n}"), body: in("sealed")},
+		{name: "environment, switched off", env: "TF_ENCRYPTION=" + staticText, provider: providerBlock("use_environment = false"), body: in("sealed")},
+		// The data source.
+		{name: "no source", provider: good, body: reads("s")},
+		{name: "two sources", provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
+		{name: "two blocks of a source", provider: good, body: reads("s", fromFile("a"), fromFile("b"))},
+		{name: "method, no address", provider: good, body: in("sealed", `method = "aes_gcm.m"`)},
+		{name: "method, misspelt", provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
+		{name: "fallback without method", provider: good, body: in("sealed", "fallback {\nmethod = \"unencrypted\"\n}")},
+		{name: "fallback, misspelt", provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.main"`,
+			"fallback {\nmethod = \"method.aes_gcm.od\"\n}")},
+		{name: "name and method", provider: good, body: in("sealed", `name = "x"`, `method = "unencrypted"`)},
+		{name: "name of nobody", provider: good, body: in("sealed", `name = "x"`)},
+		{name: "only, misspelt", provider: good, body: in("sealed", `only = ["opn"]`)},
+		{name: "only, nothing like it", provider: good, body: in("sealed", `only = ["something_else"]`)},
+		{name: "defaults, a list", provider: good, body: in("sealed", `defaults = ["x"]`)},
+		{name: "defaults, twice", provider: good, body: in("sealed", `defaults = { a = 1 }`, `sensitive_defaults = { a = 1 }`)},
+		{name: "on_missing, misspelt", provider: good, body: in("sealed", `on_missing = "default"`)},
+		{name: "expected_lineage, empty", provider: good, body: in("sealed", `expected_lineage = ""`)},
+		{name: "expected_lineage, another", provider: good, body: in("sealed", `expected_lineage = "l-2"`)},
+		{name: "minimum_serial, later", provider: good, body: in("sealed", "minimum_serial = 8")},
+		{name: "minimum_serial, a fraction", provider: good, body: in("sealed", "minimum_serial = 6.5")},
+		{name: "max_size, zero", provider: good, body: in("sealed", "max_size = 0")},
+		{name: "max_size, too small", provider: good, body: in("sealed", "max_size = 100")},
+		{name: "workspace, empty", provider: good, body: in("sealed", `workspace = ""`)},
+		{name: "workspace, climbs", provider: good, body: in("sealed", `workspace = "../x"`)},
+		{name: "workspace, of http", provider: good, body: reads("s", fromHTTP("https://state.example.com/"), `workspace = "x"`)},
+		{name: "resource reads are off", provider: good, body: "data \"statecrypt_resource\" \"s\" {\naddress = \"a.b\"\n" +
+			fromFile(filepath.Join(p.dir, "sealed")) + "\n}\n"},
+		{name: "resource without address", provider: good, body: "data \"statecrypt_resource\" \"s\" {\n" + fromFile("x") + "\n}\n"},
+		// Files.
+		{name: "no such file", provider: good, body: in("gone")},
+		{name: "a directory", provider: good, body: in(".")},
+		// HTTP.
+		{name: "http, sign-in page", provider: good, body: http("/login")},
+		{name: "http, redirect to a sign-in page", provider: good, body: http("/redirect")},
+		{name: "http, 404", provider: good, body: http("/gone")},
+		{name: "http, 404 with credentials", provider: credentials("http", p.server.URL+"/", `bearer_token = "t"`), body: http("/gone")},
+		{name: "http, 401", provider: good, body: http("/private")},
+		{name: "http, 401 with credentials", provider: credentials("http", p.server.URL+"/", `bearer_token = "t"`), body: http("/private")},
+		{name: "http, credentials for another path", provider: credentials("http", p.server.URL+"/other/", `bearer_token = "t"`), body: http("/private")},
+		{name: "http, 403", provider: good, body: http("/forbidden")},
+		{name: "http, 500", provider: good, body: http("/broken")},
+		{name: "http, password in the address", provider: good, body: reads("s", fromHTTP("https://ci:pw@state.example.com/"))},
+		{name: "http, token in the address", provider: good, body: reads("s", fromHTTP("https://state.example.com/?private_token=x"))},
+		{name: "http, no scheme", provider: good, body: reads("s", fromHTTP("state.example.com"))},
+		{name: "http, nobody there", provider: good, body: reads("s", fromHTTP("http://127.0.0.1:1/"))},
+		{name: "credentials without url", provider: providerBlock("credentials {\nhttp {}\n}"), body: http("/private")},
+		{name: "credentials, url without host", provider: credentials("http", "state.example.com", `bearer_token = "t"`), body: http("/private")},
+		// git.
+		{name: "git, no such branch", provider: good, body: git("nope", "s")},
+		{name: "git, short commit id", provider: good, body: git("abc1234", "s")},
+		{name: "git, no such commit", provider: good, body: git(strings.Repeat("ab", 20), "s")},
+		{name: "git, no such file", provider: good, body: git("main", "gone")},
+		{name: "git, file in another folder", provider: good, body: git("main", "terraform.tfstate")},
+		{name: "git, path misspelt", provider: good, body: git("main", "netwrok/terraform.tfstate")},
+		{name: "git, path in another case", provider: good, body: git("main", "Network/terraform.tfstate")},
+		{name: "git, a directory", provider: good, body: git("main", "network")},
+		{name: "git, credentials missing", provider: good, body: remote},
+		{name: "git, credentials wrong", provider: credentials("git", p.git.Origin+"/", "username = \"ci\"\npassword = \"wrong\""), body: remote},
+		{name: "git, credentials for another path", provider: credentials("git", p.git.Origin+"/other/", "username = \"ci\"\npassword = \"x\""), body: remote},
+		{name: "git, ref like an option", provider: good, body: git("--upload-pack=x", "s")},
+		{name: "git, path that climbs", provider: good, body: git("main", "../s")},
+		{name: "git, absolute path", provider: good, body: git("main", "/s")},
+		{name: "git, transport", provider: good, body: reads("s", fromGit("ext::sh -c id", "main", "s"))},
+		{name: "git, no such repository", provider: good, body: reads("s", fromGit("file:///no/such/repository", "main", "s"))},
+		{name: "git, on_locked", provider: good, body: reads("s", strings.Replace(fromGit(p.repo.FileURL(), "main", "s"), "\n}", "\non_locked = \"fail\"\n}", 1))},
+		// S3.
+		{name: "s3 without a key", provider: good, body: reads("s", "s3 {\nbucket = \"acme-states\"\nregion = \"eu-west-1\"\n}")},
+	}
 }
 
 // A value that only apply brings to light.

@@ -116,11 +116,11 @@ func TestAccProgramFails(t *testing.T) {
 		words  []string
 	}{
 		"failure": {header + "echo 'the vault is \033[31mclosed' >&2\nexit 3",
-			[]string{"Step: key", "no method in effect has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
+			[]string{"Step: getting the key", "no method in effect has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
 		"other header": {`echo '{"magic":"OpenTofu-External-Encryption-Method","version":1}'`,
-			[]string{"Step: key", "not a matter of the wrong key", "its first line must be"}},
-		"no answer":    {header + "echo '{\"keys\":{}}'", []string{"Step: key", "no decryption_key"}},
-		"other fields": {header + "echo '{\"kyes\":{}}'", []string{"Step: key", "fields that do not belong there"}},
+			[]string{"Step: getting the key", "not a matter of the wrong key", "its first line must be"}},
+		"no answer":    {header + "echo '{\"keys\":{}}'", []string{"Step: getting the key", "no decryption_key"}},
+		"other fields": {header + "echo '{\"kyes\":{}}'", []string{"Step: getting the key", "fields that do not belong there"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newProject(t, map[string]string{"main.tf": configuration(with(c.script), reads("s", file))}).wantError(c.words...)
@@ -227,7 +227,7 @@ func TestAccTransitFallback(t *testing.T) {
 				reads("s", fromFile(writeTemp(t, "state", state))),
 				output("fallback", "data.statecrypt_remote_state.s.used_fallback"))})
 			if !c.fallback {
-				p.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: key", "this is not a matter of the wrong key",
+				p.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: getting the key", "this is not a matter of the wrong key",
 					"method.aes_gcm.m: key_provider.openbao.b:"}, c.words)...)
 				if asked := good.Requests(); len(asked) > 0 {
 					t.Errorf("the fallback was asked for %q", asked)

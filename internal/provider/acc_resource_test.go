@@ -133,7 +133,7 @@ func TestAccResourceMistakes(t *testing.T) {
 	runParallel(t,
 		failing(configuration(textProvider(staticText), readsResource("r", "terraform_data.open", file)), "reading resources is off",
 			"set allow_resource_reads = true in the provider block"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.opne", file)), "Cannot read the resource", "Step: resource",
+		failing(configuration(allowing, readsResource("r", "terraform_data.opne", file)), "Cannot read the resource", "Step: finding the resource",
 			`Did you mean "terraform_data.open"?`),
 		failing(configuration(allowing, readsResource("r", "terraform_data.counted", file)),
 			"the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"),
@@ -169,7 +169,7 @@ func TestAccResourceOfObject(t *testing.T) {
 		"\"demo\"\n}\n"
 	user := "data \"statecrypt_resource\" \"user\" {\n" + fromFile(writeTemp(t, "manifest.yaml", manifest)) + "\n" + body + "%s\n}\n"
 	runParallel(t,
-		failing(configuration(fmt.Sprintf(user, "")), "plaintext is read only where"),
+		failing(configuration(fmt.Sprintf(user, "")), "plaintext is read only if"),
 		resourceStep(configuration(fmt.Sprintf(user, `method = "unencrypted"`),
 			output("user", "[data.statecrypt_resource.user.attributes.name, data.statecrypt_resource.user.attributes.password]")),
 			expectOutput{"user", cty.TupleVal([]cty.Value{cty.StringVal("app"), cty.NullVal(cty.DynamicPseudoType)})},

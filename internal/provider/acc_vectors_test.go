@@ -104,7 +104,7 @@ func TestAccVectorEnvironment(t *testing.T) {
 		v := vectors.Get(t, "pbkdf2_defaults")
 		p := vectorProject(t, v, "provider \"statecrypt\" {\nuse_environment = false\n}\n")
 		p.setenv("TF_ENCRYPTION=" + v.Config(t))
-		p.wantError("no method for encrypted data is in effect")
+		p.wantError("no method for encrypted data is configured")
 	})
 	t.Run("merged over the code", func(t *testing.T) {
 		v := vectors.Get(t, "merge_code_and_env")
@@ -139,7 +139,7 @@ func TestAccVectorNamedTarget(t *testing.T) {
 		vectorProject(t, v, provider, `name = "cnt[0]"`).wantError(`there is no remote_state_data_source "cnt[0]"`)
 	})
 	t.Run("without a name", func(t *testing.T) {
-		vectorProject(t, v, provider).wantError("Step: key", "method.aes_gcm.bad")
+		vectorProject(t, v, provider).wantError("Step: getting the key", "method.aes_gcm.bad")
 	})
 }
 
@@ -166,15 +166,15 @@ func TestAccVectorPlain(t *testing.T) {
 
 func TestAccVectorErrors(t *testing.T) {
 	for name, words := range map[string][]string{
-		"err_wrong_passphrase": {"Cannot decrypt the state", "Step: decrypt", "no method in effect has the key for this file",
+		"err_wrong_passphrase": {"Cannot decrypt the state", "Step: decrypting the file", "no method in effect has the key for this file",
 			"method.aes_gcm.m", "Check the passphrase or key"},
-		"err_wrong_aad":               {"Step: decrypt", "no method in effect has the key for this file", "the key or the aad is another one"},
-		"err_bitflip":                 {"Step: decrypt", "no method in effect has the key for this file", "or the file was changed"},
-		"err_empty_data":              {"Step: decrypt", "the encrypted data is 0 bytes long", "the file may be cut off"},
-		"err_truncated":               {"Step: decrypt", "the encrypted data is 5 bytes long", "the file may be cut off"},
-		"err_bad_base64":              {"Step: envelope", "the encrypted file is damaged: a value is not base64"},
-		"err_version":                 {"Step: envelope", "encryption_version", "is not known here"},
-		"err_meta_missing":            {"Step: key", "no method in effect has the key for this file"},
+		"err_wrong_aad":               {"Step: decrypting the file", "no method in effect has the key for this file", "the key or the aad is another one"},
+		"err_bitflip":                 {"Step: decrypting the file", "no method in effect has the key for this file", "or the file was changed"},
+		"err_empty_data":              {"Step: decrypting the file", "the encrypted data is 0 bytes long", "the file may be cut off"},
+		"err_truncated":               {"Step: decrypting the file", "the encrypted data is 5 bytes long", "the file may be cut off"},
+		"err_bad_base64":              {"Step: recognizing the file", "the encrypted file is damaged: a value is not base64"},
+		"err_version":                 {"Step: recognizing the file", "encryption_version", "is not known here"},
+		"err_meta_missing":            {"Step: getting the key", "no method in effect has the key for this file"},
 		"err_meta_not_json":           {"Step:", "this is not a matter of the wrong key"},
 		"err_meta_bad_hash":           {"Step:", "this is not a matter of the wrong key", "hash"},
 		"err_meta_bad_key_length":     {"Step:", "this is not a matter of the wrong key"},
@@ -183,19 +183,19 @@ func TestAccVectorErrors(t *testing.T) {
 		"err_undeclared_method":       {"method.aes_gcm.nope is not configured"},
 		"err_target_without_method":   {"no method is set"},
 		"err_enforced_unencrypted":    {"method.unencrypted.u reads unencrypted data, which enforced = true forbids"},
-		"err_unencrypted_not_allowed": {"Step: envelope", "the file is a plaintext state", "(only method.aes_gcm.m)"},
+		"err_unencrypted_not_allowed": {"Step: recognizing the file", "the file is a plaintext state", "(only method.aes_gcm.m)"},
 		"err_serial_mismatch":         {"the serial beside the encrypted data (2) is not the one inside (1)"},
 		"err_lineage_mismatch":        {"the lineage beside the encrypted data is not the one inside"},
-		"err_not_json":                {"Step: envelope", "neither an encrypted state nor a plaintext one"},
-		"err_not_a_state":             {"Step: envelope", "neither an encrypted state nor a plaintext one"},
-		"err_no_config": {"Step: envelope", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`,
-			"no method for encrypted data is in effect"},
-		"err_plain_bad_type":     {"Step: parse"},
-		"err_plain_extra_attr":   {"Step: parse"},
-		"err_plain_no_type":      {"Step: parse", "type"},
-		"err_plain_tuple_length": {"Step: parse"},
+		"err_not_json":                {"Step: recognizing the file", "neither an encrypted state nor a plaintext one"},
+		"err_not_a_state":             {"Step: recognizing the file", "neither an encrypted state nor a plaintext one"},
+		"err_no_config": {"Step: recognizing the file", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`,
+			"no method for encrypted data is configured"},
+		"err_plain_bad_type":     {"Step: reading the decrypted state"},
+		"err_plain_extra_attr":   {"Step: reading the decrypted state"},
+		"err_plain_no_type":      {"Step: reading the decrypted state", "type"},
+		"err_plain_tuple_length": {"Step: reading the decrypted state"},
 		"err_plain_version0":     {"version"},
-		"err_plain_version5":     {"Step: parse", "version"},
+		"err_plain_version5":     {"Step: reading the decrypted state", "version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := vectors.Get(t, name)

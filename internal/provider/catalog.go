@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -29,7 +31,7 @@ func (c catalog) providerFields() []field {
 		block("key_provider", "Where keys come from. The address of an entry is its path, such as `key_provider.pbkdf2.main`.",
 			entryBlocks(options.KeyProviders, config.WithCommon)),
 		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
-			entryBlocks(options.Methods, nil)),
+			entryBlocks(options.Methods, withOnlyKey)),
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
 		block("credentials", "Secrets and connection settings for sources. They are here and never in a data source, because any "+
 			"module can write a data source: each block is used only for the addresses that its `url` covers, or for the cluster "+
@@ -54,14 +56,24 @@ func (c catalog) providerFields() []field {
 func entryBlocks(tables []attr.Table, extend func(attr.Table) attr.Table) []field {
 	out := make([]field, len(tables))
 	for i, t := range tables {
-		if extend != nil {
-			t = extend(t)
-		}
-		out[i] = many(t, []field{
-			required(argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and dashes.")),
+		out[i] = many(extend(t), []field{
+			argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and dashes. "+
+				"Defaults to `main`."),
 		})
 	}
 	return out
+}
+
+// withOnlyKey lets the key provider of a method be left out in blocks, see writeOut.
+func withOnlyKey(t attr.Table) attr.Table {
+	t.Attrs = slices.Clone(t.Attrs)
+	for i, a := range t.Attrs {
+		if a.Reference && a.Required {
+			t.Attrs[i].Required = false
+			t.Attrs[i].Doc += " Defaults to the only key provider."
+		}
+	}
+	return t
 }
 
 // targetFields are the arguments of the default block, and of the part of a

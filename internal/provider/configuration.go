@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
@@ -23,6 +24,7 @@ type configured struct {
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
 	unknown    error                           // what of the provider block is not known yet
+	complete   bool                            // blocks, all known: no text adds to the methods
 
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
@@ -40,14 +42,22 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	cfg := d.encryptionConfig()
 	out := &configured{env: env, sources: d.openSources(), unknown: d.unknown, resourceReads: block.GetAttr("allow_resource_reads")}
 	out.enforced = isTrue(block, "enforced", !block.GetAttr("enforced").IsKnown())
-	if cfg != nil {
-		out.enforced = out.enforced || cfg.State != nil && cfg.State.Enforced
-		cfg.LookupEnv = env
-		cfg.AllowExternal = isTrue(block, "allow_external", false)
+	if cfg == nil {
+		cfg = &config.Config{} // methods without settings work all the same
 	}
+	out.enforced = out.enforced || cfg.State != nil && cfg.State.Enforced
+	cfg.LookupEnv = env
+	cfg.AllowExternal = isTrue(block, "allow_external", false)
 	var err error
 	if out.encryption, err = encryption.New(c.registry, cfg); err != nil {
 		d.failAt(path.Empty(), err)
+	}
+	out.complete = d.places != nil && d.unknown == nil && len(d.problems) == 0
+	if out.complete {
+		d.checkEntries(cfg, out.encryption)
+		if list, _ := blocks(block, "default"); len(list) > 0 {
+			d.checkTarget(out.encryption, cfg.RemoteDefault, path.Root("default").AtListIndex(0))
+		}
 	}
 	return out, d.problems
 }
@@ -58,6 +68,7 @@ type decoder struct {
 	catalog  catalog
 	env      attr.LookupEnv
 	block    cty.Value
+	places   map[string]path.Path // :: address of a key provider or method → its block; nil if there are none
 	problems []problem
 	unknown  error // the first thing that is not known yet
 }
@@ -141,12 +152,17 @@ func (d *decoder) failInText(err error) {
 
 func (d *decoder) configFromBlocks() *config.Config {
 	options := d.catalog.registry.Options(cty.NilVal)
+	d.places = map[string]path.Path{}
 	cfg := &config.Config{
 		KeyProviders: d.entries("key_provider", options.KeyProviders),
 		Methods:      d.entries("method", options.Methods),
 	}
-	if list := d.known(d.block, "default", "default"); len(list) == 1 {
-		cfg.RemoteDefault = d.target(list[0], path.Root("default").AtListIndex(0))
+	list := d.known(d.block, "default", "default")
+	if d.unknown == nil && len(d.problems) == 0 {
+		d.writeOut(cfg)
+	}
+	if len(list) == 1 {
+		cfg.RemoteDefault = d.target(list[0], path.Root("default").AtListIndex(0), cfg.RemoteDefault)
 	}
 	return cfg
 }
@@ -169,14 +185,18 @@ func (d *decoder) entry(into map[string]*attr.Entry, what string, table attr.Tab
 		d.notKnown(what + "." + table.Name)
 		return
 	}
-	name := text(entry, "name")
+	name := onlyName
+	if !entry.GetAttr("name").IsNull() {
+		name = text(entry, "name")
+	}
 	address := what + "." + table.Name + "." + name
 	switch {
 	case !attr.IsName(name):
 		d.fail(p.AtName("name"), "a name of letters, digits, underscores and dashes is required")
 	case into[address] != nil:
-		d.fail(p.AtName("name"), "%s is configured twice", address)
+		d.fail(p.AtName("name"), "%s is configured twice: give each a name of its own, such as name = \"old\"", address)
 	default:
+		d.places[address] = p
 		into[address] = attr.NewEntry(address, table, blockValues(entry))
 	}
 }
@@ -201,18 +221,25 @@ func blockValues(block cty.Value) map[string]cty.Value {
 }
 
 // target reads a method with its fallbacks: the default block, or a data
-// source. It returns nil when no method is set.
-func (d *decoder) target(block cty.Value, p path.Path) *config.Target {
+// source. It returns nil when no method is set, nor has the default one.
+func (d *decoder) target(block cty.Value, p path.Path, only *config.Target) *config.Target {
 	fallbacks, known := blocks(block, "fallback")
 	if !known || !block.GetAttr("method").IsKnown() {
 		d.notKnown("method or fallback of " + p.String())
 		return nil
 	}
 	method := text(block, "method")
-	if method == "" {
-		if len(fallbacks) > 0 || !p.Equal(path.Empty()) {
-			d.fail(p.AtName("method"), "method is required with a fallback, and in a default block")
-		}
+	switch {
+	case method == "" && only != nil:
+		method = only.Method
+	case method == "" && !p.Equal(path.Empty()):
+		d.fail(p.AtName("method"), "this argument is required, unless exactly one method is configured that decrypts")
+		return nil
+	case method == "" && len(fallbacks) > 0:
+		d.fail(p.AtName("method"), "a fallback requires a method beside it, such as method = \"method.aes_gcm.main\"; "+
+			"to use the fallbacks of the provider's default block, leave out both")
+		return nil
+	case method == "":
 		return nil
 	}
 	d.checkMethod(method, p.AtName("method"))
@@ -230,8 +257,10 @@ func (d *decoder) target(block cty.Value, p path.Path) *config.Target {
 }
 
 func (d *decoder) checkMethod(address string, p path.Path) {
-	if !attr.IsMethodAddress(address) {
-		d.fail(p, "the address of a method is required, such as method.aes_gcm.main, or unencrypted")
+	isKind := func(b encryption.Block[encryption.Method]) bool { return b.Name == address }
+	if !attr.IsMethodAddress(address) && !slices.ContainsFunc(d.catalog.registry.Methods, isKind) {
+		d.fail(p, "the address of a method is required, such as method.aes_gcm.main, or a kind without settings, "+
+			"such as sops or unencrypted")
 	}
 }
 

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -61,6 +62,29 @@ func (s step) summary() string {
 	return "Cannot read a state with this configuration"
 }
 
+// words say what was being done.
+func (s step) words() string {
+	switch s {
+	case stepFetch:
+		return "fetching the file"
+	case stepEnvelope:
+		return "recognizing the file"
+	case stepKey:
+		return "getting the key"
+	case stepDecrypt:
+		return "decrypting the file"
+	case stepParse:
+		return "reading the decrypted state"
+	case stepCheck:
+		return "checking the state"
+	case stepResource:
+		return "finding the resource"
+	case stepDerive:
+		return "deriving the key"
+	}
+	return "reading the configuration"
+}
+
 // stepError says at which step the read of a source failed.
 type stepError struct {
 	step   step
@@ -97,7 +121,7 @@ func readDiagnostics(err error) diag.Diagnostics {
 	if failed.source != nil {
 		fmt.Fprintf(&b, "Source: %s\n", failed.source)
 	}
-	fmt.Fprintf(&b, "Step: %s\n\n%s", failed.step, sentence(failed.err))
+	fmt.Fprintf(&b, "Step: %s\n\n%s", failed.step.words(), sentence(failed.err))
 	if advice := advise(failed); advice != "" {
 		fmt.Fprintf(&b, "\n\n%s", advice)
 	}
@@ -115,10 +139,29 @@ func advise(e *stepError) string {
 			"naming what the value comes from, so that it is read during apply."
 	}
 	if errors.Is(e.err, encryption.ErrNoKey) {
-		return "Check the passphrase or key, the aad, and whether this is the right file. " +
-			"If the key was changed after the file was written, add the old one as a fallback."
+		return adviseKey(e.err)
 	}
 	return ""
+}
+
+// adviseKey names what may be wrong with the methods that were tried.
+func adviseKey(err error) string {
+	what := "the passphrase or key"
+	if failed, ok := errors.AsType[*encryption.Error](err); ok {
+		tried := func(kind string) func(encryption.Attempt) bool {
+			return func(a encryption.Attempt) bool {
+				return a.Method == kind || strings.HasPrefix(a.Method, "method."+kind+".")
+			}
+		}
+		switch {
+		case slices.ContainsFunc(failed.Attempts, tried("aes_gcm")):
+			what += ", the aad,"
+		case slices.ContainsFunc(failed.Attempts, tried("sops")):
+			what = "that one of the keys that the file names can be used here,"
+		}
+	}
+	return "Check " + what + " and whether this is the right file. " +
+		"If the key was changed after the file was written, add the old one as a fallback."
 }
 
 func warningDiagnostics(warnings []warning) diag.Diagnostics {
@@ -140,18 +183,22 @@ func diagnostics(problems []problem) diag.Diagnostics {
 			continue
 		}
 		// Some versions print a deep path as that of the whole block.
-		detail := sentence(fmt.Errorf("%s: %w", p.path, p.err))
+		detail := sentence(fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), p.err))
 		out.Append(diag.WithPath(p.path, errorDiagnostic(invalidConfiguration, detail)))
 	}
 	return out
 }
 
+// openers are the words that begin our own sentences. Everything else at the
+// start of one may be a name, and stays as it is.
+const openers = " a all an at each every exactly git if in it more neither no nobody nothing one only reading some the there these this " +
+	"to with without "
+
 // sentence is the error as a reader expects it: Go's errors begin in
-// lowercase and have no full stop. An address or a name at the start stays as it is.
+// lowercase and have no full stop.
 func sentence(err error) string {
 	s := err.Error()
-	first, _, _ := strings.Cut(s, " ")
-	if !strings.ContainsFunc(first, func(r rune) bool { return r < 'a' || r > 'z' }) {
+	if first, _, _ := strings.Cut(s, " "); strings.Contains(openers, " "+first+" ") {
 		s = strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):]
 	}
 	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {

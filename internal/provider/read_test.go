@@ -161,7 +161,7 @@ func TestRead(t *testing.T) {
 			"sensitive_output_names": names("hidden"),
 			"exists":                 cty.True, "serial": cty.NumberIntVal(7), "lineage": text1("l-1"), "terraform_version": text1("1.9.0"),
 			"encrypted": cty.False, "decrypted_with": cty.NullVal(cty.String), "used_fallback": cty.False, "revision": text1("r1"),
-		}, "is not encrypted"},
+		}, ""},
 		"stored": {map[string]cty.Value{"store_sensitive": cty.True}, map[string]cty.Value{
 			"sensitive_outputs": cty.ObjectVal(map[string]cty.Value{"hidden": text1("s3cret")}),
 		}, ""},
@@ -173,7 +173,7 @@ func TestRead(t *testing.T) {
 		"only nothing": {map[string]cty.Value{"only": cty.ListValEmpty(cty.String)}, map[string]cty.Value{"outputs": cty.EmptyObjectVal},
 			""},
 		"only an unknown one": {map[string]cty.Value{"only": names("opn")},
-			map[string]cty.Value{"error": text1(`"opn", which neither the state nor the defaults have. Did you mean "open"?`)}, ""},
+			map[string]cty.Value{"error": text1(`"opn", but neither the state nor the defaults have it. Did you mean "open"?`)}, ""},
 		"default for one that is there": {map[string]cty.Value{"defaults": defaults("open"), "only": names("open")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}),
 		}, ""},
@@ -226,10 +226,10 @@ func TestRead(t *testing.T) {
 		"other workspace": {map[string]cty.Value{"workspace": text1("w")}, map[string]cty.Value{"error": text1("have no workspaces")},
 			""},
 		"fallback without method": {map[string]cty.Value{"method": cty.NullVal(cty.String),
-			"fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("method is required")}, ""},
+			"fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("a fallback requires a method beside it")}, ""},
 		"no method": {map[string]cty.Value{"method": cty.NullVal(cty.String)},
-			map[string]cty.Value{"error": text1("plaintext is read only where the method or a fallback is \"unencrypted\", and no method is in " +
-				"effect")}, ""},
+			map[string]cty.Value{"error": text1("plaintext is read only if the method or a fallback is \"unencrypted\", and no method is " +
+				"selected")}, ""},
 		"name without text": {map[string]cty.Value{"method": cty.NullVal(cty.String), "name": text1("x")},
 			map[string]cty.Value{"error": text1(`no remote_state_data_source "x"`)}, ""},
 		"name and method": {map[string]cty.Value{"name": text1("x")}, map[string]cty.Value{"error": text1("mutually exclusive")}, ""},
@@ -356,7 +356,7 @@ func TestSettingsStandInOnePlace(t *testing.T) {
 		"text":        {map[string]cty.Value{"encryption": text1(textFor + "state { method = method.aes_gcm.m }")}, nil, nil, ""},
 		"environment": {nil, env(textFor + "state { method = method.aes_gcm.m }"), nil, ""},
 		"no environment wanted": {map[string]cty.Value{"use_environment": cty.False}, env(textFor + "state { method = method.aes_gcm.m }"),
-			nil, "no method for encrypted data is in effect"},
+			nil, "no method for encrypted data is configured"},
 		"environment over text": {map[string]cty.Value{"encryption": text1(textFor)}, env("state { method = method.aes_gcm.m }"), nil, ""},
 		"remote default before state": {map[string]cty.Value{"encryption": text1(textFor +
 			"state { method = method.unencrypted.u }\nremote_state_data_sources {\ndefault {\nmethod = method.aes_gcm.m\n}\n}")}, nil, nil, ""},

@@ -67,9 +67,13 @@ func (r *result) warn(summary, format string, args ...any) {
 	r.warnings = append(r.warnings, warning{summary, fmt.Sprintf(format, args...)})
 }
 
-// validate checks the arguments as far as they are known.
-func (r reading) validate(arguments cty.Value) diag.Diagnostics {
-	_, problems := r.request(arguments, os.LookupEnv)
+// validate checks the arguments as far as they are known, also against the
+// provider block if that is complete.
+func (r reading) validate(arguments cty.Value, provider *configured) diag.Diagnostics {
+	req, problems := r.request(arguments, os.LookupEnv)
+	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {
+		problems = append(problems, decrypts.dangling(provider)...)
+	}
 	return diagnostics(problems)
 }
 

@@ -166,7 +166,7 @@ func TestConformsAsTheFramework(t *testing.T) {
 			conforms: true},
 		"key providers": {block: "provider", conforms: true, arguments: arguments{"key_provider": one(
 			arguments{"pbkdf2": twice(arguments{"name": text1("k")})})}},
-		"key provider without name": {block: "provider", arguments: arguments{"key_provider": one(
+		"key provider without name": {block: "provider", conforms: true, arguments: arguments{"key_provider": one(
 			arguments{"static": one(arguments{"name": unset})})}},
 		"unknown key providers": {block: "provider", arguments: arguments{"key_provider": cty.DynamicVal}, conforms: true},
 		"unknown text": {block: "provider", arguments: arguments{"encryption": cty.UnknownVal(cty.String),
@@ -276,7 +276,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 			want: `AttributeName("max_size") Invalid configuration: max_size: a whole number`},
 		"fallback": {block: "data statecrypt_remote_state", arguments: arguments{"file": file, "method": text1("unencrypted"),
 			"fallback": one(arguments{"method": text1("m")})}, want: `AttributeName("fallback").ElementKeyInt(0).AttributeName("method") ` +
-			`Invalid configuration: fallback[0].method: `},
+			`Invalid configuration: fallback.method: `},
 		"no source": {block: "data statecrypt_remote_state", want: `Invalid configuration: Exactly one of these blocks is required`},
 		"address": {block: "ephemeral statecrypt_resource", arguments: arguments{"file": file, "address": text1("a")},
 			want: `AttributeName("address") Invalid configuration: address: `},
@@ -286,7 +286,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 			"info": text1("i"), "length": cty.NumberIntVal(65)}, want: `AttributeName("length") Invalid configuration: length: a whole number ` +
 			`from 16 to 64 is required`},
 		"name twice": {block: "provider", arguments: arguments{"key_provider": one(arguments{"static": one(arguments{"name": text1("a b"),
-			"key": text1("00")})})}, want: `AttributeName("key_provider").ElementKeyInt(0).AttributeName("static").ElementKeyInt(0).AttributeName("name") Invalid configuration: key_provider[0].static[0].name: `},
+			"key": text1("00")})})}, want: `AttributeName("key_provider").ElementKeyInt(0).AttributeName("static").ElementKeyInt(0).AttributeName("name") Invalid configuration: key_provider.static.name: `},
 	} {
 		w := find(t, s, tt.block)
 		for what, c := range map[string]call{"validated": w.validate, "used": w.use} {
@@ -329,7 +329,7 @@ func TestReadOverTheProtocol(t *testing.T) {
 			if got == nil || hasError(diags) {
 				t.Fatalf("%s: %v", encoding, diags)
 			}
-			value, ok := received(t, w.codec.typ, got)["outputs"], len(diags) == 2 // not encrypted; deprecated
+			value, ok := received(t, w.codec.typ, got)["outputs"], len(diags) == 1 // deprecated
 			var outputs map[string]tftypes.Value
 			var open string
 			if err := value.As(&outputs); err != nil || outputs["open"].As(&open) != nil || open != "o" || !ok {

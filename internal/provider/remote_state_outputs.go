@@ -120,7 +120,7 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	}
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
-			return nil, fmt.Errorf("the argument only names the output %s, which neither the state nor the defaults have%s",
+			return nil, fmt.Errorf("`only` lists %s, but neither the state nor the defaults have it%s",
 				outside.Quoted(name, maxName), attr.Suggest(name, names))
 		}
 	}

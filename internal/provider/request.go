@@ -168,11 +168,18 @@ func (d *decoder) workspace(kind source.Kind) string {
 }
 
 func (d *decoder) encryption(r *stateRequest) {
-	r.target = d.target(d.block, path.Empty())
+	r.target = d.target(d.block, path.Empty(), nil)
 	r.name = text(d.block, "name")
 	if r.name != "" && r.target != nil {
 		d.fail(path.Root("name"), "name and method are mutually exclusive: a named target has its own methods")
 	}
+}
+
+// dangling finds methods that the provider block does not have.
+func (r stateRequest) dangling(c *configured) []problem {
+	var d decoder
+	d.checkTarget(c.encryption, r.target, path.Empty())
+	return d.problems
 }
 
 func (d *decoder) pins(r *stateRequest) {

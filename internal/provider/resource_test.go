@@ -116,7 +116,7 @@ func TestReadResource(t *testing.T) {
 		"another lineage": {allowed, with(main, "expected_lineage", text1("l-2")), map[string]cty.Value{"error": text1("another state")}},
 		"old copy":        {allowed, with(main, "minimum_serial", cty.NumberIntVal(8)), map[string]cty.Value{"error": text1("old copy")}},
 		"plaintext by default": {allowed, with(main, "method", cty.NullVal(cty.String)),
-			map[string]cty.Value{"error": text1("plaintext is read only where")}},
+			map[string]cty.Value{"error": text1("plaintext is read only if")}},
 		"plaintext forbidden": {map[string]cty.Value{"allow_resource_reads": cty.True, "enforced": cty.True}, main,
 			map[string]cty.Value{"error": text1("enforced = true forbids")}},
 	} {
@@ -229,7 +229,7 @@ func TestReadResourceOfObject(t *testing.T) {
 		"another address": {map[string]cty.Value{"address": text1("digitalocean_database_user.ap")},
 			map[string]cty.Value{"error": text1("Did you mean")}},
 		"plaintext": {map[string]cty.Value{"method": cty.NullVal(cty.String)},
-			map[string]cty.Value{"error": text1("plaintext is read only where")}},
+			map[string]cty.Value{"error": text1("plaintext is read only if")}},
 		"not an object": {map[string]cty.Value{"memory": at("resources")}, map[string]cty.Value{"error": text1("fetch")}},
 		"module": {map[string]cty.Value{"memory": at("module"), "object": module, "address": text1("aws_db.main")},
 			map[string]cty.Value{"type": text1("aws_db")}},

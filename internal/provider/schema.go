@@ -1,7 +1,9 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"context"
+	"fmt"
+
 	fwattr "github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -74,9 +76,23 @@ func blockOf(f field) schema.Block {
 		NestedObject:        schema.NestedBlockObject{Attributes: attrs, Blocks: blocks},
 	}
 	if !f.Many {
-		out.Validators = []validator.List{listvalidator.SizeAtMost(1)}
+		out.Validators = []validator.List{atMostOneBlock{f.Name}}
 	}
 	return out
+}
+
+// atMostOneBlock refuses a second block.
+type atMostOneBlock struct{ name string }
+
+func (v atMostOneBlock) Description(context.Context) string { return "At most one block." }
+
+func (v atMostOneBlock) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v atMostOneBlock) ValidateList(_ context.Context, req validator.ListRequest, resp *validator.ListResponse) {
+	if n := len(req.ConfigValue.Elements()); n > 1 {
+		resp.Diagnostics.AddAttributeError(req.Path, invalidConfiguration,
+			fmt.Sprintf("There are %d %s blocks, and only one is allowed here.", n, v.name))
+	}
 }
 
 func attributeOf(f field) schema.Attribute {

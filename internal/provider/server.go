@@ -43,6 +43,7 @@ type Server struct {
 	offer
 	catalog    catalog
 	configured atomic.Pointer[configured] // nil before ConfigureProvider
+	validated  atomic.Pointer[configured] // nil before ValidateProviderConfig; without the environment
 
 	mu      sync.Mutex
 	stopped chan struct{} // closed by Stop
@@ -91,7 +92,8 @@ func (s *Server) ValidateProviderConfig(
 	ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
 	if block, ok := s.block.decode(req.Config); ok {
-		_, problems := s.catalog.configure(block, nil)
+		validated, problems := s.catalog.configure(block, nil)
+		s.validated.Store(validated)
 		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: sent(diagnostics(problems))}, nil
 	}
 	resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
@@ -126,7 +128,7 @@ func (s *Server) ValidateDataResourceConfig(
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	r := s.dataSources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
-		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: sent(r.validate(arguments))}, nil
+		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: sent(r.validate(arguments, s.validated.Load()))}, nil
 	}
 	resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
 	if err == nil {
@@ -156,7 +158,7 @@ func (s *Server) ValidateEphemeralResourceConfig(
 ) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
 	r := s.ephemeralResources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
-		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: sent(r.validate(arguments))}, nil
+		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: sent(r.validate(arguments, s.validated.Load()))}, nil
 	}
 	resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
@@ -132,19 +133,30 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []warning {
 	var out []warning
 	for _, w := range snapshot.Warnings {
-		out = append(out, warning{"Insecure, slow or locked source", fmt.Sprintf("%s: %s", src, w)})
+		out = append(out, warning{titleOf(w), fmt.Sprintf("%s: %s", src, w)})
 	}
 	for _, w := range opened.Warnings {
 		out = append(out, warning{"Weak encryption", fmt.Sprintf("%s: opened with %s", src, w)})
 	}
-	if !opened.Encrypted {
+	if !opened.Encrypted && opened.UsedFallback {
 		out = append(out, warning{"Unencrypted state",
-			fmt.Sprintf("%s is not encrypted. It was read because %q is in effect for it.", src, opened.Method)})
+			fmt.Sprintf("%s is not encrypted. It was read because the fallback %q allows that.", src, opened.Method)})
 	} else if opened.UsedFallback {
 		out = append(out, warning{"Fallback used",
 			fmt.Sprintf("%s was opened by the fallback %s.%s", src, opened.Method, attempts(opened))})
 	}
 	return out
+}
+
+// titleOf is the one thing that a warning of a source is about.
+func titleOf(warning string) string {
+	switch {
+	case strings.HasPrefix(warning, "The state is locked"), strings.HasPrefix(warning, "Whether the state is locked"):
+		return "Locked state"
+	case strings.HasSuffix(warning, "so the whole snapshot was downloaded."):
+		return "Slow source"
+	}
+	return "Insecure source"
 }
 
 func attempts(opened *encryption.Opened) string {
@@ -182,6 +194,7 @@ func (s *openedState) failed(at step, err error) error {
 // sent says whether credentials were sent, on sources that have any.
 func (r stateRequest) sent(m *source.MissingError) string {
 	switch {
+	case m.Listed:
 	case m.CredentialsSent:
 		return " (credentials were sent; some servers give the same answer when they do not allow access)"
 	case r.kind.Credentials.Name != "":

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // Credentials decide which secret may go where: those of the blocks of one kind
@@ -124,6 +125,26 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	}
 	return g, nil
 }
+
+// Missed names the blocks for the server of target that do not cover it, as the
+// reason why none is used: ", because no http block covers …; there is one for …".
+// It is "" if there are none.
+func (c Credentials) Missed(target *url.URL) string {
+	var bases []string
+	for _, e := range c.Entries {
+		if base, err := c.base(e); err == nil && sameOrigin(base, target) && !Covers(base, target) {
+			bases = append(bases, base.String())
+		}
+	}
+	if len(bases) == 0 {
+		return ""
+	}
+	address := &url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}
+	return fmt.Sprintf("no %s block of credentials covers %s; yours covers %s", c.Table.Name,
+		outside.Line(address.String(), maxPlace), strings.Join(bases, " and "))
+}
+
+const maxPlace = 300 // bytes of an address that are shown
 
 // Redirected is [Credentials.For] for a place that a server redirects to. A
 // secret that belongs elsewhere is not sent there, and is no mistake.

@@ -103,6 +103,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 		return nil, v.Errorf("", "passphrase and chain are mutually exclusive")
 	case !v.Has("passphrase") && !v.Has("chain"):
 		return nil, v.Errorf("", "one of passphrase and chain is required")
+	case v.Has("passphrase") && len(p.passphrase) == 0:
+		return nil, v.Errorf("passphrase", "the passphrase is empty")
 	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:
 		return nil, v.Errorf("passphrase", "the passphrase is too short: at least %d bytes are required", minPassphrase)
 	}

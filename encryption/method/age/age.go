@@ -59,7 +59,8 @@ func Block() encryption.Block[encryption.Method] {
 				attr.ThenAttr(),
 			},
 		},
-		Build: build,
+		Build:      build,
+		Recognizes: (*Method)(nil).RecognizesFile,
 	}
 }
 

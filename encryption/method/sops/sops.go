@@ -28,6 +28,8 @@ func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Bloc
 	return encryption.Block[encryption.Method]{
 		Table: table(),
 		Build: func(v attr.Values) (encryption.Method, error) { return build(v, services) },
+
+		Recognizes: (*Method)(nil).RecognizesFile,
 	}
 }
 

@@ -90,16 +90,25 @@ func say(sentence string) func(*repository, ref) string {
 	return func(*repository, ref) string { return sentence }
 }
 
+var shortID = regexp.MustCompile(`^[0-9A-Fa-f]{4,63}$`)
+
 func refAdvice(_ *repository, at ref) string {
 	if at.name == "HEAD" {
 		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit"
 	}
-	return fmt.Sprintf("there is no branch, tag or ref %s in the repository", at)
+	short := ""
+	if shortID.MatchString(at.name) {
+		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
+	}
+	return fmt.Sprintf("there is no branch, tag or ref %s in the repository%s", at, short)
 }
 
 func deniedAdvice(d *repository, _ ref) string {
 	if d.access.password != "" {
 		return "the server rejected the credentials"
+	}
+	if missed := d.run.http.Missed(d.remote.url); missed != "" {
+		return "the server wants credentials: " + missed
 	}
 	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with username and password "+
 		"to the provider, or set up a credential helper of git", source.Origin(d.remote.url)+"/")
@@ -132,11 +141,22 @@ func (d *repository) explain(err error, at ref) error {
 			break
 		}
 	}
-	said := strings.TrimSpace(d.access.redact(failed.said))
+	said := oneLine(d.access.redact(failed.said))
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)
 	}
 	return fmt.Errorf("%s. git said: %s", what, outside.End(said, maxSaid))
+}
+
+// oneLine joins the lines that git said, whichever way they end.
+func oneLine(said string) string {
+	var lines []string
+	for line := range strings.FieldsFuncSeq(said, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 const (

@@ -519,7 +519,7 @@ func TestAdvice(t *testing.T) {
 		"fatal: remote error: upload-pack: not our ref 00":                                                        "try again",
 		"fatal: something new": "git failed. git said: fatal: something new",
 	} {
-		d := &repository{remote: where, access: &access{}}
+		d := &repository{run: &run{}, remote: where, access: &access{}}
 		mustFail(t, d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{name: "x"}), want, outside.End(said, 40)[3:])
 	}
 }
@@ -533,7 +533,7 @@ func TestWhatGitSaidIsSafe(t *testing.T) {
 	said := strings.Repeat("remote: \x1b[2J\u202e\xff"+canary+"/% "+a.basic()+" "+canary+"%2F%25 ", 100) + "\nfatal: the end"
 	text := (&repository{remote: where, access: a}).explain(&commandError{said: said, err: errors.New("x")}, ref{}).Error()
 	mustNotHold(t, "the error", text, canary, a.basic(), "\x1b", "\u202e", "\xff", "\n")
-	if !strings.HasSuffix(text, `\nfatal: the end`) || len(text) > 4096 {
+	if !strings.HasSuffix(text, `; fatal: the end`) || len(text) > 4096 {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 }

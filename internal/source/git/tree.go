@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/agext/levenshtein"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -142,5 +143,33 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		return true
 	})
-	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent}
+	if near := t.near(name); near != "" && !strings.Contains(detail, ";") {
+		detail += fmt.Sprintf(" (did you mean %s?)", shown(near))
+	}
+	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true}
+}
+
+// near returns the file that was probably meant: one with a path that differs in
+// a letter or two, or the only one with the same name in another folder.
+func (t *tree) near(name string) string {
+	const limit = 200 // bytes; the distance takes the product of both lengths
+	nearest, best, moved, others := "", 3, "", 0
+	t.each(func(record, n []byte) bool {
+		if bytes.HasPrefix(record, []byte(modeDirectory)) || len(n) > limit || len(name) > limit {
+			return true
+		}
+		if path.Base(string(n)) == path.Base(name) {
+			moved, others = string(n), others+1
+		}
+		if apart := len(n) - len(name); -best < apart && apart < best {
+			if d := levenshtein.Distance(string(n), name, nil); d < best {
+				nearest, best = string(n), d
+			}
+		}
+		return true
+	})
+	if nearest == "" && others == 1 {
+		return moved
+	}
+	return nearest
 }

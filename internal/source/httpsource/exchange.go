@@ -1,6 +1,8 @@
 package httpsource
 
 import (
+	"bytes"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -80,18 +82,35 @@ func (x *exchange) receive(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
+	if isPage(resp.Header.Get("Content-Type"), data) {
+		return web.Final("the server answered with a web page (text/html) and not with a file: probably a page to sign in; " +
+			"check the address, and whether credentials are missing or have expired")
+	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: revision(resp.Header.Get("ETag")), Warnings: x.warnings}
 	return nil
+}
+
+// isPage reports whether an answer is a web page. Both its type and its beginning
+// must say so: there are servers that call any file text/html.
+func isPage(contentType string, data []byte) bool {
+	start := strings.ToLower(string(bytes.TrimLeft(data[:min(len(data), 512)], "\ufeff \t\r\n")))
+	media, _, _ := mime.ParseMediaType(contentType)
+	return (media == "text/html" || media == "application/xhtml+xml") &&
+		(strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html") || strings.HasPrefix(start, "<?xml") ||
+			strings.HasPrefix(start, "<!--"))
 }
 
 // refusal says what an unwelcome status means.
 func (x *exchange) refusal(code int) error {
 	origin := source.Origin(x.asked)
+	missed := x.credentials.Missed(x.asked)
 	switch {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Final("the server answered %s", web.Status(code))
 	case x.access.sends():
 		return web.Final("the server refused the credentials (%s)", web.Status(code))
+	case missed != "":
+		return web.Final("the server answered %s, and no credentials were sent: %s", web.Status(code), missed)
 	default:
 		return web.Final("the server answered %s, and no credentials were sent to %s; add http { url = %q … } "+
 			"to credentials in the provider block", web.Status(code), origin, origin+"/")

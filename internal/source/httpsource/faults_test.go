@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 			"not HTTP":                 notHTTP,
 			"malformed status line":    notHTTP,
 			"malformed header":         notHTTP,
-			"another service":          sourcetest.Other,
+			"another service":          "the server answered with a web page (text/html) and not with a file",
 
 			"stall":             tooSlow,
 			"stall in the body": tooSlow,

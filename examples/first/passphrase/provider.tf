@@ -1,0 +1,7 @@
+provider "statecrypt" {
+  key_provider {
+    pbkdf2 {
+      passphrase = var.state_passphrase
+    }
+  }
+}

@@ -1,0 +1,213 @@
+package provider
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+type set = map[string]cty.Value
+
+// several is a block each for these settings.
+func several(blocks ...set) cty.Value {
+	var out []cty.Value
+	for _, b := range blocks {
+		out = append(out, cty.ObjectVal(b))
+	}
+	return cty.TupleVal(out)
+}
+
+func staticKeys(names ...string) cty.Value {
+	var out []set
+	for _, name := range names {
+		entry := set{"key": text1(staticKey)}
+		if name != "" {
+			entry["name"] = text1(name)
+		}
+		out = append(out, entry)
+	}
+	return one(set{"static": several(out...)})
+}
+
+const mainText = `key_provider "static" "main" { key = "` + staticKey + `" }
+method "aes_gcm" "main" { keys = key_provider.static.main }
+state { method = method.aes_gcm.main }
+`
+
+// What is the only one of its kind need not be named; of two, one must be.
+func TestOnlyOne(t *testing.T) {
+	t.Parallel()
+	bare := several(set{})
+	m := &memory{files: map[string][]byte{"sealed": sealedAs(t, mainText, plainState), "plain": []byte(plainState)}}
+	for name, tt := range map[string]struct {
+		provider set
+		read     set    // beside the source
+		with     string // decrypted_with
+		err      string // a part of the first mistake or of the failed read
+	}{
+		"a key":           {provider: set{"key_provider": staticKeys("")}, with: "method.aes_gcm.main"},
+		"a key with name": {provider: set{"key_provider": staticKeys("k")}, with: "method.aes_gcm.main"},
+		"two keys": {provider: set{"key_provider": staticKeys("new", "old")},
+			err: `no method for encrypted data is configured; add method { aes_gcm { keys = "key_provider.static.new" } } to the provider block, ` +
+				`or one with keys = "key_provider.static.old"`},
+		"two keys without names": {provider: set{"key_provider": staticKeys("", "")},
+			err: `key_provider.static.main is configured twice: give each a name of its own, such as name = "old"`},
+		"a method without keys": {provider: set{"key_provider": staticKeys("k"), "method": one(set{"aes_gcm": several(set{"name": text1("m")})})},
+			with: "method.aes_gcm.m"},
+		"a method without keys, of two": {provider: set{"key_provider": staticKeys("new", "old"), "method": one(set{"aes_gcm": bare})},
+			err: `this argument is required, because there is more than one key provider: keys = "key_provider.static.new" or ` +
+				`keys = "key_provider.static.old"`},
+		"a method without any key": {provider: set{"method": one(set{"aes_gcm": bare})},
+			err: "there is no key provider; add one, such as key_provider { pbkdf2 { passphrase = … } }"},
+		"a method that chooses of two": {provider: set{"key_provider": staticKeys("new", "old"), "method": one(set{"aes_gcm": several(
+			set{"keys": text1("key_provider.static.old")})})}, with: "method.aes_gcm.main"},
+		"two methods": {provider: set{"key_provider": staticKeys(""), "method": one(set{"aes_gcm": several(set{}, set{"name": text1("b")})})},
+			err: `no method is selected; add default { method = "method.aes_gcm.b" } or default { method = "method.aes_gcm.main" }`},
+		"two methods, one chosen": {provider: set{"key_provider": staticKeys(""),
+			"method":  one(set{"aes_gcm": several(set{}, set{"name": text1("b")})}),
+			"default": one(set{"method": text1("method.aes_gcm.b")})}, with: "method.aes_gcm.b"},
+		"two methods, one chosen by the data source": {provider: set{"key_provider": staticKeys(""),
+			"method": one(set{"aes_gcm": several(set{}, set{"name": text1("b")})})}, read: set{"method": text1("method.aes_gcm.b")},
+			with: "method.aes_gcm.b"},
+		"a default with nothing but a fallback": {provider: set{"key_provider": staticKeys(""),
+			"default": one(set{"fallback": one(set{"method": text1("unencrypted")})})}, with: "method.aes_gcm.main"},
+		"plaintext by that fallback": {provider: set{"key_provider": staticKeys(""),
+			"default": one(set{"fallback": one(set{"method": text1("unencrypted")})})}, read: set{"file": text1("plain")}},
+		"an empty default": {provider: set{"key_provider": staticKeys(""), "default": bare}, with: "method.aes_gcm.main"},
+		"an empty default of two": {provider: set{"key_provider": staticKeys("a", "b"), "default": bare},
+			err: "this argument is required, unless exactly one method is configured"},
+		"plaintext is no default": {provider: set{"method": one(set{"unencrypted": bare})}, read: set{"file": text1("plain")},
+			err: "plaintext is read only if the method or a fallback is"},
+		"plaintext is no default of a key": {provider: set{"key_provider": staticKeys("")}, read: set{"file": text1("plain")},
+			err: "plaintext is read only if the method or a fallback is"},
+		"plaintext beside a key": {provider: set{"key_provider": staticKeys(""), "method": one(set{"unencrypted": bare})},
+			err: "no method for encrypted data is configured"},
+		"a file method is the default": {provider: set{"method": one(set{"sops": bare})}, read: set{"file": text1("plain")},
+			err: "(only method.sops.main)"},
+		"by kind":           {read: set{"method": text1("sops")}, err: "(only sops)"},
+		"plaintext by kind": {read: set{"method": text1("unencrypted"), "file": text1("plain")}},
+		"by a kind that requires settings": {provider: set{"key_provider": staticKeys("")}, read: set{"method": text1("aes_gcm")},
+			err: "aes_gcm is configured with settings, so it is named by its address: method.aes_gcm.main"},
+		"by a kind that requires settings and has none": {read: set{"method": text1("aes_gcm")},
+			err: "aes_gcm requires settings, so it cannot be named by its kind alone: add a aes_gcm block to method, and name method.aes_gcm.main"},
+		"by kind, with settings": {provider: set{"method": one(set{"sops": several(set{"name": text1("s")})})}, read: set{"method": text1("sops")},
+			err: "sops is configured with settings, so it is named by its address: method.sops.s"},
+		"by something else":             {read: set{"method": text1("aes-gcm")}, err: "the address of a method is required"},
+		"by something else, with a dot": {read: set{"method": text1("aes_gcm.main")}, err: "the address of a method is required"},
+		"default by kind":               {provider: set{"default": one(set{"method": text1("sops")})}, err: "(only sops)"},
+		"then by kind": {provider: set{"method": one(set{"age": several(set{"passphrase": text1("p"), "then": text1("sops")})})},
+			err: "(only method.age.main)"},
+		"dangling default": {provider: set{"key_provider": staticKeys(""), "default": one(set{"method": text1("method.aes_gcm.mian")})},
+			err: `method.aes_gcm.mian is not configured. Did you mean "method.aes_gcm.main"?`},
+		"dangling keys": {provider: set{"key_provider": staticKeys(""), "method": one(set{"aes_gcm": several(
+			set{"keys": text1("key_provider.static.mian")})})},
+			err: `key_provider.static.mian is not configured. Did you mean "key_provider.static.main"?`},
+		"a bad key": {provider: set{"key_provider": one(set{"static": several(set{"key": text1("xyz")})})}, err: "hexadecimal"},
+	} {
+		c := newCatalog(m)
+		read := set{"memory": at("sealed")}
+		maps.Copy(read, tt.read)
+		if f, ok := read["file"]; ok {
+			read["memory"] = at(f.AsString())
+			delete(read, "file")
+		}
+		method, err := decryptedWith(t, c, tt.provider, read)
+		switch {
+		case tt.err == "" && (err != nil || method != tt.with):
+			t.Errorf("%s: got %q, %v, want %q", name, method, err, tt.with)
+		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+			t.Errorf("%s: got %v, want %q", name, err, tt.err)
+		}
+	}
+}
+
+// decryptedWith reads a state: with which method, or the first mistake.
+func decryptedWith(t *testing.T, c catalog, provider, read set) (string, error) {
+	t.Helper()
+	configured, problems := c.configure(object(t, typeOf(c.providerFields()), provider), func(string) (string, bool) { return "", false })
+	if len(problems) > 0 {
+		return "", problems[0].err
+	}
+	r, err := requestFor(t, c, read)
+	if err != nil {
+		return "", err
+	}
+	state, err := configured.open(t.Context(), r.stateRequest)
+	if err != nil {
+		return "", err
+	}
+	return state.method, nil
+}
+
+// A file of sops, with a key from the environment and nothing in the configuration.
+func TestMethodByKindReadsTheEnvironment(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "vectors", "sops", "tbg_sops_age")
+	file, err := os.ReadFile(filepath.Join(dir, "state.raw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &memory{files: map[string][]byte{"sealed": file}}
+	c := newCatalog(m)
+	env := func(name string) (string, bool) {
+		return filepath.Join(dir, "age_identity.txt"), name == "SOPS_AGE_KEY_FILE"
+	}
+	r, err := requestFor(t, c, set{"memory": at("sealed"), "method": text1("sops")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := configureWith(t, c, env, nil).open(t.Context(), r.stateRequest)
+	if err != nil || state.method != "sops" {
+		t.Fatalf("got %+v, %v", state, err)
+	}
+	if _, err := configureWith(t, c, env, set{"use_environment": cty.False}).open(t.Context(), r.stateRequest); !errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("without the environment: got %v", err)
+	}
+}
+
+// A key provider without a name serves derived keys under its default address.
+func TestDerivedKeyOfTheOnlyOne(t *testing.T) {
+	t.Parallel()
+	c := newCatalog(&memory{})
+	out := configureWith(t, c, nil, set{"key_provider": one(set{"static": several(set{"key": text1(staticKey), "exportable": cty.True})})})
+	key, err := out.encryption.DeriveKey(t.Context(), "key_provider.static.main", encryption.Derivation{Info: "i", Length: 32})
+	if err != nil || len(key) != 32 {
+		t.Errorf("got %d bytes, %v", len(key), err)
+	}
+}
+
+// Validation of a data source knows the methods of the provider block, if there is no text.
+func TestValidateFindsDanglingMethods(t *testing.T) {
+	t.Parallel()
+	file := one(set{"path": text1("x")})
+	read := set{"file": file, "method": text1("method.aes_gcm.main"), "fallback": one(set{"method": text1("method.aes_gcm.old")})}
+	for name, tt := range map[string]struct {
+		provider set
+		want     []string
+	}{
+		"blocks": {provider: set{"key_provider": staticKeys("")}, want: []string{
+			`AttributeName("fallback").ElementKeyInt(0).AttributeName("method") Invalid configuration: ` +
+				`fallback.method: method.aes_gcm.old is not configured.`}},
+		"nothing known": {provider: set{"key_provider": cty.DynamicVal}},
+		"text":          {provider: set{"encryption": text1("")}},
+		"environment":   {},
+	} {
+		s := NewServer("test")
+		if _, diags := validateProvider(t, s, "", s.block.sends(t, tt.provider)); hasError(diags) {
+			t.Fatalf("%s: %v", name, shown(diags))
+		}
+		w := find(t, s, "data statecrypt_remote_state")
+		_, diags := w.validate(t, s, w.typeName, w.codec.sends(t, read))
+		if got := shown(diags); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
