@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -26,6 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -144,10 +144,7 @@ func (r readOnly) Do(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := r.client.Do(req) //nolint:gosec // the user's own settings say where
 	if err == nil && resp.StatusCode != http.StatusOK {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxRefusal), resp.Body}
+		resp.Body = outside.Limit(resp.Body, maxRefusal)
 	}
 	return resp, err
 }
