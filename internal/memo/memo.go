@@ -68,6 +68,21 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 	}
 }
 
+// Fresh is [Memo.Do] for results that do not last, such as tokens: if what is
+// remembered is not fresh, it is forgotten, and the work is done again, once.
+func (m *Memo[K, V]) Fresh(ctx context.Context, key K, fresh func(V) bool, work func(context.Context) (V, error)) (V, error) {
+	v, err := m.Do(ctx, key, work)
+	if err != nil || fresh(v) {
+		return v, err
+	}
+	m.mu.Lock()
+	if c, ok := m.calls[key]; ok && c.ended() && !fresh(c.result) { // somebody else may have been here already
+		m.forget(key, c)
+	}
+	m.mu.Unlock()
+	return m.Do(ctx, key, work)
+}
+
 func (m *Memo[K, V]) join(ctx context.Context, key K, work func(context.Context) (V, error)) *call[V] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
