@@ -46,7 +46,7 @@ type call[V any] struct {
 //
 // A caller whose ctx ends before the work does gets the cause of that. A panic
 // in work becomes a panic in everybody who waits. Work may call Do for another
-// key, though not in circles: those would wait for each other for ever.
+// key, though not in circles: those would wait for each other forever.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (V, error) {
 	if ctx.Err() != nil {
 		var none V

@@ -24,7 +24,7 @@ func (l *location) looksUp() bool {
 	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.useAD && l.account.group != ""
 }
 
-// connect makes a client of the blob, and signs in where that is needed.
+// connect makes a client of the blob, and signs in if necessary.
 func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	access, err := l.access(ctx)
 	if err != nil {

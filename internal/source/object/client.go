@@ -39,7 +39,7 @@ const (
 // Network is how stores are reached, and the services that give keys for them.
 // Zero values are what is usual, without proxies; tests have less patience.
 type Network struct {
-	Env   attr.LookupEnv // nil when the environment is not to be used
+	Env   attr.LookupEnv // nil if the environment is not to be used
 	Proxy func(*url.URL) (*url.URL, error)
 	Roots *x509.CertPool // nil for those of the system
 
