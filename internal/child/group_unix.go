@@ -12,7 +12,7 @@ import (
 // stopDelay is how long a program may take to clean up when it is stopped.
 // After Ctrl-C, everything has to end within two seconds. It is not the
 // command's WaitDelay: that one also limits how long the output of a program is
-// read after its end, which takes longer where there is much to do.
+// read after its end, which takes longer if there is much to do.
 const stopDelay = time.Second
 
 // OwnGroup puts a command into a session of its own: it has no terminal to ask

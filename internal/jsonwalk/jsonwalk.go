@@ -8,11 +8,10 @@ import (
 	"errors"
 )
 
-// Members calls member for each member of the object that data holds, in
-// order,
+// Members calls member for each member of the object that data holds, in order,
 // with its decoded name and its value, a part of data, until member returns
-// false or an error. What follows the last member that was asked for
-// is not looked at; see [Reader.Skip] for what of a value is.
+// false or an error. What follows is not looked at; see [Reader.Skip] for what
+// of a value is.
 //
 // An error is that of member, or a [*SyntaxError]. Time is linear in the
 // length of data, memory that of the longest name.

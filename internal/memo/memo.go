@@ -46,7 +46,7 @@ type call[V any] struct {
 //
 // A caller whose ctx ends before the work does gets the cause of that. A panic
 // in work becomes a panic in everybody who waits. Work may call Do for another
-// key, though not in circles: those would wait for each other for ever.
+// key, though not in circles: those would wait for each other forever.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (V, error) {
 	if ctx.Err() != nil {
 		var none V
@@ -66,6 +66,21 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 		var none V
 		return none, context.Cause(ctx)
 	}
+}
+
+// Fresh is [Memo.Do] for results that do not last, such as tokens: if what is
+// remembered is not fresh, it is forgotten, and the work is done again, once.
+func (m *Memo[K, V]) Fresh(ctx context.Context, key K, fresh func(V) bool, work func(context.Context) (V, error)) (V, error) {
+	v, err := m.Do(ctx, key, work)
+	if err != nil || fresh(v) {
+		return v, err
+	}
+	m.mu.Lock()
+	if c, ok := m.calls[key]; ok && c.ended() && !fresh(c.result) { // somebody else may have been here already
+		m.forget(key, c)
+	}
+	m.mu.Unlock()
+	return m.Do(ctx, key, work)
 }
 
 func (m *Memo[K, V]) join(ctx context.Context, key K, work func(context.Context) (V, error)) *call[V] {

@@ -243,3 +243,30 @@ func TestComingAndGoing(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// What has gone stale is made again, once for everybody.
+func TestFresh(t *testing.T) {
+	t.Parallel()
+	var m Memo[string, int]
+	var made atomic.Int64
+	work := func(context.Context) (int, error) { return int(made.Add(1)), nil }
+	least := func(n int) func(int) bool { return func(v int) bool { return v >= n } }
+	for i, c := range []struct{ least, want int }{{1, 1}, {1, 1}, {2, 2}, {1, 2}, {9, 3}, {3, 3}} {
+		if got, err := m.Fresh(t.Context(), "a", least(c.least), work); err != nil || got != c.want {
+			t.Errorf("%d: got %d, %v, want %d", i, got, err, c.want)
+		}
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if got, err := m.Fresh(t.Context(), "a", least(4), work); err != nil || got != 4 {
+				t.Errorf("got %d, %v, want 4", got, err)
+			}
+		})
+	}
+	all.Wait()
+	failed := errors.New("it failed")
+	if _, err := m.Fresh(t.Context(), "a", least(9), func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v, want %v", err, failed)
+	}
+}

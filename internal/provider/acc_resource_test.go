@@ -159,7 +159,7 @@ func TestAccResourceOfObject(t *testing.T) {
 	needAcceptance(t)
 	var manifest []byte
 	for _, name := range []string{"cr.json", "secret.json"} {
-		data, err := os.ReadFile(filepath.Join("..", "kube", "testdata", "kubeform_resource_user", name))
+		data, err := os.ReadFile(filepath.Join("..", "kubestate", "testdata", "kubeform_resource_user", name))
 		if err != nil {
 			t.Fatal(err)
 		}

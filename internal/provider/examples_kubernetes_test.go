@@ -76,7 +76,7 @@ func exampleCluster(t *testing.T) *kubetest.Server {
 	_ = z.Close()
 	s.PutSecret(t, "infra", "tfstate-default-network", map[string][]byte{"tfstate": packed.Bytes()})
 	put := func(collection string, parts ...string) {
-		data, err := os.ReadFile(filepath.Join(append([]string{"..", "kube", "testdata"}, parts...)...))
+		data, err := os.ReadFile(filepath.Join(append([]string{"..", "kubestate", "testdata"}, parts...)...))
 		if err != nil {
 			t.Fatal(err)
 		}

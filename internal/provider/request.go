@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -29,7 +29,7 @@ type stateRequest struct {
 
 	resources bool // whether the resources of the state are wanted
 
-	object *kube.Object // what source.Object says; nil if there is none
+	object *kubestate.Object // what source.Object says; nil if there is none
 
 	expectedLineage string // "" if not pinned
 	minimumSerial   *int64
@@ -53,7 +53,7 @@ func (c catalog) stateFields() []field {
 	for _, kind := range c.sources {
 		out = append(out, atMostOne(many(kind.Table, nil)))
 	}
-	out = append(out, atMostOne(many(kube.Table(), nil)))
+	out = append(out, atMostOne(many(kubestate.Table(), nil)))
 	out = append(out, targetFields()...)
 	return append(out,
 		argument("name", cty.String, "The name of a `remote_state_data_source` in the provider's `encryption` text, whose "+
@@ -121,7 +121,7 @@ func (d *decoder) source(r *stateRequest) {
 
 // object reads the block of a Kubernetes object.
 func (d *decoder) object(r *stateRequest) {
-	table := kube.Table()
+	table := kubestate.Table()
 	list, _ := blocks(d.block, table.Name)
 	if len(list) == 0 {
 		return
@@ -131,7 +131,7 @@ func (d *decoder) object(r *stateRequest) {
 		return
 	}
 	var err error
-	if r.object, err = kube.New(values); err != nil {
+	if r.object, err = kubestate.New(values); err != nil {
 		d.failAt(path.Root(table.Name).AtListIndex(0), err)
 	}
 	r.source.Object = &values

@@ -44,7 +44,7 @@ func resourceMemory(t *testing.T) *memory {
 	for _, name := range []string{"kubeform_resource_user", "kubeform_module"} {
 		manifest := ""
 		for _, file := range []string{"cr.json", "secret.json"} {
-			if data, err := os.ReadFile(filepath.Join("..", "kube", "testdata", name, file)); err == nil {
+			if data, err := os.ReadFile(filepath.Join("..", "kubestate", "testdata", name, file)); err == nil {
 				manifest += string(data) + "\n---\n"
 			}
 		}

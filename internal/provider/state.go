@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
@@ -117,7 +117,7 @@ func (r stateRequest) fetch(ctx context.Context, src source.Source) (*source.Sna
 		return snapshot, snapshot.Data, nil
 	}
 	file, err := r.object.File(snapshot.Data)
-	if errors.Is(err, kube.ErrNoState) {
+	if errors.Is(err, kubestate.ErrNoState) {
 		err = &source.MissingError{Detail: err.Error()}
 	}
 	return snapshot, file, err

@@ -28,7 +28,7 @@ type Source interface {
 type Snapshot struct {
 	Data     []byte
 	Revision string   // commit, ETag or object version; "" when the place has none
-	Lock     *Lock    // nil when nobody has locked the file, or the place has no locks
+	Lock     *Lock    // nil if nobody has locked the file, or the place has no locks
 	Warnings []string // complete sentences for the user, such as an unverified TLS connection
 }
 
@@ -123,7 +123,7 @@ type Open func(Request) (Source, error)
 // of one kind. [Settings.For] makes of them what decides about secrets.
 type Settings struct {
 	Credentials Credentials
-	LookupEnv   attr.LookupEnv // nil when the environment is not to be used
+	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
 }
 
 // TooLarge is the error for a file above Request.MaxSize.

@@ -53,7 +53,7 @@ func errForm(key string) error {
 }
 
 // checkVersion tells a file that is no state from a state that is too new. The
-// error of decoding matters only where it concerns the version.
+// error of decoding matters only if it concerns the version.
 func checkVersion(doc *document, decoding error) error {
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](decoding)
 	switch {

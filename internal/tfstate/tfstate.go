@@ -1,6 +1,6 @@
 // Package tfstate reads the header and the outputs of a plaintext state file,
 // formats 1 to 4, as Terraform and OpenTofu write them, and the resources of
-// format 4. Nothing else of the file is kept, and resources only where they are
+// format 4. Nothing else of the file is kept, and resources only if they are
 // asked for: see [ParseResources].
 //
 // A state can be replaced by anyone who may write to the place where it is

@@ -66,10 +66,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyProvider = (*Provider)(nil)
-	_ encryption.KeyMaker    = (*Provider)(nil)
-	_ encryption.Recognizer  = (*Provider)(nil)
-	_ encryption.Deriver     = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*Provider)(nil)
+	_ encryption.Recognizer = (*Provider)(nil)
+	_ encryption.Deriver    = (*Provider)(nil)
 )
 
 type metadata struct {

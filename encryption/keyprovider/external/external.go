@@ -53,10 +53,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyProvider = (*Provider)(nil)
-	_ encryption.KeyMaker    = (*Provider)(nil)
-	_ encryption.Recognizer  = (*Provider)(nil)
-	_ encryption.Deriver     = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*Provider)(nil)
+	_ encryption.Recognizer = (*Provider)(nil)
+	_ encryption.Deriver    = (*Provider)(nil)
 )
 
 // metadata is what a file stores, and what the program is given. Numbers in it

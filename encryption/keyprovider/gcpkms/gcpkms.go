@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,27 +57,16 @@ func table() attr.Table {
 			"`use_environment = false`, proxies and Google's own variables are not used, and there is an error for " +
 			"credentials that only the environment completes: those of AWS, of a program or of a certificate, and " +
 			"those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
-		Attrs: []attr.Attr{
+		Attrs: slices.Concat([]attr.Attr{
 			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: " +
 				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to " +
 				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
-			{Name: "credentials", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"},
-				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program " +
-					"(`executable`) need `GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the " +
-					"program gets it without the secrets of this provider and of Terraform."},
-			{Name: "access_token", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
-				Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
-			{Name: "impersonate_service_account", Type: cty.String,
-				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
-				Doc: "The e-mail address of a service account to act as."},
-			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String), Doc: "The chain of service " +
-				"accounts that leads to `impersonate_service_account`, each of which may create tokens for " +
-				"the next."},
+		}, googleauth.Attrs("", "GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
 			{Name: "additional_authenticated_data", Type: cty.String, Doc: "Data that the key is bound to, in " +
 				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
 				"sealing."},
-		},
+		}),
 	}
 }
 
@@ -93,10 +83,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyProvider = (*Provider)(nil)
-	_ encryption.KeyMaker    = (*Provider)(nil)
-	_ encryption.Recognizer  = (*Provider)(nil)
-	_ encryption.Deriver     = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*Provider)(nil)
+	_ encryption.Recognizer = (*Provider)(nil)
+	_ encryption.Deriver    = (*Provider)(nil)
 )
 
 type metadata struct {
@@ -123,15 +112,8 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 	if len(p.additionalData) > maxAdditionalData {
 		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
 	}
-	p.access = googleauth.Access{
-		Credentials:       v.String("credentials"),
-		Token:             v.String("access_token"),
-		Impersonate:       v.String("impersonate_service_account"),
-		Delegates:         v.Strings("impersonate_service_account_delegates"),
-		Scopes:            kms.DefaultAuthScopes(),
-		ImpersonateScopes: []string{impersonateScope},
-		Environment:       v.ReadsEnvironment(),
-	}
+	p.access = googleauth.New(v, v.ReadsEnvironment(), kms.DefaultAuthScopes()...)
+	p.access.ImpersonateScopes = []string{impersonateScope}
 	return p, nil
 }
 

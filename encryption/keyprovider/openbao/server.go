@@ -3,7 +3,6 @@ package openbao
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -13,6 +12,7 @@ import (
 	"github.com/openbao/openbao/api/v2"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 const maxAnswer = 1 << 20 // bytes
@@ -130,10 +130,7 @@ type limitedTransport struct{ inner http.RoundTripper }
 func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.inner.RoundTrip(r)
 	if err == nil {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, maxAnswer), response.Body}
+		response.Body = outside.Limit(response.Body, maxAnswer)
 	}
 	return response, err
 }

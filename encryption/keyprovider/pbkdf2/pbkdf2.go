@@ -81,10 +81,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyProvider = (*Provider)(nil)
-	_ encryption.KeyMaker    = (*Provider)(nil)
-	_ encryption.Recognizer  = (*Provider)(nil)
-	_ encryption.Deriver     = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*Provider)(nil)
+	_ encryption.Recognizer = (*Provider)(nil)
+	_ encryption.Deriver    = (*Provider)(nil)
 )
 
 // metadata is what a file stores, with the names of

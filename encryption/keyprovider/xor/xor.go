@@ -41,8 +41,7 @@ func table() attr.Table {
 type Provider struct{ a, b string }
 
 var (
-	_ encryption.KeyProvider = (*Provider)(nil)
-	_ encryption.KeyMaker    = (*Provider)(nil)
+	_ encryption.KeyMaker = (*Provider)(nil)
 )
 
 func build(v attr.Values) (encryption.KeyProvider, error) {

@@ -25,7 +25,7 @@ import (
 )
 
 // requestTimeout is what one attempt may take. Services answer in milliseconds,
-// and the SDK would wait for ever.
+// and the SDK would wait forever.
 const requestTimeout = 30 * time.Second
 
 // Load makes the configuration of the clients, once there are credentials, so

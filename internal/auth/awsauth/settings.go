@@ -26,7 +26,7 @@ const (
 
 // Settings say how to reach AWS, and with which identity. A zero value leaves a
 // setting to the SDK, which looks into the shared files, and into the
-// environment where that may be read.
+// environment if that may be read.
 type Settings struct {
 	Region  string
 	Timeout time.Duration // of one attempt; not that of reading a long answer

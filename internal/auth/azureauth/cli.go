@@ -1,6 +1,7 @@
 package azureauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -25,14 +25,9 @@ type cli struct {
 	tenant, subscription string
 	environ              func() []string // what az gets
 
-	tokens     memo.Memo[cliRequest, azcore.AccessToken] // az is slow; several clients share them
-	generation atomic.Int64                              // of tokens; they expire
-}
-
-// cliRequest is one request to az.
-type cliRequest struct {
-	arguments  string // all of them, with line breaks between
-	generation int64
+	// :: arguments, with line breaks between → token. az is slow; several clients
+	// share them.
+	tokens memo.Memo[string, azcore.AccessToken]
 }
 
 const (
@@ -83,10 +78,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	if len(options.Scopes) != 1 {
 		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
-	tenant := c.tenant
-	if tenant == "" {
-		tenant = options.TenantID // of the service's challenge
-	}
+	tenant := cmp.Or(c.tenant, options.TenantID) // that of the service's challenge
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
 	if tenant != "" {
 		arguments = append(arguments, "--tenant", tenant)
@@ -99,17 +91,8 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 			return azcore.AccessToken{}, &Error{"the service asks for a token of an impossible resource or tenant"}
 		}
 	}
-	generation := c.generation.Load()
-	token, err := c.run(ctx, arguments, generation)
-	if err == nil && time.Until(token.ExpiresOn) < cliMargin {
-		c.generation.CompareAndSwap(generation, generation+1)
-		token, err = c.run(ctx, arguments, c.generation.Load())
-	}
-	return token, err
-}
-
-func (c *cli) run(ctx context.Context, arguments []string, generation int64) (azcore.AccessToken, error) {
-	return c.tokens.Do(ctx, cliRequest{strings.Join(arguments, "\n"), generation}, func(ctx context.Context) (azcore.AccessToken, error) {
+	lasts := func(t azcore.AccessToken) bool { return time.Until(t.ExpiresOn) >= cliMargin }
+	return c.tokens.Fresh(ctx, strings.Join(arguments, "\n"), lasts, func(ctx context.Context) (azcore.AccessToken, error) {
 		return c.ask(ctx, arguments)
 	})
 }

@@ -1,12 +1,13 @@
 package azureauth
 
 import (
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 const maxAnswer = 1 << 20 // bytes
@@ -60,10 +61,7 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	response.Body = outside.Limit(response.Body, maxAnswer)
 	if challenge := response.Header.Get("WWW-Authenticate"); challenge != "" && strings.HasPrefix(challenge,
 		"Bearer") && !wellFormed(challenge) {
 		response.Header.Del("WWW-Authenticate")

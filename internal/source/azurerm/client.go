@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // looksUp reports whether the identity gets an access key, and does not read
@@ -24,7 +24,7 @@ func (l *location) looksUp() bool {
 	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.useAD && l.account.group != ""
 }
 
-// connect makes a client of the blob, and signs in where that is needed.
+// connect makes a client of the blob, and signs in if necessary.
 func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	access, err := l.access(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 		return nil, err
 	}
 	options := &blob.ClientOptions{ClientOptions: access.ClientOptions()}
-	options.Transport = strict{access.Transport}
+	options.Transport = limitedTransport{access.Transport}
 	key := l.grant.accessKey
 	if l.looksUp() {
 		if key, err = l.lookUp(ctx, access); err != nil {
@@ -143,7 +143,7 @@ func (l *location) lookUp(ctx context.Context, a access) (string, error) {
 // https://learn.microsoft.com/rest/api/storagerp/storage-accounts/list-keys
 func listKeys(ctx context.Context, identity azcore.TokenCredential, a access, of account) (string, error) {
 	options := a.ClientOptions()
-	options.Transport = strict{options.Transport}
+	options.Transport = limitedTransport{options.Transport}
 	client, err := azcore.NewClient("statecrypt", "v0.0.0", runtime.PipelineOptions{
 		PerRetry: []policy.Policy{runtime.NewBearerTokenPolicy(identity, []string{a.cloud.ResourceManagerAudience + "/.default"}, nil)},
 	}, &options)
@@ -179,24 +179,21 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a access, of
 	return answer.Keys[0].Value, nil
 }
 
-// strict keeps from the SDK what could mislead it: a challenge, by which a
+// limitedTransport keeps from the SDK what could mislead it: a challenge, by which a
 // server chooses whom the next token is for, and an error of more than a
 // megabyte.
-type strict struct{ policy.Transporter }
+type limitedTransport struct{ policy.Transporter }
 
 const maxRefusal = 1 << 20 // bytes
 
-func (s strict) Do(request *http.Request) (*http.Response, error) {
-	response, err := s.Transporter.Do(request)
+func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
+	response, err := t.Transporter.Do(request)
 	if err != nil {
 		return nil, err
 	}
 	response.Header.Del("WWW-Authenticate")
 	if response.StatusCode != http.StatusOK {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, maxRefusal), response.Body}
+		response.Body = outside.Limit(response.Body, maxRefusal)
 	}
 	return response, nil
 }

@@ -12,7 +12,7 @@ import (
 const lockMetadata = "terraformlockid"
 
 // lockOf returns the lock of the backend: a lease, and a description among the
-// metadata. It is nil when there is no lease: the description is then what
+// metadata. It is nil if there is no lease: the description is then what
 // somebody has left behind.
 func lockOf(answer blob.DownloadResponse) *source.Lock {
 	if answer.LeaseStatus == nil || string(*answer.LeaseStatus) != "locked" {

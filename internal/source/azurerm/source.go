@@ -171,7 +171,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// fetch downloads the blob, from its beginning again where that breaks off.
+// fetch downloads the blob, from its beginning again if that breaks off.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	client, err := l.connect(ctx)
 	if err != nil {

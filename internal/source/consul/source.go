@@ -100,7 +100,7 @@ func (l *location) String() string {
 	return fmt.Sprintf("the key %q in %s", l.key, in)
 }
 
-// Fetch reads the state. A large one is not read at one moment: where it was
+// Fetch reads the state. A large one is not read at one moment: if it was
 // replaced meanwhile, it is read once more.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return newClient(l.settings, l.patience) })

@@ -15,7 +15,7 @@ const maxRefusal = 64 << 10 // bytes of an answer that is an error
 // complaint is what Cloud Storage writes about a request that failed. It is
 // compared, and never shown.
 type complaint struct {
-	reason  string // such as "notFound"; "" where there is only text
+	reason  string // such as "notFound"; "" if there is only text
 	message string
 }
 
@@ -102,7 +102,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 }
 
 // explain puts into our words what the service says about encryption keys,
-// quotas and policies; "" when it is something else.
+// quotas and policies; "" if it is something else.
 func (c complaint) explain() string {
 	for _, known := range []struct{ reason, text, words string }{
 		{"resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key",

@@ -11,9 +11,12 @@
 package gcs
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -49,20 +52,9 @@ func credentials() attr.Table {
 			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only " +
 			"the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or " +
 			"`GOOGLE_APPLICATION_CREDENTIALS` is set.",
-		Attrs: []attr.Attr{
+		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity",
-				Env: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar},
-				Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need " +
-					"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this provider and " +
-					"of Terraform."},
-			{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
-				Doc: "An OAuth 2.0 access token. It goes before `credentials`."},
-			{Name: "impersonate_service_account", Type: cty.String,
-				Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
-				Doc: "The e-mail address of a service account to act as."},
-			{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String),
-				Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next."},
+		}, googleauth.Attrs("identity", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar), []attr.Attr{
 			{Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"},
 				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds " +
 					"them so. A key of Cloud KMS need not be named."},
@@ -72,6 +64,6 @@ func credentials() attr.Table {
 					"endpoint. The access token goes there."},
 			{Name: "universe_domain", Type: cty.String, Place: true, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
 				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`."},
-		},
+		}),
 	}
 }

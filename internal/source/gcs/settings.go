@@ -46,18 +46,10 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		return settings{}, err
 	}
 	s := settings{
-		access: googleauth.Access{
-			Credentials:       v.String("credentials"),
-			Token:             v.String("access_token"),
-			Impersonate:       v.String("impersonate_service_account"),
-			Delegates:         v.Strings("impersonate_service_account_delegates"),
-			Scopes:            []string{readScope},
-			ImpersonateScopes: []string{readScope},
-			Universe:          v.String("universe_domain"),
-			Environment:       lookup != nil,
-		},
+		access:        googleauth.New(v.Values, lookup != nil, readScope),
 		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), "googleapis.com"), lookup: lookup,
 	}
+	s.access.Universe = v.String("universe_domain")
 	if s.access.Impersonate != "" {
 		s.access.Scopes = []string{allScope}
 	}

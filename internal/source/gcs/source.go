@@ -98,7 +98,7 @@ func (l *location) String() string {
 	return s
 }
 
-// Fetch asks for the object, again where that may help.
+// Fetch asks for the object, again if that may help.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*client, error) { return newClient(ctx, l.settings, l.roots) })
 	if err != nil {

@@ -89,9 +89,10 @@ const maxName = 100 // bytes of the name of a parameter that are shown
 
 // secretNames are what tokens and signatures are called in the queries of
 // common servers and of signed URLs.
-var secretNames = regexp.MustCompile(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
+var secretNames = regexp.MustCompile(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
+	`|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
 
-// secretInQuery names a part of the query that holds a secret; "" when none
+// secretInQuery names a part of the query that holds a secret; "" if none
 // does.
 func secretInQuery(q url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
@@ -109,7 +110,7 @@ var (
 
 // urlWithSecret names a part of the query that is a URL with a secret in it,
 // as in repository=https://user:password@host/path for terraform-backend-git;
-// "" when none is. The user of ssh is no secret.
+// "" if none is. The user of ssh is no secret.
 func urlWithSecret(q url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		for _, value := range q[name] {
@@ -161,7 +162,7 @@ type location struct {
 
 func (l *location) String() string { return public(l.address) }
 
-// Fetch asks for the state, again where that may help, and follows redirects.
+// Fetch asks for the state, again if that may help, and follows redirects.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)

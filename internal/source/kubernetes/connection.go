@@ -28,7 +28,7 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 // connection is what settings come to once files are read and plugins are run.
 type connection struct {
 	*rest.Config
-	expires time.Time // of what a plugin answered; zero when nobody knows
+	expires time.Time // of what a plugin answered; zero if nobody knows
 }
 
 // connect makes a connection of settings. It reads kubeconfigs and runs a
@@ -85,7 +85,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		return r.inCluster(s)
 	}
 	return nil, errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, none of " +
-		"KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, and this is not a pod")
+		"KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, and this " +
+		"is not a pod")
 }
 
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that

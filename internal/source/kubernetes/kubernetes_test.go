@@ -16,7 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -361,7 +361,7 @@ func TestWrongRequests(t *testing.T) {
 
 func decoded(t *testing.T, a attrs) attr.Values {
 	t.Helper()
-	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", kube.Table(), a).Decode(kube.Table(), nil)
+	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", kubestate.Table(), a).Decode(kubestate.Table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -34,14 +34,14 @@ func (l *location) fetchObject(ctx context.Context, c *client) (*source.Snapshot
 	if err != nil {
 		return nil, err
 	}
-	state, version, err := l.object.State(object, func(ref kube.SecretRef) ([]byte, error) {
+	state, version, err := l.object.State(object, func(ref kubestate.SecretRef) ([]byte, error) {
 		text, err := get(secret(ref.Namespace, ref.Name))
 		if errors.Is(err, errNotThere) {
 			return nil, nil
 		}
 		return text, err
 	})
-	if errors.Is(err, kube.ErrNoState) {
+	if errors.Is(err, kubestate.ErrNoState) {
 		return nil, &source.MissingError{Detail: err.Error(), CredentialsSent: c.sends}
 	}
 	if err != nil {

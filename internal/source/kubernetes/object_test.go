@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 )
 
-const vectors = "../../kube/testdata"
+const vectors = "../../kubestate/testdata"
 
 func vector(t *testing.T, parts ...string) []byte {
 	t.Helper()

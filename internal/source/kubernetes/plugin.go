@@ -34,7 +34,7 @@ type plugin struct {
 	apiVersion, command string
 	args                []string
 	env                 map[string]string
-	cluster             *clientauthentication.Cluster // nil when it need not know
+	cluster             *clientauthentication.Cluster // nil if it need not know
 
 	patience time.Duration // for tests; zero is a minute
 }
@@ -75,7 +75,7 @@ func (p *plugin) provider() *api.ExecConfig {
 	return c
 }
 
-// pluginOf takes the plugin out of a configuration, nil when there is none or
+// pluginOf takes the plugin out of a configuration, nil if there is none or
 // it is not needed.
 func pluginOf(c *rest.Config) (*plugin, error) {
 	e := c.ExecProvider

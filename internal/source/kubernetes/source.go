@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kube"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -54,7 +54,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		if req.OtherWorkspace() != "" {
 			return nil, errors.New("an object has no workspaces; leave workspace out")
 		}
-		l.object, err = kube.New(*req.Object)
+		l.object, err = kubestate.New(*req.Object)
 		return l, err
 	}
 	if suffix == "" {
@@ -75,9 +75,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 type location struct {
 	*run
 	settings        settings
-	cluster         string       // as the data source names it; may be empty
-	namespace, name string       // of the secret
-	object          *kube.Object // nil for a secret of the backend
+	cluster         string            // as the data source names it; may be empty
+	namespace, name string            // of the secret
+	object          *kubestate.Object // nil for a secret of the backend
 	limit           int64
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -26,6 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -39,7 +39,7 @@ const (
 // Network is how stores are reached, and the services that give keys for them.
 // Zero values are what is usual, without proxies; tests have less patience.
 type Network struct {
-	Env   attr.LookupEnv // nil when the environment is not to be used
+	Env   attr.LookupEnv // nil if the environment is not to be used
 	Proxy func(*url.URL) (*url.URL, error)
 	Roots *x509.CertPool // nil for those of the system
 
@@ -144,10 +144,7 @@ func (r readOnly) Do(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := r.client.Do(req) //nolint:gosec // the user's own settings say where
 	if err == nil && resp.StatusCode != http.StatusOK {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxRefusal), resp.Body}
+		resp.Body = outside.Limit(resp.Body, maxRefusal)
 	}
 	return resp, err
 }

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -181,27 +180,13 @@ func Renewed(get func(context.Context) (aws.Credentials, error)) aws.Credentials
 }
 
 type renewed struct {
-	get   func(context.Context) (aws.Credentials, error)
-	asked memo.Memo[int, aws.Credentials] // :: generation → keys
-
-	mu         sync.Mutex
-	generation int
+	get  func(context.Context) (aws.Credentials, error)
+	keys memo.Memo[struct{}, aws.Credentials]
 }
 
 // Retrieve implements [aws.CredentialsProvider].
 func (r *renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	for try := 1; ; try++ {
-		r.mu.Lock()
-		generation := r.generation
-		r.mu.Unlock()
-		keys, err := r.asked.Do(ctx, generation, r.get)
-		if err != nil || try > 1 || !keys.CanExpire || time.Until(keys.Expires) > early {
-			return keys, err
-		}
-		r.mu.Lock()
-		if r.generation == generation {
-			r.generation++
-		}
-		r.mu.Unlock()
-	}
+	return r.keys.Fresh(ctx, struct{}{}, func(keys aws.Credentials) bool {
+		return !keys.CanExpire || time.Until(keys.Expires) > early
+	}, r.get)
 }

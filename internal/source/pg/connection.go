@@ -80,7 +80,7 @@ func newConnection(s settings, limit int64) (*connection, error) {
 // name. pgconn asks the environment for all that it is not told; it is told
 // everything. One thing cannot be told, that there is no service: where
 // PGSERVICE is set pgconn reads its file, of which nothing is used, and fails
-// where it cannot.
+// if it cannot.
 func driverConfig(s settings) (*pgconn.Config, error) {
 	var text strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, `'`, `\'`)

@@ -12,7 +12,7 @@ import (
 
 // parseConnStr reads a connection string in either form of libpq's. pgconn
 // would do it as well, but mixes in the environment. No error repeats a part of
-// the text: where it is wrong, any part may be the password.
+// the text: if it is wrong, any part may be the password.
 //
 // https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
 func parseConnStr(text string) (settings, error) {

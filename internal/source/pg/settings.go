@@ -214,7 +214,7 @@ func (t target) resolve() (settings, error) {
 }
 
 // personal finds files in the user's own folders, where libpq looks for them.
-// The result is "" where the environment has no say: its user may be another
+// The result is "" if the environment has no say: its user may be another
 // than the one that the settings are for.
 func (t target) personal() func(name string) string {
 	return func(name string) string {

@@ -17,7 +17,7 @@ import (
 // access is what a credentials block says, ready to be used. No two blocks share
 // connections, because a proxy and a CA belong to the connection.
 type access struct {
-	block      string // its url; "" where there is no block
+	block      string // its url; "" if there is no block
 	transport  *http.Transport
 	unverified bool
 }
@@ -57,7 +57,7 @@ func (l *location) accessTo(u *url.URL) (*access, error) {
 	return a, nil
 }
 
-// tokenFor returns the token that may be sent to u, "" when there is none. It may
+// tokenFor returns the token that may be sent to u, "" if there is none. It may
 // read the files of the CLIs.
 func (l *location) tokenFor(u *url.URL) (string, error) {
 	g, err := l.grantFor(u)

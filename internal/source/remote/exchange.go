@@ -34,7 +34,7 @@ type exchange struct {
 	warnings  []string
 }
 
-// get sends one request, again where that may help, and hands the answer to
+// get sends one request, again if that may help, and hands the answer to
 // read. A status other than 200 is a [refusal].
 func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read func(*http.Response) error) error {
 	x.asked, x.tokenSent = from, false

@@ -23,14 +23,14 @@ import (
 // cliTokens are the tokens in the files of the Terraform and OpenTofu CLIs. Each
 // is for one host.
 type cliTokens struct {
-	lookup attr.LookupEnv // nil when the environment is not to be used, and the files neither
+	lookup attr.LookupEnv // nil if the environment is not to be used, and the files neither
 
 	once  sync.Once
 	files map[string]string // :: host → token
 	bad   []string          // files that cannot be read
 }
 
-// forHost returns the token for a host, which may have a port; "" when there is
+// forHost returns the token for a host, which may have a port; "" if there is
 // none.
 func (t *cliTokens) forHost(host string) string {
 	if t.lookup == nil {

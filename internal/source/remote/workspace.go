@@ -20,7 +20,7 @@ type relation struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// id returns the ID of the one related resource, "" when there is none.
+// id returns the ID of the one related resource, "" if there is none.
 func (r relation) id() string {
 	var one struct {
 		ID string `json:"id"`
@@ -40,7 +40,7 @@ type workspace struct {
 		Name        string `json:"name"`
 		Locked      bool   `json:"locked"`
 		Permissions struct {
-			ReadStates  *bool `json:"can-read-state-versions"` // nil where the service does not say
+			ReadStates  *bool `json:"can-read-state-versions"` // nil if the service does not say
 			ReadOutputs *bool `json:"can-read-state-outputs"`
 		} `json:"permissions"`
 	} `json:"attributes"`
@@ -79,7 +79,7 @@ func (w *workspace) lock(l *location) *source.Lock {
 
 // missing decides what a 404 for the current state or its outputs means: the
 // service gives the same answer for no state and for no permission. allowed says
-// whether the token has that permission, nil where the service does not tell.
+// whether the token has that permission, nil if the service does not tell.
 func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
 	if allowed != nil && !*allowed || w.Relationships.CurrentState.id() != "" {
 		return denied

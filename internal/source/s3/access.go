@@ -69,8 +69,8 @@ func isEndpoint(text string) bool {
 		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// connect makes a client. It looks for credentials, and asks for the account
-// they are of where that matters.
+// connect makes a client. It looks for credentials, and looks up their account
+// if that matters.
 func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 	cfg, err := a.settings.Load(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ type Patience struct {
 	Timeout          time.Duration // of one try
 	Tries            int           // beyond the first
 	WaitMin, WaitMax time.Duration
-	Attr             string // that sets Timeout; "" where none does
+	Attr             string // that sets Timeout; "" if none does
 }
 
 // Wire is how a service is asked. Requests that read may be sent several times.

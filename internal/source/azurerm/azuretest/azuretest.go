@@ -66,7 +66,7 @@ type Blob struct {
 	Data     []byte
 	Metadata map[string]string
 	Lease    string            // ID of the lease; "" for none
-	Version  string            // ID of the current version; "" where none are kept
+	Version  string            // ID of the current version; "" if none are kept
 	Versions map[string][]byte // :: ID → older version
 	Archived bool
 	etag     string
@@ -93,7 +93,7 @@ func (s *Server) put(container, name string, b *Blob) {
 	s.containers[container][name] = b
 }
 
-// Get returns what a blob holds, nil when there is none.
+// Get returns what a blob holds, nil if there is none.
 func (s *Server) Get(container, name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -111,7 +111,7 @@ func (s *Server) Remove(key string) {
 	s.remove(key)
 }
 
-// Entry returns a key, nil where there is none.
+// Entry returns a key, nil if there is none.
 func (s *Server) Entry(key string) *Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()

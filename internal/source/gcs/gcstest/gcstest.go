@@ -98,7 +98,7 @@ func (s *Service) put(bucket, name string, o *Object) *Object {
 	return o
 }
 
-// Get returns the live version of an object, nil when there is none.
+// Get returns the live version of an object, nil if there is none.
 func (s *Service) Get(bucket, name string) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()

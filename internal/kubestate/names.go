@@ -1,4 +1,4 @@
-package kube
+package kubestate
 
 import (
 	"strings"
@@ -39,7 +39,7 @@ func begins(runes []rune, i int) bool {
 	return !plural && !ip
 }
 
-// attribute is the Terraform name of a field; "" when it is none.
+// attribute is the Terraform name of a field; "" if it is none.
 func (o *Object) attribute(field string) string {
 	if name, ok := o.fieldNames[field]; ok {
 		return name

@@ -1,4 +1,4 @@
-// Package kube makes state files from Kubernetes objects: the state that
+// Package kubestate makes state files from Kubernetes objects: the state that
 // Kubeform keeps for a module, and the states of Kubeform resources and of
 // managed resources of Crossplane (Terrajet, Upjet), which are rebuilt from
 // the pieces that their controllers leave in the cluster.
@@ -8,7 +8,7 @@
 // https://github.com/kubeform/kfc/tree/fd54c99e/pkg/controllers
 // https://github.com/crossplane/terrajet/tree/767e1dc/pkg/terraform
 // https://github.com/crossplane/upjet/tree/main/pkg/terraform
-package kube
+package kubestate
 
 import (
 	"errors"

@@ -1,0 +1,34 @@
+package googleauth
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// Attrs are the attributes that say who calls Google. Variables are those of
+// credentials; group is that of credentials and access_token.
+func Attrs(group string, variables ...string) []attr.Attr {
+	return []attr.Attr{
+		{Name: "credentials", Type: cty.String, Sensitive: true, Group: group, Env: variables,
+			Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need " +
+				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this " +
+				"provider and of Terraform."},
+		{Name: "access_token", Type: cty.String, Sensitive: true, Group: group, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
+		{Name: "impersonate_service_account", Type: cty.String,
+			Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
+			Doc: "The e-mail address of a service account to act as."},
+		{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String),
+			Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next."},
+	}
+}
+
+// New reads [Attrs]. Scopes are those of the tokens.
+func New(v attr.Values, environment bool, scopes ...string) Access {
+	return Access{
+		Credentials: v.String("credentials"), Token: v.String("access_token"),
+		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
+		Scopes: scopes, ImpersonateScopes: scopes, Environment: environment,
+	}
+}
