@@ -29,11 +29,11 @@ func setLimits(job windows.Handle, flags uint32) {
 		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: flags},
 	}
 	_, _ = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
-		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)))
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))) //nolint:gosec // as the call wants it
 }
 
 func assign(job windows.Handle, pid int) {
-	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid)) //nolint:gosec // Windows made it of 32 bits
 	if err == nil {
 		_ = windows.AssignProcessToJobObject(job, process)
 		_ = windows.CloseHandle(process)
