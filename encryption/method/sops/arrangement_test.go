@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,26 +15,14 @@ import (
 
 // arranged is a state as Terraform 1.5 writes it, with everything whose brackets
 // may be moved.
-const arranged = `{"version":4,"terraform_version":"1.5.7","serial":3,"lineage":"l","outputs":{
-"users":{"value":[{"name":"alice","role":"admin"},{"name":"bob","role":"viewer"}],"type":["list",["object",{"name":"string","role":"string"}]]},
-"team":{"value":[{"name":"alice","role":"admin"},{"name":"bob","role":"viewer"}],"type":["tuple",[["object",{"name":"string","role":"string"}],["object",{"name":"string","role":"string"}]]]},
-"cidrs":{"value":[["10.0.0.0/16","10.1.0.0/16"],["10.2.0.0/16"]],"type":["tuple",[["tuple",["string","string"]],["tuple",["string"]]]]},
-"rules":{"value":[{"cidrs":["10.0.0.0/16","10.1.0.0/16"],"port":22},{"cidrs":["10.2.0.0/16"],"port":80}],"type":["list",["object",{"cidrs":["list","string"],"port":"number"}]]},
-"ports":{"value":[{"name":"a","ports":[1,2]},{"name":"b","ports":[3]}],"type":["set",["object",{"name":"string","ports":["set","number"]}]]},
-"tags":{"value":{"aws":"y","aws:x":"z"},"type":["map","string"]},
-"names":{"value":["x","y"],"type":["list","string"]},
-"lists":{"value":[["p","q"],["r"]],"type":["list",["list","string"]]},
-"maps":{"value":[{"k":"1"},{"l":"2"}],"type":["list",["map","string"]]},
-"single":{"value":[{"m":["s","t"]},{"m":["u"]}],"type":["list",["object",{"m":["list","string"]}]]},
-"object":{"value":{"a":{"b":"v"},"n":null},"type":["object",{"a":["object",{"b":"string"}],"n":"dynamic"}]},
-"password":{"value":"canary-output","type":"string","sensitive":true}},
-"resources":[{"mode":"managed","type":"db","name":"main","provider":"provider[\"registry.terraform.io/acme/db\"]","instances":[
-{"index_key":0,"schema_version":1,"attributes":{"id":"i-0","password":"canary-0","token":"canary-0t","users":[{"name":"c","password":"canary-0c"},{"name":"d","password":"canary-0d"}]},
-"sensitive_attributes":[[{"type":"get_attr","value":"password"}],[{"type":"get_attr","value":"token"}],[{"type":"get_attr","value":"users"},{"type":"index","value":{"value":0,"type":"number"}},{"type":"get_attr","value":"password"}],[{"type":"get_attr","value":"users"},{"type":"index","value":{"value":1,"type":"number"}},{"type":"get_attr","value":"password"}]],"private":"e30=","dependencies":["a.b","a.c"]},
-{"index_key":1,"schema_version":1,"attributes":{"id":"i-1","password":null,"token":null,"users":[]},"sensitive_attributes":[]}]},
-{"module":"module.m","mode":"managed","type":"db","name":"main","provider":"provider[\"registry.terraform.io/acme/db\"]","instances":[
-{"schema_version":1,"attributes":{"id":"i-2","password":"canary-2","users":[]},"sensitive_attributes":[[{"type":"get_attr","value":"password"}]]}]}],
-"check_results":null}`
+func arranged(t *testing.T) string {
+	t.Helper()
+	state, err := os.ReadFile("testdata/arranged.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(state)
+}
 
 // object keeps the order of its members.
 type object struct{ members []named }
@@ -320,7 +309,7 @@ func TestRearranged(t *testing.T) {
 	t.Parallel()
 	identity, recipient := newAge(t)
 	dataKey := newDataKey()
-	file := sealed{plain: arranged, dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t)
+	file := sealed{plain: arranged(t), dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t)
 	m := build(t, attrs{"age_identities": texts(identity)}, nil)
 	original, err := m.Decrypt(t.Context(), nil, bytes.Clone(file))
 	if err != nil {
@@ -393,7 +382,7 @@ func TestRearrangements(t *testing.T) {
 	t.Parallel()
 	identity, recipient := newAge(t)
 	dataKey := newDataKey()
-	file := string(sealed{plain: arranged, dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t))
+	file := string(sealed{plain: arranged(t), dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t))
 	m := build(t, attrs{"age_identities": texts(identity)}, nil)
 	value := func(root *object, path ...string) *any {
 		for {
@@ -431,8 +420,9 @@ func TestRearrangements(t *testing.T) {
 		"roles of others in a tuple": users("team", []named{name(p[0]), null("role")}, []named{role(p[0]), name(p[1])},
 			[]named{null("name"), role(p[1])}),
 		"roles of others, without nulls": users("users", []named{name(u[0])}, []named{role(u[0]), name(u[1])}, []named{role(u[1])}),
-		"a user without a role":          users("users", []named{name(u[0]), null("role")}, []named{null("name"), role(u[0])}, u[1].(*object).members),
-		"a user of nothing":              users("users", u[0].(*object).members, []named{null("name"), null("role")}, u[1].(*object).members),
+		"a user without a role": users("users", []named{name(u[0]), null("role")}, []named{null("name"), role(u[0])},
+			u[1].(*object).members),
+		"a user of nothing": users("users", u[0].(*object).members, []named{null("name"), null("role")}, u[1].(*object).members),
 		"two lists of a tuple merged": func(root *object) {
 			lists := pairs(root, "cidrs")
 			all := slices.Concat(lists[0].(*list).elements, lists[1].(*list).elements)
@@ -494,7 +484,7 @@ func TestRearrangements(t *testing.T) {
 	if got := opened(t, m, root); !bytes.Contains(got, []byte(`"sensitive_attributes":[[]]`)) {
 		t.Errorf("an instance without marks: %s", got)
 	}
-	old := strings.Replace(arranged, "1.5.7", "0.13.7", 1)
+	old := strings.Replace(arranged(t), "1.5.7", "0.13.7", 1)
 	got, err := m.Decrypt(t.Context(), nil, sealed{plain: old, dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t))
 	if err != nil || !bytes.Contains(got, []byte(`"sensitive_attributes":[[]]`)) {
 		t.Errorf("a version that writes no marks: %s, %v", got, err)
@@ -504,52 +494,57 @@ func TestRearrangements(t *testing.T) {
 // TestArranged opens states that look as if somebody had moved something.
 func TestArranged(t *testing.T) {
 	t.Parallel()
-	identity, recipient := newAge(t)
-	m := build(t, attrs{"age_identities": texts(identity)}, nil)
-	for output, ok := range map[string]bool{
-		`{"value":["a",null,""],"type":["list","string"]}`: true,
-		`{"value":[{"a":"x","n":null},{"a":"y","n":1}],"type":["tuple",[["object",{"a":"string","n":"dynamic"}],["object",{"a":"string","n":"number"}]]]}`:   true,
-		`{"value":[{"a":"x","n":null},{"a":null,"n":1}],"type":["tuple",[["object",{"a":"string","n":"dynamic"}],["object",{"a":"dynamic","n":"number"}]]]}`: true,
-		`{"value":[{"a":"x","n":null},{"a":"y","n":"z"}],"type":["list",["object",{"a":"string","n":"string"}]]}`:                                            true,
-		`{"value":[{"a":"x","n":null},{"a":null,"n":"z"}],"type":["list",["object",{"a":"string","n":"string"}]]}`:                                           false,
-		`{"value":[{"o":{"a":"x","n":null}},{"o":{"a":null,"n":"z"}}],"type":["list",["object",{"o":["object",{"a":"string","n":"string"}]}]]}`:              false,
-		`{"value":[{}],"type":["list",["object",{}]]}`:                            true,
-		`{"value":[{"t":[]}],"type":["list",["object",{"t":["tuple",[]]}]]}`:      true,
-		`{"value":[{"t":[]}],"type":["list",["object",{"t":["list","string"]}]]}`: false,
-		`{"value":{"value":"x","type":"string"},"type":"dynamic"}`:                true,
-		`{"value":{"value":1,"type":"string"},"type":"dynamic"}`:                  false,
-		`{"value":null,"type":"dynamic"}`:                                         true,
-		`{"value":null,"type":["list"]}`:                                          false,
-		`{"value":"1","type":"number"}`:                                           false,
-		`{"value":"x","type":"string","sensitive":true,"deprecated":"y"}`:         true,
-		`{"value":"x","type":"string","extra":"y"}`:                               false,
-		`{"value":"x"}`: false,
-		`{"value":{"b":"x","a":"y"},"type":["map","string"]}`: false,
+	const list, tuple = `["list",["object",{"a":"string","n":"string"}]]`, `["tuple",[["object",{"a":"string","n":"dynamic"}],["object",`
+	for name, c := range map[string]struct {
+		value, typ, more string
+		ok               bool
+	}{
+		"nothing in a list":         {value: `["a",null,""]`, typ: `["list","string"]`, ok: true},
+		"null of a tuple":           {value: `[{"a":"x","n":null},{"a":"y","n":1}]`, typ: tuple + `{"a":"string","n":"number"}]]]`, ok: true},
+		"nulls of a tuple":          {value: `[{"a":"x","n":null},{"a":null,"n":1}]`, typ: tuple + `{"a":"dynamic","n":"number"}]]]`, ok: true},
+		"null in an object":         {value: `[{"a":"x","n":null},{"a":"y","n":"z"}]`, typ: list, ok: true},
+		"perhaps divided":           {value: `[{"a":"x","n":null},{"a":null,"n":"z"}]`, typ: list},
+		"perhaps divided, deeper":   {value: `[{"o":[{"a":"x","n":null},{"a":null,"n":"z"}]}]`, typ: `["list",["object",{"o":` + list + `}]]`},
+		"objects of nothing":        {value: `[{}]`, typ: `["list",["object",{}]]`, ok: true},
+		"nothing but an empty type": {value: `[{"t":[]}]`, typ: `["list",["object",{"t":["tuple",[]]}]]`, ok: true},
+		"an object of no content":   {value: `[{"t":[]}]`, typ: `["list",["object",{"t":["list","string"]}]]`},
+		"a dynamic value":           {value: `{"value":"x","type":"string"}`, typ: `"dynamic"`, ok: true},
+		"of another type":           {value: `{"value":1,"type":"string"}`, typ: `"dynamic"`},
+		"null":                      {value: `null`, typ: `"dynamic"`, ok: true},
+		"no type":                   {value: `null`, typ: `["list"]`},
+		"digits":                    {value: `"1"`, typ: `"number"`},
+		"all members":               {value: `"x"`, typ: `"string"`, more: `,"sensitive":true,"deprecated":"y"`, ok: true},
+		"another member":            {value: `"x"`, typ: `"string"`, more: `,"extra":"y"`},
+		"another order":             {value: `{"b":"x","a":"y"}`, typ: `["map","string"]`},
+		"objects in objects": {value: `[{"o":{"a":"x","n":null}},{"o":{"a":null,"n":"z"}}]`,
+			typ: `["list",["object",{"o":["object",{"a":"string","n":"string"}]}]]`},
 	} {
-		plain := `{"version":4,"terraform_version":"1.5.7","serial":1,"lineage":"l","outputs":{"o":` + output + `},"resources":[]}`
-		dataKey := newDataKey()
-		file := sealed{plain: plain, dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t)
-		if ok {
-			opens(t, m, file, plain)
-		} else {
-			fails(t, m, file, false, "not arranged")
-		}
+		t.Run(name, func(t *testing.T) {
+			judged(t, `{"version":4,"terraform_version":"1.5.7","serial":1,"lineage":"l","outputs":{"o":{"value":`+c.value+`,"type":`+c.typ+
+				c.more+`}},"resources":[]}`, c.ok)
+		})
 	}
 	// Modules of older versions, and what is no state.
-	for plain, ok := range map[string]bool{
-		`{"version":3,"serial":1,"lineage":"l","modules":[{"path":["root"],"outputs":{"a":{"sensitive":false,"type":"string","value":"x"}},"resources":{}}]}`: true,
-		`{"version":3,"modules":[{"outputs":{"a":{"value":"x"}},"path":["root"]}]}`:                                                                           false,
-		`{"version":3,"modules":[{"path":["root"]},{"outputs":{"a":{"value":"x"}}}]}`:                                                                         false,
-		`{"encryption_version":"v0","meta":{"key_provider.x":"y"},"encrypted_data":"z"}`:                                                                      true,
-		`{"b":[{"y":1,"x":2}]}`: true,
-	} {
-		dataKey := newDataKey()
-		file := sealed{plain: plain, dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t)
-		if ok {
-			opens(t, m, file, plain)
-		} else {
-			fails(t, m, file, false, "not arranged")
-		}
+	const outputs = `"outputs":{"a":{"sensitive":false,"type":"string","value":"x"}}`
+	judged(t, `{"version":3,"serial":1,"lineage":"l","modules":[{"path":["root"],`+outputs+`,"resources":{}}]}`, true)
+	judged(t, `{"version":3,"modules":[{`+outputs+`,"path":["root"]}]}`, false)
+	judged(t, `{"version":3,"modules":[{"path":["root"]},{`+outputs+`}]}`, false)
+	judged(t, `{"version":4,"outputs":{"o":{"value":"x"}}}`, false)
+	judged(t, `{"encryption_version":"v0","meta":{"key_provider.x":"y"},"encrypted_data":"z"}`, true)
+	judged(t, `{"b":[{"y":1,"x":2}]}`, true)
+}
+
+// judged fails unless a file of plain opens, or is refused for what is where.
+func judged(t *testing.T, plain string, ok bool) {
+	t.Helper()
+	identity, recipient := newAge(t)
+	dataKey := newDataKey()
+	m := build(t, attrs{"age_identities": texts(identity)}, nil)
+	file := sealed{plain: plain, dataKey: dataKey, groups: groupOf(ageKey(t, recipient, dataKey))}.file(t)
+	if ok {
+		opens(t, m, file, plain)
+	} else {
+		fails(t, m, file, false, "not arranged")
 	}
 }
 
