@@ -35,7 +35,8 @@ func Block() encryption.Block[encryption.Method] {
 				"encrypted for an age key is for the method `sops`.) " +
 				"At least one of `identities`, `identity_files` and `passphrase` is needed to open files. As with " +
 				"the `age` program, no environment variable is read. " +
-				"Age plugins are not run.",
+				"Age plugins are not run. Recipients are public: whoever knows one can make a file that opens, so that this " +
+				"says nothing about who wrote it.",
 			Attrs: []attr.Attr{
 				{
 					Name: "identities", Type: cty.List(cty.String), Sensitive: true,

@@ -205,15 +205,18 @@ func TestNotAllowed(t *testing.T) {
 		"region with an at sign":      {aws("arn:aws:kms:x@"+listener.Addr().String()+":111122223333:key/a", "", ""), nil, false, "by an ARN"},
 		"no ARN":                      {aws("alias/x", "", ""), nil, false, "by an ARN"},
 		"any AWS key":                 {aws(arn, "", ""), nil, false, `set allowed_aws_keys = ["` + arn + `"]`},
-		"any Google key":              {&gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, nil, false, `set allowed_gcp_keys = ["` + gcpID + `"]`},
-		"any Azure vault":             {azure("https://abc.vault.azure.net"), nil, false, `set allowed_azure_vaults = ["https://abc.vault.azure.net:443"]`},
+		"any Google key": {&gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, nil, false,
+			`set allowed_gcp_keys = ["` + gcpID + `"]`},
+		"any Azure vault": {azure("https://abc.vault.azure.net"), nil, false,
+			`set allowed_azure_vaults = ["https://abc.vault.azure.net:443"]`},
 		"a server that lies": {vault("http://evil.example:1/", "transit", "k"), nil, false,
 			`add it as in allowed_vault_addresses = ["http://evil.example:1"]`},
 		"a profile of many lines": {aws(arn, "", "a\nError: ##[x]\x1b[2J"), someAWS, false, `["a\nError: #\u0023[x]\u001b[2J"]`},
 		"another AWS key":         {aws(arn+"0", "", ""), someAWS, false, "allowed_aws_keys"},
 		"a role":                  {aws(arn, role, ""), someAWS, false, `allowed_aws_roles = ["` + role + `"]`},
-		"another role":            {aws(arn, role+"2", ""), attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, false, "allowed_aws_roles"},
-		"a profile":               {aws(arn, "", "admin"), someAWS, false, `allowed_aws_profiles = ["admin"]`},
+		"another role": {aws(arn, role+"2", ""),
+			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, false, "allowed_aws_roles"},
+		"a profile": {aws(arn, "", "admin"), someAWS, false, `allowed_aws_profiles = ["admin"]`},
 		"another profile": {aws(arn, "", "admin"),
 			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, false, "allowed_aws_profiles"},
 		"another Google key":      {&gcpkms.MasterKey{ResourceID: gcpID + "2", EncryptedKey: b64}, someGCP, false, "allowed_gcp_keys"},
@@ -286,7 +289,8 @@ func TestAWS(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", profiles)
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
-	opens(t, build(t, attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, plainState)
+	reads := attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}
+	opens(t, build(t, reads, os.LookupEnv, awskms.Block()), file, plainState)
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != "AKIAPROFILE" {
 		t.Errorf("asked for %+v", got)
 	}
@@ -305,7 +309,7 @@ func TestAWS(t *testing.T) {
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
 	server.Fail(400, "AccessDeniedException")
-	fails(t, build(t, attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, os.LookupEnv, awskms.Block()), file, true, "access is denied")
+	fails(t, build(t, reads, os.LookupEnv, awskms.Block()), file, true, "access is denied")
 }
 
 func TestGCP(t *testing.T) {

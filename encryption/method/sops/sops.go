@@ -106,5 +106,12 @@ func (m *Method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([
 	if err := doc.decrypt(ctx, dataKey); err != nil {
 		return nil, err
 	}
+	if !doc.binary {
+		state := doc.tree.Branches[0]
+		withoutComments(state)
+		if err := arrange(state); err != nil {
+			return nil, err
+		}
+	}
 	return doc.emit()
 }

@@ -248,9 +248,6 @@ func write(out *bytes.Buffer, value any) error {
 	case []any:
 		out.WriteByte('[')
 		for _, element := range v {
-			if _, comment := element.(sops.Comment); comment {
-				continue // in YAML, a list may hold encrypted comments
-			}
 			next()
 			if err := write(out, element); err != nil {
 				return err

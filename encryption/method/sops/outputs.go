@@ -1,0 +1,334 @@
+package sops
+
+import (
+	"slices"
+	"time"
+
+	"github.com/getsops/sops/v3"
+)
+
+// checkOutputs checks that each output is a value with its type, and that the
+// value is what Terraform writes for that type.
+func checkOutputs(outputs any) error {
+	branch, ok := outputs.(sops.TreeBranch)
+	if !ok && hasContent(outputs) {
+		return misplaced("outputs", "an object is required")
+	}
+	if err := (shape{}).check("outputs", branch); err != nil {
+		return err
+	}
+	for _, item := range branch {
+		name := nameOf(item)
+		where := "outputs." + name
+		output, ok := item.Value.(sops.TreeBranch)
+		if !ok || !isOutput(output) {
+			return misplaced(where, "exactly a value and its type are required, sensitive and deprecated aside")
+		}
+		value, typ := member(output, "value"), member(output, "type")
+		if err := checkSorted(value, where, true); err != nil {
+			return err
+		}
+		if nesting(output, maxOutput+1) > maxOutput {
+			return misplaced(where, "it is nested too deep")
+		}
+		if !isType(typ) || !conforms(value, typ) {
+			return misplaced(where, "the value is not what they write for its type")
+		}
+	}
+	return nil
+}
+
+// maxOutput is how deep an output may be nested, its type as well. Whether
+// objects are empty is looked at again at each level.
+const maxOutput = 200
+
+// nesting is how deep a value is nested, as far as that is not more than limit.
+func nesting(value any, limit int) int {
+	deepest := 0
+	switch v := value.(type) {
+	case sops.TreeBranch:
+		for i := 0; i < len(v) && deepest < limit; i++ {
+			deepest = max(deepest, 1+nesting(v[i].Value, limit-1))
+		}
+	case []any:
+		for i := 0; i < len(v) && deepest < limit; i++ {
+			deepest = max(deepest, 1+nesting(v[i], limit-1))
+		}
+	}
+	return deepest
+}
+
+func isOutput(output sops.TreeBranch) bool {
+	found := 0
+	for _, item := range output {
+		ok := true
+		switch item.Key {
+		case "value", "type":
+			found++
+		case "sensitive":
+			_, ok = item.Value.(bool)
+		case "deprecated":
+			_, ok = item.Value.(string)
+		default:
+			ok = false
+		}
+		if !ok {
+			return false
+		}
+	}
+	return found == 2
+}
+
+// kind takes a type apart: "string", ["list", "string"], ["object", {…}]. It
+// returns "" for what is no type.
+func kind(typ any) (name string, inner any) {
+	switch t := typ.(type) {
+	case string:
+		switch t {
+		case "string", "number", "bool", "dynamic":
+			return t, nil
+		}
+	case []any:
+		if len(t) != 2 {
+			return "", nil
+		}
+		ok := false
+		switch name, _ = t[0].(string); name {
+		case "list", "set", "map":
+			ok = true
+		case "tuple":
+			_, ok = t[1].([]any)
+		case "object":
+			_, ok = t[1].(sops.TreeBranch)
+		}
+		if ok {
+			return name, t[1]
+		}
+	}
+	return "", nil
+}
+
+// conforms reports whether the value is what Terraform writes for a type.
+func conforms(value, typ any) bool {
+	name, inner := kind(typ)
+	if value == nil {
+		return true
+	}
+	ok := false
+	switch name {
+	case "string":
+		switch value.(type) {
+		case string, time.Time: // of YAML
+			ok = true
+		}
+	case "number":
+		switch value.(type) {
+		case int, float64:
+			ok = true
+		}
+	case "bool":
+		_, ok = value.(bool)
+	case "dynamic":
+		ok = wrapped(value)
+	case "list", "set":
+		ok = listConforms(value, inner)
+	case "map":
+		ok = mapConforms(value, inner)
+	case "tuple":
+		ok = tupleConforms(value, inner)
+	case "object":
+		ok = objectConforms(value, inner)
+	}
+	return ok
+}
+
+// isType reports whether all of typ is a type, with its attributes in order.
+func isType(typ any) bool {
+	name, inner := kind(typ)
+	switch name {
+	case "":
+		return false
+	case "list", "set", "map":
+		return isType(inner)
+	case "tuple":
+		all, _ := inner.([]any)
+		for _, t := range all {
+			if !isType(t) {
+				return false
+			}
+		}
+	case "object":
+		all, _ := inner.(sops.TreeBranch)
+		for i, item := range all {
+			if !isType(item.Value) || i > 0 && nameOf(all[i-1]) > nameOf(item) {
+				return false
+			}
+		}
+		return true
+	}
+	return true
+}
+
+// wrapped reports whether a value has its type beside it, and conforms to it.
+func wrapped(value any) bool {
+	v, ok := value.(sops.TreeBranch)
+	return ok && isWrapper(v) && conforms(v[0].Value, v[1].Value)
+}
+
+// isWrapper reports whether an object is a value of dynamic type with its type.
+func isWrapper(v sops.TreeBranch) bool {
+	return len(v) == 2 && v[0].Key == "value" && v[1].Key == "type" && isType(v[1].Value)
+}
+
+func listConforms(value, element any) bool {
+	all, ok := value.([]any)
+	if !ok {
+		return false
+	}
+	name, inner := kind(element)
+	for i, v := range all {
+		switch name {
+		case "list", "set", "map", "tuple", "object":
+			if v == nil {
+				return false // they could be put between any two
+			}
+		}
+		if !conforms(v, element) {
+			return false
+		}
+		if name == "object" && (vacant(v, inner) || i > 0 && divided(all[i-1], v, element, element)) {
+			return false
+		}
+	}
+	return true
+}
+
+func mapConforms(value, element any) bool {
+	all, ok := value.(sops.TreeBranch)
+	if !ok {
+		return false
+	}
+	for _, item := range all {
+		if !conforms(item.Value, element) {
+			return false
+		}
+	}
+	return true
+}
+
+func tupleConforms(value, types any) bool {
+	all, ok := value.([]any)
+	inner, _ := types.([]any)
+	if !ok || len(all) != len(inner) {
+		return false
+	}
+	for i, v := range all {
+		if !conforms(v, inner[i]) {
+			return false
+		}
+		if name, _ := kind(inner[i]); name == "object" && i > 0 && divided(all[i-1], v, inner[i-1], inner[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func objectConforms(value, types any) bool {
+	all, ok := value.(sops.TreeBranch)
+	inner, _ := types.(sops.TreeBranch)
+	if !ok || len(all) != len(inner) {
+		return false
+	}
+	for i, item := range all {
+		if item.Key != inner[i].Key || !conforms(item.Value, inner[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// An object that was divided between two elements of a list leaves nulls, or
+// what else is empty, in both. Where Terraform writes such elements itself,
+// nothing tells them from those of an attacker, and they are refused.
+
+// movable reports whether an empty value may have been something else. Null of
+// dynamic type may not, because another value has a type beside it, nor may a
+// value whose type has nothing but empty ones.
+func movable(value, typ any) bool {
+	name, inner := kind(typ)
+	switch name {
+	case "dynamic":
+		return false
+	case "tuple", "object":
+		return !hasContent(value) && hasContent(inner)
+	}
+	return !hasContent(value)
+}
+
+// vacant reports whether anybody may have added the object.
+func vacant(value, types any) bool {
+	all, _ := value.(sops.TreeBranch)
+	inner, _ := types.(sops.TreeBranch)
+	for i, item := range all {
+		if !movable(item.Value, inner[i].Value) {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// divided reports whether two objects next to each other may have been one, and
+// empty values hide it. They conform to their types.
+func divided(a, b, typeA, typeB any) bool {
+	joins, gaps := rejoins(a, b, typeA, typeB)
+	return joins && gaps
+}
+
+// rejoins reports whether two values, of an object or of a member of objects,
+// may have been one, and whether that left something empty.
+func rejoins(a, b, typeA, typeB any) (joins, gaps bool) {
+	kindA, innerA := kind(typeA)
+	kindB, innerB := kind(typeB)
+	switch {
+	case kindA != kindB:
+		return false, false
+	case kindA == "list", kindA == "set", kindA == "map":
+		return true, false
+	case kindA != "object":
+		return false, false
+	}
+	first, _ := a.(sops.TreeBranch)
+	second, _ := b.(sops.TreeBranch)
+	inA, _ := innerA.(sops.TreeBranch)
+	inB, _ := innerB.(sops.TreeBranch)
+	end, start := -1, len(second) // the last attribute of a that holds something, the first of b
+	for i := range first {
+		if hasContent(first[i].Value) {
+			end = i
+		}
+	}
+	for i := len(second) - 1; i >= 0; i-- {
+		if hasContent(second[i].Value) {
+			start = i
+		}
+	}
+	sameName := func(x, y sops.TreeItem) bool { return x.Key == y.Key }
+	if end < 0 || start == len(second) || start < end || !slices.EqualFunc(first, second, sameName) {
+		return false, false
+	}
+	if start > end {
+		gaps = movable(first[start].Value, inA[start].Value) && movable(second[end].Value, inB[end].Value)
+		return gaps, gaps
+	}
+	joins, gaps = rejoins(first[end].Value, second[end].Value, inA[end].Value, inB[end].Value)
+	return joins, gaps || gap(first[end+1:], inA[end+1:]) || gap(second[:end], inB[:end])
+}
+
+func gap(items, types sops.TreeBranch) bool {
+	for i, item := range items {
+		if movable(item.Value, types[i].Value) {
+			return true
+		}
+	}
+	return false
+}
