@@ -74,3 +74,52 @@ func storeFirst(t *testing.T, state []byte) store {
 		env: []string{"AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY=canary"},
 	}
 }
+
+// The ephemeral example goes on to a provider block, and stores nothing.
+func TestAccFirstEphemeral(t *testing.T) {
+	needAcceptance(t)
+	if !knowsEphemeral() {
+		t.Skip("this CLI has no ephemeral values")
+	}
+	t.Parallel()
+	example := readText(t, filepath.Join("..", "..", "examples", "first", "ephemeral", "main.tf"))
+	block := readText(t, filepath.Join("..", "..", "examples", "first", "passphrase", "provider.tf"))
+	variable := "variable \"state_passphrase\" {\ntype = string\nephemeral = true\n}\n"
+	second := "data \"statecrypt_remote_state\" \"other\" {\nprovider = statecrypt.database\n" + fromFile("other.tfstate") + "\n}\n" +
+		output("vpc_id", "data.statecrypt_remote_state.other.outputs.vpc_id")
+	s := storeFirst(t, nil)
+	state := strings.ReplaceAll(databaseState, "canary-password", "canary of 16 bytes or more")
+	s.hosts["acme-states.s3.eu-west-1.amazonaws.com"] = bucket(t, "acme-states", "database/terraform.tfstate", []byte(sealExample(t, state)))
+	s.files = map[string]string{"other.tfstate": string(sealedAs(t, `key_provider "pbkdf2" "main" { passphrase = "canary of 16 bytes or more" }
+method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
+state { method = method.aes_gcm.main }`, guideState))}
+	p := s.project(t, map[string]string{"settings.tf": configuration(variable, block), "main.tf": example + second})
+	p.wantOutputs(map[string]cty.Value{"vpc_id": cty.StringVal("vpc-1")})
+	if stored := readText(t, filepath.Join(p.dir, "terraform.tfstate")); strings.Contains(stored, "canary") {
+		t.Errorf("a secret is stored:\n%s", stored)
+	}
+}
+
+// The examples of the guide on tests run, each in the CLI's own test command.
+func TestAccTestingExamples(t *testing.T) {
+	needAcceptance(t)
+	if cliMinor() < 8 {
+		t.Skip("this CLI cannot replace what data sources read in tests")
+	}
+	t.Parallel()
+	files := map[string]string{}
+	dir := filepath.Join("..", "..", "examples", "testing")
+	for _, pattern := range []string{"*.tf", "*.hcl", filepath.Join("testdata", "*")} {
+		for _, path := range glob(t, filepath.Join(dir, pattern)) {
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = readText(t, path)
+		}
+	}
+	p := newProject(t, files)
+	if out := p.mustRun("test"); !strings.Contains(out, "3 passed, 0 failed") {
+		t.Errorf("got %s", out)
+	}
+}

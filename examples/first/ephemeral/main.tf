@@ -6,13 +6,15 @@ ephemeral "statecrypt_remote_state" "database" {
   }
 }
 
-provider "postgresql" {
-  host     = ephemeral.statecrypt_remote_state.database.outputs.host
-  password = ephemeral.statecrypt_remote_state.database.sensitive_outputs.password
-}
+# Usually this is the provider of a database or a cluster, or a write-only
+# argument such as secret_string_wo. Here it is a second statecrypt, whose
+# passphrase is an output of the state.
+provider "statecrypt" {
+  alias = "database"
 
-resource "aws_secretsmanager_secret_version" "database" {
-  secret_id                = "database"
-  secret_string_wo         = ephemeral.statecrypt_remote_state.database.sensitive_outputs.password
-  secret_string_wo_version = 1
+  key_provider {
+    pbkdf2 {
+      passphrase = ephemeral.statecrypt_remote_state.database.sensitive_outputs.password
+    }
+  }
 }
