@@ -376,7 +376,8 @@ func TestParseWholeFile(t *testing.T) {
 			`"method": {"aes_gcm": {"m": {"keys": "${key_provider.static.k}"}}}, "state": {"method": "${method.aes_gcm.m}"}}}]}`},
 		"JSON, encryption": {text: `{"encryption": {"key_provider": {"static": {"k": {"key": "00"}}},` +
 			`"method": {"aes_gcm": {"m": {"keys": "${key_provider.static.k}"}}}, "state": {"method": "${method.aes_gcm.m}"}}}`},
-		"none":        {text: "terraform {\n  required_version = \">= 1.8\"\n}", err: "text:1,1: there is no encryption block in the terraform block"},
+		"none": {text: "terraform {\n  required_version = \">= 1.8\"\n}",
+			err: "text:1,1: there is no encryption block in the terraform block"},
 		"two":         {text: "encryption {}\nencryption {}", err: "text:2,1: there is more than one encryption block"},
 		"beside":      {text: "terraform {\nencryption {}\n}\nstate {}", err: "text:4,1: a state block belongs inside the encryption block"},
 		"a mistake":   {text: "terraform {\n  encryption {\n    metod \"a\" \"b\" {}\n  }\n}", err: "text:3,5: "},

@@ -33,7 +33,8 @@ func setLimits(job windows.Handle, flags uint32) {
 }
 
 func assign(job windows.Handle, pid int) {
-	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid)) //nolint:gosec // Windows made it of 32 bits
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false,
+		uint32(pid)) //nolint:gosec // Windows made it of 32 bits
 	if err == nil {
 		_ = windows.AssignProcessToJobObject(job, process)
 		_ = windows.CloseHandle(process)

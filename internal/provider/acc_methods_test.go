@@ -86,7 +86,8 @@ func TestAccFileMethodErrors(t *testing.T) {
 		"then is not there": {"tbg_aes", tbg("canary", "then = \"method.aes_gcm.n\"\n"), []string{"method.aes_gcm.n is not configured"}},
 		"then is a circle":  {"tbg_aes", tbg("canary", "then = \"method.terraform_backend_git.m\"\n"), []string{"in a circle"}},
 		"not for this method": {"tbg_aes", methodProvider("kubeform {\nname = \"m\"\nkey = " +
-			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"), []string{"Step: recognizing the file", "neither an encrypted state nor a plaintext one"}},
+			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"),
+			[]string{"Step: recognizing the file", "neither an encrypted state nor a plaintext one"}},
 		"wrong key of secret": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = " +
 			"\"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n"), []string{"Step: decrypting the file", "secretbox: authentication failed"}},
 		"key is not 32 bytes": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = \"b25seTE2Ynl0ZXNsb25nIQ==\"\n}\n"),

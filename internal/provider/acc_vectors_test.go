@@ -168,7 +168,8 @@ func TestAccVectorErrors(t *testing.T) {
 	for name, words := range map[string][]string{
 		"err_wrong_passphrase": {"Cannot decrypt the state", "Step: decrypting the file", "no method in effect has the key for this file",
 			"method.aes_gcm.m", "Check the passphrase or key"},
-		"err_wrong_aad":               {"Step: decrypting the file", "no method in effect has the key for this file", "the key or the aad is another one"},
+		"err_wrong_aad": {"Step: decrypting the file", "no method in effect has the key for this file",
+			"the key or the aad is another one"},
 		"err_bitflip":                 {"Step: decrypting the file", "no method in effect has the key for this file", "or the file was changed"},
 		"err_empty_data":              {"Step: decrypting the file", "the encrypted data is 0 bytes long", "the file may be cut off"},
 		"err_truncated":               {"Step: decrypting the file", "the encrypted data is 5 bytes long", "the file may be cut off"},

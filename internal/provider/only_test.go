@@ -98,8 +98,9 @@ func TestOnlyOne(t *testing.T) {
 			err: "aes_gcm is configured with settings, so it is named by its address: method.aes_gcm.main"},
 		"by a kind that requires settings and has none": {read: set{"method": text1("aes_gcm")},
 			err: "aes_gcm requires settings, so it cannot be named by its kind alone: add a aes_gcm block to method, and name method.aes_gcm.main"},
-		"by kind, with settings": {provider: set{"method": one(set{"sops": several(set{"name": text1("s")})})}, read: set{"method": text1("sops")},
-			err: "sops is configured with settings, so it is named by its address: method.sops.s"},
+		"by kind, with settings": {provider: set{"method": one(set{"sops": several(set{"name": text1("s")})})},
+			read: set{"method": text1("sops")},
+			err:  "sops is configured with settings, so it is named by its address: method.sops.s"},
 		"by something else":             {read: set{"method": text1("aes-gcm")}, err: "the address of a method is required"},
 		"by something else, with a dot": {read: set{"method": text1("aes_gcm.main")}, err: "the address of a method is required"},
 		"default by kind":               {provider: set{"default": one(set{"method": text1("sops")})}, err: "(only sops)"},
@@ -168,7 +169,8 @@ func TestMethodByKindReadsTheEnvironment(t *testing.T) {
 	if err != nil || state.method != "sops" {
 		t.Fatalf("got %+v, %v", state, err)
 	}
-	if _, err := configureWith(t, c, env, set{"use_environment": cty.False}).open(t.Context(), r.stateRequest); !errors.Is(err, encryption.ErrNoKey) {
+	if _, err := configureWith(t, c, env, set{"use_environment": cty.False}).open(t.Context(), r.stateRequest); !errors.Is(err,
+		encryption.ErrNoKey) {
 		t.Errorf("without the environment: got %v", err)
 	}
 }

@@ -226,7 +226,8 @@ func TestRead(t *testing.T) {
 		"other workspace": {map[string]cty.Value{"workspace": text1("w")}, map[string]cty.Value{"error": text1("have no workspaces")},
 			""},
 		"fallback without method": {map[string]cty.Value{"method": cty.NullVal(cty.String),
-			"fallback": one(map[string]cty.Value{"method": text1("unencrypted")})}, map[string]cty.Value{"error": text1("a fallback requires a method beside it")}, ""},
+			"fallback": one(map[string]cty.Value{"method": text1("unencrypted")})},
+			map[string]cty.Value{"error": text1("a fallback requires a method beside it")}, ""},
 		"no method": {map[string]cty.Value{"method": cty.NullVal(cty.String)},
 			map[string]cty.Value{"error": text1("plaintext is read only if the method or a fallback is \"unencrypted\", and no method is " +
 				"selected")}, ""},
