@@ -164,7 +164,7 @@ func TestAccArgumentMistakes(t *testing.T) {
 		"inherits no method": {"", []string{in("sealed"), `method = "unencrypted"`},
 			[]string{"Step: recognizing the file", "no method for encrypted data"}},
 		"fallback without method": {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"},
-			[]string{"method is required with a fallback"}},
+			[]string{"a fallback requires a method beside it"}},
 		"name and method":       {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"mutually exclusive"}},
 		"name in nobody's text": {"", []string{in("sealed"), `name = "x"`}, []string{`no remote_state_data_source "x"`}},
 		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`},

@@ -28,7 +28,7 @@ func (c catalog) remoteState(as role) reading {
 	sensitive := sensitiveFields(as, "outputs", "An object of the outputs that are marked as sensitive.")
 	return reading{
 		name: "statecrypt_remote_state",
-		doc: "Reads the outputs of a state that is kept in git, behind HTTP or in a file, decrypting it if need be. " +
+		doc: "Reads the outputs of a state from git, S3 or another source, and decrypts it if needed. " +
 			as.doc(),
 		codec:   newCodec(slices.Concat(c.stateFields(), outputFields(), headerFields(), sensitive)),
 		request: c.remoteStateRequest,
