@@ -84,3 +84,26 @@ func section(t *testing.T, path, heading string) string {
 	text, _, _ = strings.Cut(text, "\n## ")
 	return text
 }
+
+// Users search for what they saw, so the headings have to be parts of it.
+func TestTroubleshootingQuotesErrors(t *testing.T) {
+	guide, err := os.ReadFile("templates/guides/troubleshooting.md.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mistakes, err := os.ReadFile("internal/provider/testdata/mistakes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, own, _ := strings.Cut(string(guide), "## Errors of statecrypt\n")
+	own, _, _ = strings.Cut(own, "## Errors of Terraform and OpenTofu\n")
+	headings := regexp.MustCompile("(?m)^### `(.+)`$").FindAllStringSubmatch(own, -1)
+	if len(headings) < 10 {
+		t.Errorf("the guide quotes %d errors", len(headings))
+	}
+	for _, h := range headings {
+		if !strings.Contains(string(mistakes), h[1]) {
+			t.Errorf("nobody sees %q", h[1])
+		}
+	}
+}

@@ -17,20 +17,8 @@ variable "state_passphrase" {
 provider "statecrypt" {
   key_provider {
     pbkdf2 {
-      name       = "main"
       passphrase = var.state_passphrase
     }
-  }
-
-  method {
-    aes_gcm {
-      name = "main"
-      keys = "key_provider.pbkdf2.main"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.main"
   }
 }
 
