@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -161,16 +160,11 @@ func (a *access) check(where remote, allowPlainHTTP bool) error {
 		return errors.New("the git username or password holds a line break or NUL character")
 	case strings.Contains(a.username, ":"):
 		return errors.New("a git username cannot hold a colon")
-	case where.protocol == "http" && !isLoopback(where.url.Hostname()) && !allowPlainHTTP:
+	case where.protocol == "http" && !source.IsLoopback(where.url.Hostname()) && !allowPlainHTTP:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
 			"use https, or set allow_plain_http in the credentials block", where.url.Host)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // secret returns the first of the variables that is set. One whose name ends
