@@ -17,7 +17,7 @@ import (
 // The charges were measured, decoding and sending together, and rounded up:
 // TestHostileFiles and "make bench" compare what hostile files cost with honest
 // ones.
-type budget struct{ left int }
+type budget struct{ left int64 }
 
 const (
 	freeWork     = 600_000 // units that a file of any size may cost
@@ -29,10 +29,11 @@ const (
 var ErrCost = errors.New("far more work than a file of its size should")
 
 // newBudget is for values that take size bytes of the file, with their types.
-func newBudget(size int) *budget { return &budget{left: freeWork + size/bytesPerUnit} }
+func newBudget(size int) *budget { return &budget{left: freeWork + int64(size)/bytesPerUnit} }
 
-// charge takes units from the budget. What names what costs them.
-func (b *budget) charge(units int, what string) error {
+// charge takes units from the budget. What names what costs them. Units have 64
+// bits on every machine, so that no product of sizes wraps around.
+func (b *budget) charge(units int64, what string) error {
 	if b.left -= units; b.left < 0 {
 		b.left = 0
 		return fmt.Errorf("%s cost %w", what, ErrCost)
@@ -44,9 +45,9 @@ func (b *budget) charge(units int, what string) error {
 // fraction are found by division, again and again, so that the work grows with
 // the square of how long it is when it is written out.
 func (b *budget) number(digits int, fraction bool) error {
-	units := digits / 16
+	units := int64(digits) / 16
 	if fraction {
-		units += 50 + digits*digits/1000
+		units += 50 + int64(digits)*int64(digits)/1000
 	}
 	return b.charge(units, "its long numbers")
 }
@@ -57,14 +58,14 @@ func (b *budget) typ(length, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("it is nested more than %d deep", maxNesting)
 	}
-	return b.charge(1+length/16+length*depth/50, "its types")
+	return b.charge(1+int64(length)/16+int64(length)*int64(depth)/50, "its types")
 }
 
 // vacant charges for a value that the file says nothing about: a null, an empty
 // collection or an absent attribute. It brings its whole type along, which each
 // collection around it compares with others.
 func (b *budget) vacant(ty cty.Type, depth int) error {
-	return b.charge(weight(ty)*depth/50, "its nulls, empty collections and absent attributes")
+	return b.charge(int64(weight(ty))*int64(depth)/50, "its nulls, empty collections and absent attributes")
 }
 
 // absent charges for an attribute that the file leaves out, with its name.
@@ -72,22 +73,22 @@ func (b *budget) absent(name string, ty cty.Type, depth int) error {
 	if err := b.vacant(ty, depth); err != nil {
 		return err
 	}
-	return b.charge(1+len(name)/64, "its absent attributes")
+	return b.charge(1+int64(len(name))/64, "its absent attributes")
 }
 
 // wrapped charges for a value of dynamic type, whose text is gone through once
 // more.
 func (b *budget) wrapped(length int) error {
-	return b.charge(1+length/32, "its values of dynamic type")
+	return b.charge(1+int64(length)/32, "its values of dynamic type")
 }
 
 // set charges for a set of elements that cost work units together. They are
 // hashed, compared if their hashes are the same, and sorted each time that
 // somebody goes through the set. cty hashes ten digits of a number, so that
 // many long ones have the same hash.
-func (b *budget) set(values []cty.Value, work int) error {
-	n := len(values)
-	sorting := work * bits.Len(uint(n))
+func (b *budget) set(values []cty.Value, work int64) error {
+	n := int64(len(values))
+	sorting := work * int64(bits.Len(uint(len(values))))
 	switch typ := values[0].Type(); {
 	case typ == cty.String:
 		sorting = sorting / 3 * 2
@@ -99,7 +100,7 @@ func (b *budget) set(values []cty.Value, work int) error {
 		return err
 	}
 	each := work/n + 1
-	sameHash := make(map[int]int, n)
+	sameHash := make(map[int]int64, len(values))
 	for _, v := range values {
 		hash := v.Hash()
 		if err := b.charge(20*each*sameHash[hash], what); err != nil {

@@ -147,7 +147,7 @@ func TestSmallFilesWithMuchWork(t *testing.T) {
 func TestSetOfAlikeNumbers(t *testing.T) {
 	var numbers strings.Builder
 	for i := range 20_000 {
-		fmt.Fprintf(&numbers, "%d,", 1_000_000_000_000_000+i)
+		fmt.Fprintf(&numbers, "%d,", int64(1_000_000_000_000_000)+int64(i))
 	}
 	_, err := value(false, `["set","number"]`, "["+numbers.String()+"1]")
 	if err == nil || !strings.Contains(err.Error(), "the elements of its sets cost far more work than") {
