@@ -36,7 +36,7 @@ func (o *Object) crossplaneState(obj object, look secrets) ([]byte, error) {
 		return nil, err
 	}
 	maps.Copy(attributes, observed)
-	if attributes["id"], err = m.id(name); err != nil {
+	if err := m.putID(attributes, name, observed); err != nil {
 		return nil, err
 	}
 	in := instance{Attributes: attributes}
@@ -82,20 +82,55 @@ func (m managed) parameters() (map[string]any, error) {
 	return attributes, err
 }
 
-// fill adds to to what only from has.
+// fill merges spec.initProvider into the arguments as Upjet does with mergo,
+// WithSliceDeepCopy and without Overwrite: a value that is absent or zero is
+// filled, objects are merged, and so are the objects at the same place of two
+// lists. Elements that only from has are left out.
+// https://github.com/crossplane/upjet/blob/main/pkg/pipeline/templates/terraformed.go.tmpl
 func fill(to, from map[string]any) {
 	for name, value := range from {
-		have, ok := to[name]
-		if !ok || have == nil {
+		switch have := to[name]; {
+		case value == nil:
+		case isZero(have):
 			to[name] = value
-			continue
-		}
-		a, isMap := have.(map[string]any)
-		b, both := value.(map[string]any)
-		if isMap && both {
-			fill(a, b)
+		default:
+			fillInside(have, value)
 		}
 	}
+}
+
+func fillInside(have, value any) {
+	if a, b, ok := both[map[string]any](have, value); ok {
+		fill(a, b)
+	}
+	if a, b, ok := both[[]any](have, value); ok {
+		for i := range min(len(a), len(b)) {
+			fillInside(a[i], b[i])
+		}
+	}
+}
+
+func both[T any](a, b any) (T, T, bool) {
+	x, ok := a.(T)
+	y, also := b.(T)
+	return x, y, ok && also
+}
+
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		return err == nil && f == 0
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return value == nil
 }
 
 // block gives the fields of a block their Terraform names. at and attribute
@@ -364,18 +399,26 @@ func connectionAttributes(ref SecretRef, data map[string]string, attributes map[
 	return nil
 }
 
-// id is the id of the resource: the external name unless the user gives another.
-func (m managed) id(name string) (string, error) {
+// putID adds the id of the resource: the external name unless the user gives
+// another. Like Upjet it adds none if the resource type has no attribute id,
+// and so the observation neither; Terrajet always adds it.
+func (m managed) putID(attributes map[string]any, name string, observed map[string]any) error {
+	_, has := observed["id"]
 	switch {
 	case m.Object.id != "":
-		return m.Object.id, nil
+		attributes["id"] = m.Object.id
+	case len(observed) > 0 && !has && !m.isTerrajets():
 	case name != "":
-		return name, nil
+		attributes["id"] = name
+	case !has:
+		return fmt.Errorf("%w: it has neither the annotation %s nor status.atProvider.id", ErrNoState, externalName)
 	}
-	if id := m.obj.text("status", "atProvider", "id"); id != "" {
-		return id, nil
-	}
-	return "", fmt.Errorf("%w: it has neither the annotation %s nor status.atProvider.id", ErrNoState, externalName)
+	return nil
+}
+
+func (m managed) isTerrajets() bool {
+	_, ok := m.annotation(terrajetMeta)
+	return ok || strings.HasSuffix(m.Group, ".jet.crossplane.io")
 }
 
 func (m managed) annotation(name string) (string, bool) {

@@ -1,6 +1,7 @@
 package kubestate
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -57,14 +58,14 @@ func TestCrossplane(t *testing.T) {
 		secrets      string
 		want         string // of the attributes, without id
 	}{
-		"observed wins": {nil, `{"forProvider": {"cidrBlock": "a", "x": 1}}`, `{"atProvider": {"cidrBlock": "b"}}`, "",
+		"observed wins": {nil, `{"forProvider": {"cidrBlock": "a", "x": 1}}`, `{"atProvider": {"id": "vpc-1", "cidrBlock": "b"}}`, "",
 			`{"cidr_block": "b", "x": 1}`},
 		"init fills": {nil, `{"forProvider": {"x": 1, "m": {"a": 1}}, "initProvider": {"x": 2, "y": 3, "m": {"b": 2}}}`, `{}`, "",
 			`{"x": 1, "y": 3, "m": {"a": 1, "b": 2}}`},
 		"references": {nil, `{"forProvider": {"subnetId": "s", "subnetIdRef": {"name": "a"}, "subnetIdRefs": [{"name": "a"}], ` +
 			`"subnetIdSelector": {"matchLabels": {}}}}`, `{}`, "", `{"subnet_id": "s"}`},
 		"no references": {map[string]cty.Value{"field_names": texts(map[string]string{"gitRef": "git_ref"})},
-			`{"forProvider": {"gitRef": {"name": "a"}, "headRef": "main"}}`, `{"atProvider": {"otherRef": {"name": "b"}}}`, "",
+			`{"forProvider": {"gitRef": {"name": "a"}, "headRef": "main"}}`, `{"atProvider": {"id": "vpc-1", "otherRef": {"name": "b"}}}`, "",
 			`{"git_ref": {"name": "a"}, "head_ref": "main", "other_ref": {"name": "b"}}`},
 		"left out": {map[string]cty.Value{"field_names": texts(map[string]string{"region": ""})},
 			`{"forProvider": {"region": "r", "x": 1}}`, `{}`, "", `{"x": 1}`},
@@ -73,7 +74,7 @@ func TestCrossplane(t *testing.T) {
 			`"v"}}`},
 		"single blocks": {map[string]cty.Value{"single_blocks": cty.ListVal([]cty.Value{text("backup_policy"),
 			text("backup_policy.time_window")})}, `{"forProvider": {"backupPolicy": {"keepDays": 1, "timeWindow": {"startHour": 2}}}}`,
-			`{"atProvider": {"backupPolicy": {"keepDays": 3}}}`, "", `{"backup_policy": [{"keep_days": 3}]}`},
+			`{"atProvider": {"id": "vpc-1", "backupPolicy": {"keepDays": 3}}}`, "", `{"backup_policy": [{"keep_days": 3}]}`},
 		"nested single": {map[string]cty.Value{"single_blocks": cty.ListVal([]cty.Value{text("backup_policy"),
 			text("backup_policy.time_window")})}, `{"forProvider": {"backupPolicy": {"timeWindow": {"startHour": 2}}}}`, `{}`, "",
 			`{"backup_policy": [{"time_window": [{"start_hour": 2}]}]}`},
@@ -97,7 +98,7 @@ func TestCrossplane(t *testing.T) {
 			`{"master_auth": [{"pass": "one"}], "pw": {"name": "s", "key": "k"}}`,
 		},
 		"connection": {nil, `{"forProvider": {"nested": [{"x": 1}]}, "writeConnectionSecretToRef": {"name": "c", "namespace": "x"}}`,
-			`{"atProvider": {"list": [{"y": 1}]}}`,
+			`{"atProvider": {"id": "vpc-1", "list": [{"y": 1}]}}`,
 			secretOf("x", "c", map[string]string{"attribute.a": "1", "attribute.list.0.z": "2", "attribute.tokens.1": "b",
 				"attribute.tokens.0": "a", "attribute.m...key.with.dots...": "3", "endpoint": "no"}),
 			`{"nested": [{"x": 1}], "list": [{"y": 1, "z": "2"}], "a": "1", "tokens": ["a", "b"], "m": {"key.with.dots": "3"}}`},
@@ -132,11 +133,13 @@ func TestCrossplaneState(t *testing.T) {
 		schema   int64
 		private  string
 	}{
-		"external name": {nil, plain, "vpc-1", 0, ""},
-		"observed id":   {nil, noName, "seen", 0, ""},
-		"given id":      {map[string]cty.Value{"id": text("/a/vpc-1")}, plain, "/a/vpc-1", 0, ""},
-		"Terrajet":      {nil, meta("terrajet", `{"schema_version":"2"}`), "vpc-1", 2, `{"schema_version":"2"}`},
-		"Upjet":         {nil, meta("upjet", `{"schema_version":3}`), "vpc-1", 3, `{"schema_version":3}`},
+		"external name":    {nil, plain, "vpc-1", 0, ""},
+		"observed id":      {nil, noName, "seen", 0, ""},
+		"given id":         {map[string]cty.Value{"id": text("/a/vpc-1")}, plain, "/a/vpc-1", 0, ""},
+		"no attribute id":  {nil, strings.Replace(plain, `"id": "seen"`, `"arn": "a"`, 1), "", 0, ""},
+		"Terrajet without": {nil, strings.Replace(meta("terrajet", "{}"), `"id": "seen"`, `"arn": "a"`, 1), "vpc-1", 0, "{}"},
+		"Terrajet":         {nil, meta("terrajet", `{"schema_version":"2"}`), "vpc-1", 2, `{"schema_version":"2"}`},
+		"Upjet":            {nil, meta("upjet", `{"schema_version":3}`), "vpc-1", 3, `{"schema_version":3}`},
 		"given schema": {map[string]cty.Value{"schema_version": cty.Zero}, meta("upjet", `{"schema_version":"3"}`), "vpc-1", 0,
 			`{"schema_version":"3"}`},
 		"opaque meta":    {nil, meta("upjet", "privateraw"), "vpc-1", 0, "privateraw"},
@@ -145,7 +148,7 @@ func TestCrossplaneState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, s := rebuilt(t, extend(managedVPC, c.more), c.manifest)
 			in := s.Resources[0].Instances[0]
-			if got["id"] != c.id || in.SchemaVersion != c.schema || string(in.Private) != c.private {
+			if id, _ := got["id"].(string); id != c.id || in.SchemaVersion != c.schema || string(in.Private) != c.private {
 				t.Errorf("got %v, %d, %q", got["id"], in.SchemaVersion, in.Private)
 			}
 			if s.Version != 4 || s.Serial != 1 || s.Lineage != "u" || s.TerraformVersion != "0.0.0" ||
@@ -158,6 +161,35 @@ func TestCrossplaneState(t *testing.T) {
 		"terraform_version": text("1.5.7")}), plain)
 	if s.Resources[0].Provider != `provider["registry.opentofu.org/acme/aws"]` || s.TerraformVersion != "1.5.7" {
 		t.Errorf("got %+v", s)
+	}
+}
+
+// TestInitProvider: the merged arguments are those that mergo 1.0.2 returned,
+// called as Upjet calls it, for the same objects.
+func TestInitProvider(t *testing.T) {
+	text, err := os.ReadFile("testdata/init_provider.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct{ ForProvider, InitProvider, Merged json.RawMessage }
+	if err := json.Unmarshal(text, &cases); err != nil || len(cases) < 50 {
+		t.Fatalf("%d cases, %v", len(cases), err)
+	}
+	decode := func(raw []byte) map[string]any {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		var m map[string]any
+		if err := d.Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, c := range cases {
+		got := decode(c.ForProvider)
+		fill(got, decode(c.InitProvider))
+		if want := decode(c.Merged); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, filled from %s:\ngot  %v\nwant %v", c.ForProvider, c.InitProvider, got, want)
+		}
 	}
 }
 
@@ -230,7 +262,16 @@ func TestSnake(t *testing.T) {
 		"DNSServers": "dns_servers",
 		"enableIPv6": "enable_ipv6", "IPv4Address": "ipv4_address", "ipv6CIDRBlock": "ipv6_cidr_block", "S3Bucket": "s3_bucket",
 		"EC2Instance": "ec2_instance",
-		"md5Sum":      "md5_sum", "DatabaseCluster": "database_cluster", "VPC": "vpc", "snake_case": "snake_case", "": "", "A": "a", "aB": "a_b",
+		// Kubeform's.
+		"cloneURLHTTP": "clone_url_http", "cloneURLSSH": "clone_url_ssh", "customerDNSIPS": "customer_dns_ips",
+		"defaultNetworkACLID": "default_network_acl_id", "managementAPIURL": "management_api_url", "networkACLID": "network_acl_id",
+		"openXJSONSerDe": "open_x_json_ser_de", "restAPIID": "rest_api_id", "use32BitWorkerProcess": "use_32_bit_worker_process",
+		"virtualWANID": "virtual_wan_id", "webACLID": "web_acl_id",
+		"ConfigConfigurationRecorderStatus_": "config_configuration_recorder_status", "EventhubNamespace_": "eventhub_namespace",
+		"NotificationHubNamespace_": "notification_hub_namespace", "DnsARecord": "dns_a_record", "PrivateDNSARecord": "private_dns_a_record",
+		"PrivateDNSAaaaRecord": "private_dns_aaaa_record",
+		"md5Sum":               "md5_sum", "DatabaseCluster": "database_cluster", "VPC": "vpc", "snake_case": "snake_case",
+		"": "", "A": "a", "aB": "a_b",
 		"ABc": "a_bc",
 	} {
 		if got := snake(name); got != want {
