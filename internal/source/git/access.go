@@ -18,7 +18,9 @@ type access struct {
 	ownTLS   bool // settings of TLS in the environment are meant for other secrets
 
 	sshKeyFile string
+	onlyKey    bool   // no key of the agent beside it
 	hostKeys   string // StrictHostKeyChecking
+	asGit      bool   // the address has no user, and terraform-backend-git's variables give the key
 
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header

@@ -59,7 +59,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sshAccess(grant)
+		return sshAccess(grant, where, r.hasAgent())
 	}
 	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token
 	if err != nil {
@@ -191,8 +191,19 @@ func secret(env attr.LookupEnv, names ...string) (string, error) {
 	return "", nil
 }
 
-func sshAccess(grant source.Grant) (*access, error) {
+// hasAgent reports whether git may use an ssh agent.
+func (r *run) hasAgent() bool {
+	socket, _ := lookup(r.environ, "SSH_AUTH_SOCK")
+	return socket != ""
+}
+
+// sshAccess follows terraform-backend-git for its variables: the agent comes
+// before SSH_PRIVATE_KEY, and an address without a user is git's.
+func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
+	theirs := grant.Variable(keyFileAttr) != ""
 	a := &access{overSSH: true, hostKeys: grant.String(hostKeysAttr)}
+	a.onlyKey = grant.Has(keyFileAttr) && !theirs
+	a.asGit = where.user() == "" && (theirs || agent && !a.onlyKey)
 	switch a.hostKeys {
 	case "", "yes", "accept-new":
 	case "no":

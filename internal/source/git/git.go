@@ -79,8 +79,8 @@ func credentialsTable() attr.Table {
 					"`GITHUB_TOKEN` and `GITHUB_TOKEN_FILE` that is set; with none, from git's own setup. The `_FILE` variables name a file that " +
 					"holds it."},
 			{Name: keyFileAttr, Type: cty.String, Secret: true, Env: []string{"SSH_PRIVATE_KEY"},
-				Doc: "The path of a private key without a passphrase, for ssh. The default is what ssh uses: the agent, its configuration, then " +
-					"its default keys."},
+				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
+					"offered after those of the agent. The default is what ssh uses."},
 			{Name: hostKeysAttr, Type: cty.String, Guard: true, Safe: []string{"yes"}, Env: []string{"StrictHostKeyChecking"},
 				Doc: "For ssh: `yes` accepts known hosts only; `accept-new` also accepts unknown ones, and ssh adds their keys to `known_hosts`; " +
 					"`no` accepts any host, gives a warning, and adds nothing. The default is ssh's own setting; without one, it acts as `yes`. For " +

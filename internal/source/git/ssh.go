@@ -15,7 +15,10 @@ const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInte
 func (a *access) sshOptions() string {
 	options := ""
 	if a.sshKeyFile != "" {
-		options += identity(filepath.ToSlash(a.sshKeyFile)) + " -o IdentitiesOnly=yes"
+		options += identity(filepath.ToSlash(a.sshKeyFile))
+	}
+	if a.onlyKey {
+		options += " -o IdentitiesOnly=yes"
 	}
 	if a.hostKeys != "" {
 		options += " -o StrictHostKeyChecking=" + a.hostKeys
@@ -38,6 +41,8 @@ func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case users == "" && d.access.asGit:
+		return defaultSSH + options + " -o User=git", nil
 	case users == "":
 		return defaultSSH + options, nil
 	case options == "":

@@ -1,12 +1,18 @@
 package git
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -115,6 +121,144 @@ func TestSSH(t *testing.T) {
 	})
 }
 
+// TestSSHAsTerraformBackendGit: its variables mean what they mean there. An
+// address without a user is git's own, and the agent comes before the key.
+func TestSSHAsTerraformBackendGit(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("agents are no sockets on Windows")
+	}
+	server := gittest.SSH(t, stateRepo(t))
+	theirs, other := fingerprint(t, server.KeyFile), gittest.NewKey(t)
+	origin := sshOrigin(server)
+	bare := origin + "/acme/infra.git"
+	for name, c := range map[string]struct {
+		agent      []string // key files
+		env, block vars
+		repository string
+		own        bool // the user has an ssh command
+		want       []gittest.Offer
+		fails      bool
+	}{
+		"the agent": {agent: []string{server.KeyFile}, repository: bare, want: []gittest.Offer{{User: "git", Key: theirs}}},
+		"the agent before the key": {
+			agent: []string{server.KeyFile}, env: vars{"SSH_PRIVATE_KEY": other}, block: vars{"url": origin}, repository: bare,
+			want: []gittest.Offer{{User: "git", Key: theirs}},
+		},
+		"the key after the agent": {
+			agent: []string{other}, env: vars{"SSH_PRIVATE_KEY": server.KeyFile}, block: vars{"url": origin}, repository: bare,
+			want: []gittest.Offer{{User: "git", Key: fingerprint(t, other)}, {User: "git", Key: theirs}},
+		},
+		"the key without an agent": {
+			env: vars{"SSH_PRIVATE_KEY": server.KeyFile}, block: vars{"url": origin}, repository: bare,
+			want: []gittest.Offer{{User: "git", Key: theirs}},
+		},
+		"a user in the address": {
+			agent: []string{server.KeyFile}, repository: "ssh://deploy@" + strings.TrimPrefix(bare, "ssh://"),
+			want: []gittest.Offer{{User: "deploy", Key: theirs}},
+		},
+		"the key of a block is alone": {
+			agent: []string{server.KeyFile}, block: vars{"url": origin, "ssh_private_key_file": other}, repository: server.URL,
+			want: []gittest.Offer{{User: "git", Key: fingerprint(t, other)}}, fails: true,
+		},
+		"the user's own ssh command": {
+			agent: []string{server.KeyFile}, repository: bare, own: true, want: []gittest.Offer{{User: "configured", Key: theirs}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newTestRun(t, c.env, slices.DeleteFunc([]vars{c.block}, func(v vars) bool { return v == nil })...)
+			r.environ = append(r.environ, "SSH_AUTH_SOCK="+agentOf(t, c.agent), "HOME="+t.TempDir())
+			config := []string{"IdentitiesOnly no"}
+			if c.own {
+				r.environ = append(r.environ, "GIT_SSH_COMMAND=ssh -F '"+server.Config(server.KnownHosts, "User configured", "IdentitiesOnly no")+"'")
+			} else {
+				r.environ = append(r.environ, "PATH="+sshWith(t, server.Config(server.KnownHosts, config...))+":"+os.Getenv("PATH"))
+			}
+			server.Offers()
+			if _, err := read(t, r, place{repository: c.repository, ref: "main", path: "s"}); (err != nil) != c.fails {
+				t.Errorf("got %v", err)
+			}
+			if got := server.Offers(); !reflect.DeepEqual(got[:min(len(c.want), len(got))], c.want) {
+				t.Errorf("offered %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// sshWith returns a folder with an ssh that reads this configuration.
+func sshWith(t *testing.T, config string) (dir string) {
+	t.Helper()
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\nexec "+ssh+" -F '"+config+"' \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// agentOf serves these keys as an ssh agent and returns its socket, "" without
+// any.
+func agentOf(t *testing.T, keyFiles []string) string {
+	t.Helper()
+	if len(keyFiles) == 0 {
+		return ""
+	}
+	keys := agent.NewKeyring()
+	for _, path := range keyFiles {
+		key, err := ssh.ParseRawPrivateKey(fileText(t, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := keys.Add(agent.AddedKey{PrivateKey: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_ = agent.ServeAgent(keys, conn) // until ssh leaves
+			}()
+		}
+	}()
+	return filepath.Join(dir, "s")
+}
+
+func fileText(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func fingerprint(t *testing.T, keyFile string) string {
+	t.Helper()
+	signer, err := ssh.ParsePrivateKey(fileText(t, keyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ssh.FingerprintSHA256(signer.PublicKey())
+}
+
 // TestNothingIsRemembered: an unverified key that is written to known_hosts is
 // trusted from then on, and so is a connection that is kept for later.
 func TestNothingIsRemembered(t *testing.T) {
@@ -123,20 +267,12 @@ func TestNothingIsRemembered(t *testing.T) {
 		t.Skip("the stand-in for ssh is a shell script")
 	}
 	server := gittest.SSH(t, stateRepo(t))
-	ssh, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Fatal(err)
-	}
 	at := place{repository: server.URL, ref: "main", path: "s"}
 	for _, checking := range []string{"no", "accept-new", "yes"} {
 		for name, environ := range map[string]func(config string) string{
 			"the user's command": func(config string) string { return "GIT_SSH_COMMAND=ssh -F '" + config + "'" },
 			"ssh of PATH": func(config string) string {
-				program := filepath.Join(t.TempDir(), "ssh")
-				if err := os.WriteFile(program, []byte("#!/bin/sh\nexec "+ssh+" -F '"+config+"' \"$@\"\n"), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				return "PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")
+				return "PATH=" + sshWith(t, config) + ":" + os.Getenv("PATH")
 			},
 		} {
 			t.Run(name+", "+checking, func(t *testing.T) {

@@ -9,11 +9,14 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // SSHServer serves one repository over ssh, at every path, to the bearer of
@@ -27,6 +30,13 @@ type SSHServer struct {
 	tb          testing.TB
 	repo        *Repo
 	connections atomic.Int64
+	offers      nettest.Log[Offer]
+}
+
+// Offer is a key that a client offered, and for which user.
+type Offer struct {
+	User string
+	Key  string // its fingerprint
 }
 
 // SSH starts a server, or skips the test where there is no ssh client.
@@ -50,7 +60,8 @@ func SSH(tb testing.TB, repo *Repo) *SSHServer {
 	writeFile(tb, s.KnownHosts, []byte(s.knownHost(host.PublicKey())))
 	writeFile(tb, s.KeyFile, clientPEM)
 
-	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+	config := &ssh.ServerConfig{PublicKeyCallback: func(conn ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		s.offers.Note(Offer{User: conn.User(), Key: ssh.FingerprintSHA256(key)})
 		if string(key.Marshal()) != string(client.PublicKey().Marshal()) {
 			return nil, errors.New("unknown key")
 		}
@@ -84,10 +95,10 @@ func (s *SSHServer) Command(knownHosts string) string {
 // Config writes what would be ~/.ssh/config, for which ssh does not look into
 // $HOME.
 func (s *SSHServer) Config(knownHosts string, more ...string) (path string) {
-	lines := append([]string{
+	lines := append(slices.Clone(more), // the first of several counts
 		"BatchMode yes", "IdentitiesOnly yes", "IdentityFile /dev/null", "GlobalKnownHostsFile /dev/null",
-		`UserKnownHostsFile "` + filepath.ToSlash(knownHosts) + `"`,
-	}, more...)
+		`UserKnownHostsFile "`+filepath.ToSlash(knownHosts)+`"`,
+	)
 	path = filepath.Join(s.tb.TempDir(), "config")
 	writeFile(s.tb, path, []byte(strings.Join(lines, "\n")+"\n"))
 	return path
@@ -95,6 +106,18 @@ func (s *SSHServer) Config(knownHosts string, more ...string) (path string) {
 
 // Connections is how many logins succeeded.
 func (s *SSHServer) Connections() int64 { return s.connections.Load() }
+
+// Offers returns the keys that clients offered since the last call, in order.
+func (s *SSHServer) Offers() []Offer { return s.offers.Requests() }
+
+// NewKey writes a private key that the server does not know.
+func NewKey(tb testing.TB) (path string) {
+	tb.Helper()
+	_, text := newKey(tb)
+	path = filepath.Join(tb.TempDir(), "id_other")
+	writeFile(tb, path, text)
+	return path
+}
 
 // ProtectedKey writes a private key that needs a passphrase.
 func ProtectedKey(tb testing.TB) string {
