@@ -29,6 +29,10 @@ func (e Errors) Err() error {
 }
 
 func didYouMean(name string, attrs []Attr) string {
+	// As the RFC of OpenTofu's encryption spelled it.
+	if _, has := Find(attrs, "keys"); has && name == "key_provider" {
+		name = "keys"
+	}
 	names := make([]string, len(attrs))
 	for i, a := range attrs {
 		names[i] = a.Name

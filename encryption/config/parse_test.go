@@ -101,6 +101,7 @@ func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`key_provider "pbkdf2" "k" { passphrse = "x" }`: `text:1,29: Unsupported ` +
 			`argument: An argument named "passphrse" is not expected here. Did you mean "passphrase"?`,
+		`method "aes_gcm" "m" { key_provider = key_provider.pbkdf2.k }`: `Did you mean "keys"?`,
 		`metod "aes_gcm" "m" {}`:                                             `Did you mean "method"?`,
 		`{"method": {"aes_gcm": {"m": {"key": "x"}}}}`:                       `Did you mean "keys"?`,
 		"key_provider \"pbkdf2\" \"k\" {}\nkey_provider \"pbkdf2\" \"k\" {}": "text:2,1: key_provider.pbkdf2.k: configured twice",
