@@ -347,10 +347,20 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {
 			// These details hold names of arguments and blocks, never values.
-			p.fail("", "", position(*d.Subject), fmt.Errorf("%s: %s", d.Summary, d.Detail))
+			p.fail("", "", position(*d.Subject), fmt.Errorf("%s: %s%s", d.Summary, d.Detail, renamed(d.Detail, schema)))
 		}
 	}
 	return content
+}
+
+// renamed names the argument of a method that the RFC of OpenTofu's encryption
+// called key_provider.
+func renamed(detail string, schema *hcl.BodySchema) string {
+	isKeys := func(a hcl.AttributeSchema) bool { return a.Name == "keys" }
+	if !strings.Contains(detail, `named "key_provider"`) || !slices.ContainsFunc(schema.Attributes, isKeys) {
+		return ""
+	}
+	return ` Did you mean "keys"?`
 }
 
 func (p *parser) setting(address string, written *hcl.Attribute, v cty.Value, err error) attr.Setting {
