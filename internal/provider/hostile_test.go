@@ -9,8 +9,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate/hostiletest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/hostiletest"
 )
 
 // message reads the outputs of a state, or its resource x.y, and returns what

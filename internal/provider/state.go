@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
 // openedState is a state that was fetched, decrypted and parsed. Every reader
