@@ -81,15 +81,6 @@ func digitsOf(text string) (digits int, fraction bool, err error) {
 	return digits, power < 0 || strings.Contains(mantissa, "."), nil
 }
 
-// parseIndex reads the key of an instance of a resource with count.
-func parseIndex(text string) (int, error) {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil {
-		return 0, errNumber
-	}
-	return int(n), nil
-}
-
 // weight is the number of types that make up ty.
 func weight(ty cty.Type) int {
 	n := 1

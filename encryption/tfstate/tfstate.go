@@ -1,49 +1,66 @@
-// Package tfstate reads the header and the outputs of a plaintext state file,
-// formats 1 to 4, as Terraform and OpenTofu write them, and the resources of
-// format 4. Nothing else of the file is kept, and resources only if they are
-// asked for: see [ParseResources].
+// Package tfstate reads the outputs and the resources of a plaintext state, as
+// Terraform and OpenTofu write them: outputs of formats 1 to 4 with exactly the
+// types that they have in the configuration, and resources of format 4, the
+// only one since Terraform 0.12. encryption.Target.Decrypt gives such a state.
 //
-// A state can be replaced by anyone who may write to the place where it is
-// kept, so everything in it is taken as hostile, and its outputs and
-// attributes are secrets: errors name an output or a resource, and the place within
-// its value, never the value.
+// Everything in a file may be hostile: whoever may write to the place where a
+// state is kept can replace it. What a file costs is bounded by its size; above
+// that, decoding fails with [ErrCost] or [ErrDigits]. What is longer than a
+// thousand levels of nesting or a hundred thousand instances is refused too.
+//
+// Values are secrets. Errors name an output or a resource, and the place within
+// its value, never the value. Text from the file is escaped and cut short in
+// them, so that they can be printed.
+//
+// A value is a [cty.Value]. Package gocty of the same module turns one into Go
+// values, and its package json into JSON; the examples show both.
 package tfstate
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 )
 
-// State is what a state file says of itself, and the outputs of its root
-// module. It shares no memory with the file.
+// State is what a state says of itself, and the outputs of its root module. Any
+// number of goroutines may use one.
+//
+// [State.Resource] reads the bytes that were parsed, which stay in memory as
+// long as the State, and must not be changed. A copy of the exported fields has
+// all but the resources, and shares no memory with the file.
 type State struct {
 	Version          int    // of the format, 1 to 4
 	TerraformVersion string // of the Terraform or OpenTofu that wrote it; "" if absent
 	Serial           int64  // 0 if absent, never negative
 	Lineage          string // "" if absent
-	Outputs          map[string]Output
-	Resources        *Resources // nil unless read by [ParseResources]
+
+	// Outputs are by name, each as the file has it until its value is decoded.
+	Outputs map[string]Output
+
+	resources func() (resourceIndex, error) // nil in a copy of the exported fields
 }
 
-// Output is one output, not decoded yet.
+// Output is one output of the root module, not decoded yet.
 type Output struct {
-	Sensitive  bool
-	Deprecated string // the producer's note, "" if it isn't deprecated
+	Sensitive  bool   // the configuration marks it as sensitive; never in format 1
+	Deprecated string // the note of its author, only OpenTofu writes one; "" if it isn't deprecated
 
 	name    string
 	value   json.RawMessage
 	typ     json.RawMessage
-	implied bool // the type follows from the value: formats before 4
-	types   *types
+	implied bool    // the type follows from the value: formats before 4
+	shared  *shared // nil for an output that isn't there
 }
 
-// Parse reads a state file. It looks at each output only as far as to tell
-// whether it is sensitive: a type or value that can't be used is an error of
+// Parse reads a plaintext state of any size; it takes little more memory than
+// the outputs have bytes. It looks at an output only as far as to tell whether
+// it is sensitive: a type or value that can't be used is an error of
 // [Output.Value]. As Terraform does, it ignores keys that it doesn't know, and
-// the last of two outputs with the same name wins.
+// the last of two outputs with the same name wins. The error says if data is no
+// state, for example an encrypted one, or a state in a later format.
 func Parse(data []byte) (*State, error) {
 	doc, err := parseDocument(data)
 	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
@@ -60,6 +77,8 @@ func Parse(data []byte) (*State, error) {
 		return nil, errors.New("the state's serial is negative")
 	}
 	s := &State{Version: *doc.Version, TerraformVersion: doc.TerraformVersion, Serial: doc.Serial, Lineage: doc.Lineage}
+	list := doc.Resources
+	s.resources = sync.OnceValues(func() (resourceIndex, error) { return indexed(list) })
 	switch s.Version {
 	case 4:
 		s.Outputs, err = outputs4(doc.Outputs)
@@ -74,12 +93,13 @@ func Parse(data []byte) (*State, error) {
 	return s, nil
 }
 
-// Size is the length in bytes of the output as the file holds it.
+// Size is the length of the output in the file, value and type, in bytes.
 func (o Output) Size() int { return len(o.value) + len(o.typ) }
 
 // Values decodes the outputs of these names, with exactly the types that the file
-// gives them. Together they may cost as much as their size allows. A name that
-// the state does not have is left out.
+// gives them. Together they may cost as much as their size allows, and a first
+// call has no influence on the next. The first error, [ErrCost] and [ErrDigits]
+// among them, names its output. A name that the state does not have is left out.
 func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 	size := 0
 	for _, name := range names {
@@ -102,9 +122,16 @@ func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 }
 
 // Value decodes the output with exactly the type that the file gives it. What
-// costs time or memory happens here, so that an output which nobody wants
-// costs nothing.
-func (o Output) Value() (cty.Value, error) { return o.valueWithin(newBudget(o.Size())) }
+// costs time or memory happens here, so that an output which nobody wants costs
+// nothing. An error names the output. [ErrCost] can also mean that outputs whose
+// values were asked for before have used up what the file may cost;
+// [State.Values] decodes some without the others.
+func (o Output) Value() (cty.Value, error) {
+	if o.shared == nil {
+		return cty.NilVal, errors.New("the state has no such output")
+	}
+	return o.shared.value(o)
+}
 
 func (o Output) valueWithin(b *budget) (cty.Value, error) {
 	v, err := o.decode(b)
@@ -137,7 +164,7 @@ func (o Output) declaredType(b *budget) (cty.Type, error) {
 	if len(o.typ) == 0 {
 		return cty.NilType, errors.New("it has no type")
 	}
-	ty, err := o.types.decode(o.typ, b)
+	ty, err := o.shared.types.decode(o.typ, b)
 	if err != nil {
 		return cty.NilType, fmt.Errorf("its type can't be used: %w", err)
 	}

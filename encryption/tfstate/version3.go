@@ -17,7 +17,7 @@ func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, erro
 	if raw != nil && json.Unmarshal(raw, &modules) != nil {
 		return nil, errForm("modules")
 	}
-	outputs := make(map[string]Output)
+	outputs, common := make(map[string]Output), new(shared)
 	for _, m := range modules {
 		if !slices.Equal(m.Path, []string{"root"}) {
 			continue
@@ -27,7 +27,7 @@ func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, erro
 			if err != nil {
 				return nil, fmt.Errorf("output %s: %w", quote(name), err)
 			}
-			o.name, o.implied = name, true
+			o.name, o.implied, o.shared = name, true, common
 			outputs[name] = o
 		}
 	}

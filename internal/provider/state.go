@@ -124,10 +124,12 @@ func (r stateRequest) fetch(ctx context.Context, src source.Source) (*source.Sna
 }
 
 func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
-	if r.resources {
-		return tfstate.ParseResources(plaintext)
+	s, err := tfstate.Parse(plaintext)
+	if err != nil || r.resources {
+		return s, err
 	}
-	return tfstate.Parse(plaintext)
+	// What is not needed of the file is let go of, as long as others share the state.
+	return &tfstate.State{Version: s.Version, TerraformVersion: s.TerraformVersion, Serial: s.Serial, Lineage: s.Lineage, Outputs: s.Outputs}, nil
 }
 
 func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []warning {
