@@ -25,8 +25,10 @@ const (
 	bytesPerUnit = 2
 )
 
-// ErrCost means that a value is refused because of what it would cost. Leaving
-// it out, if it is not needed, lets the others be read.
+// ErrCost means that a value is refused because of what it would cost to decode
+// and to send. What is read together may cost half a second of one CPU, and a
+// second for each 2 MB of the file that it takes. If the value is not needed,
+// the others can be read without it.
 var ErrCost = errors.New("far more work than a file of its size should")
 
 // newBudget is for values that take size bytes of the file, with their types.

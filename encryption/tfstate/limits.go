@@ -40,7 +40,8 @@ const (
 
 var errNumber = errors.New("a number is required")
 
-// ErrDigits means that a number is too long to be shown and stored.
+// ErrDigits means that a number has more than 1,024 digits when it is written
+// out, as 1e2000 has: too many to be shown and stored.
 var ErrDigits = fmt.Errorf("a number has more than %d digits when it is written out", maxDigits)
 
 // number reads decimal text. cty keeps 512 bits of it, as Terraform does.

@@ -100,19 +100,14 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	return r, nil
 }
 
-// Resource finds the resource at an address as Terraform and OpenTofu print
+// Resource finds the resource at an address, as Terraform and OpenTofu print
 // one, of at most 16 KiB: module.net["a"].aws_vpc.main[0], or without the last
-// index for all instances. "" is the only resource of a state that has one. An
-// error names the nearest address that the state has. States in formats 1 to 3
-// have resources that nobody can read without their provider: that is an error.
-func (s *State) Resource(at string) (*Resource, error) {
-	var a address.Address
-	if at != "" {
-		var err error
-		if a, err = address.Parse(at); err != nil {
-			return nil, err
-		}
-	}
+// index for all its instances. "" is the only resource of a state that has one.
+//
+// It fails for states in formats 1 to 3, which have all attributes as text
+// without types, and for a resource with more than 100,000 instances. If the
+// state has no such resource, the error shows the nearest address.
+func (s *State) Resource(address string) (*Resource, error) {
 	switch {
 	case s.resources == nil:
 		return nil, errors.New("the resources of the state were not kept")
@@ -124,22 +119,31 @@ func (s *State) Resource(at string) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return index.find(a)
+	return index.find(address)
 }
 
-func (index resourceIndex) find(a address.Address) (*Resource, error) {
+func (index resourceIndex) find(text string) (*Resource, error) {
+	if text == "" {
+		return index.only()
+	}
+	a, err := address.Parse(text)
+	if err != nil {
+		return nil, err
+	}
 	stored := index[a.Resource()]
-	switch {
-	case a == address.Address{} && len(index) == 1:
-		for _, only := range index {
-			stored = only
-		}
-	case a == address.Address{}:
-		return nil, fmt.Errorf("the state has %d resources; say which one with address", len(index))
-	case stored == nil:
+	if stored == nil {
 		return nil, fmt.Errorf("the state has no resource %s%s", show(a.Resource()), index.nearby(a))
 	}
 	return stored.find(a.Key)
+}
+
+func (index resourceIndex) only() (*Resource, error) {
+	if len(index) == 1 {
+		for _, stored := range index {
+			return stored.find(address.Key{})
+		}
+	}
+	return nil, fmt.Errorf("the state has %d resources; say which one with address", len(index))
 }
 
 // nearby helps to find a resource that is called otherwise, or in another
@@ -328,7 +332,7 @@ func noInstance(a address.Address, keys []address.Key) error {
 	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.Resource()), show(a.Key.String()), list(texts))
 }
 
-// Size is the length in bytes of the attributes as the file holds them.
+// Size is the length of the attributes in the file, in bytes.
 func (r *Resource) Size() int {
 	size := 0
 	for _, i := range r.instances {
@@ -338,7 +342,7 @@ func (r *Resource) Size() int {
 }
 
 // Marked reports whether the state says which attributes are sensitive. States
-// of Terraform 0.13 and older do not.
+// of Terraform 0.13 and older do not: any attribute may be a secret then.
 func (r *Resource) Marked() bool {
 	for _, i := range r.instances {
 		if len(i.sensitive) == 0 || string(i.sensitive) == "null" {
@@ -354,6 +358,9 @@ func (r *Resource) Marked() bool {
 // for an index that is missing, and those of a resource with for_each an object
 // of them, by key. Types are those that follow from the JSON: objects and
 // tuples in place of maps, lists and sets.
+//
+// Each call decodes anew. It fails with [ErrCost] or [ErrDigits] above what the
+// size of the attributes allows, and if more than 10,000 indexes are missing.
 func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 	if attributes, sensitive, err = r.values(); err != nil {
 		return cty.NilVal, cty.NilVal, fmt.Errorf("resource %s: %w", show(r.address.String()), err)

@@ -337,8 +337,7 @@ func TestResourcesNotInForm(t *testing.T) {
 	}
 }
 
-// A copy of the exported fields does not keep the file in memory. Of the State
-// itself, only the list of resources is kept.
+// A copy of the exported fields does not keep the file in memory.
 func TestCopyKeepsNoFile(t *testing.T) {
 	file := withResources(1 << 20)
 	gone := weak.Make(&file[0])

@@ -3,10 +3,9 @@
 // types that they have in the configuration, and resources of format 4, the
 // only one since Terraform 0.12. encryption.Target.Decrypt gives such a state.
 //
-// Everything in a file may be hostile: whoever may write to the place where a
-// state is kept can replace it. What a file costs is bounded by its size; above
-// that, decoding fails with [ErrCost] or [ErrDigits]. What is longer than a
-// thousand levels of nesting or a hundred thousand instances is refused too.
+// A file may come from anybody who can write to the place where the state is
+// kept. What it costs to decode is bounded by its size, with [ErrCost] and
+// [ErrDigits]; values may be nested 1,000 deep.
 //
 // Values are secrets. Errors name an output or a resource, and the place within
 // its value, never the value. Text from the file is escaped and cut short in
@@ -46,7 +45,7 @@ type State struct {
 // Output is one output of the root module, not decoded yet.
 type Output struct {
 	Sensitive  bool   // the configuration marks it as sensitive; never in format 1
-	Deprecated string // the note of its author, only OpenTofu writes one; "" if it isn't deprecated
+	Deprecated string // why it is deprecated, which only OpenTofu writes; "" if it isn't
 
 	name    string
 	value   json.RawMessage
@@ -96,10 +95,9 @@ func Parse(data []byte) (*State, error) {
 // Size is the length of the output in the file, value and type, in bytes.
 func (o Output) Size() int { return len(o.value) + len(o.typ) }
 
-// Values decodes the outputs of these names, with exactly the types that the file
-// gives them. Together they may cost as much as their size allows, and a first
-// call has no influence on the next. The first error, [ErrCost] and [ErrDigits]
-// among them, names its output. A name that the state does not have is left out.
+// Values decodes the outputs of these names as [Output.Value] does. They share a
+// limit with each other, and with no other call. The first error, which names
+// its output, ends it. A name that the state does not have is left out.
 func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 	size := 0
 	for _, name := range names {
@@ -121,11 +119,13 @@ func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 	return values, nil
 }
 
-// Value decodes the output with exactly the type that the file gives it. What
-// costs time or memory happens here, so that an output which nobody wants costs
-// nothing. An error names the output. [ErrCost] can also mean that outputs whose
-// values were asked for before have used up what the file may cost;
-// [State.Values] decodes some without the others.
+// Value decodes the output with exactly the type that the file gives it; in
+// formats 1 to 3, which have no types, with the one that follows from the value.
+// What costs time or memory happens here, each time: an output which nobody wants
+// costs nothing, and one that can't be used is no reason to refuse the others.
+//
+// An error names the output. [ErrCost] can also come from the outputs that were
+// decoded before, which share a limit; [State.Values] decodes some without them.
 func (o Output) Value() (cty.Value, error) {
 	if o.shared == nil {
 		return cty.NilVal, errors.New("the state has no such output")

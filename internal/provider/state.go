@@ -128,8 +128,9 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	if err != nil || r.resources {
 		return s, err
 	}
-	// What is not needed of the file is let go of, as long as others share the state.
-	return &tfstate.State{Version: s.Version, TerraformVersion: s.TerraformVersion, Serial: s.Serial, Lineage: s.Lineage, Outputs: s.Outputs}, nil
+	// A copy without the resources lets go of the file: the state may be kept long.
+	return &tfstate.State{Version: s.Version, TerraformVersion: s.TerraformVersion, Serial: s.Serial, Lineage: s.Lineage,
+		Outputs: s.Outputs}, nil
 }
 
 func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []warning {
