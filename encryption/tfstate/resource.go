@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/address"
@@ -370,12 +369,6 @@ func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 
 func (r *Resource) values() (cty.Value, cty.Value, error) {
 	b := newBudget(r.Size())
-	for _, i := range r.instances {
-		// Terraform requires the type of each value next to it.
-		if err := b.typ(len(i.attributes), nesting(i.attributes)); err != nil {
-			return cty.NilVal, cty.NilVal, err
-		}
-	}
 	kind := r.instances[0].key.Kind
 	if kind == address.NoKey && len(r.instances) == 1 || r.address.Key.Kind != address.NoKey {
 		return r.instances[0].values(b)
@@ -426,17 +419,14 @@ func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error)
 			"version writes them anew")
 	case len(i.attributes) == 0 || i.attributes[0] != '{':
 		return open, sensitive, errors.New("its attributes are not an object")
-	case nesting(i.attributes) > maxNesting:
-		return open, sensitive, fmt.Errorf("its attributes are nested more than %d deep", maxNesting)
 	}
 	m, err := readMarks(i.sensitive)
 	if err != nil {
 		return open, sensitive, err
 	}
-	ty, err := ctyjson.ImpliedType(i.attributes)
+	ty, err := impliedType(i.attributes, "its attributes", b) // Terraform requires the type of each value next to it
 	if err != nil {
-		// The error may quote a key.
-		return open, sensitive, errors.New("no type fits its attributes; does an object in them have the same key twice?")
+		return open, sensitive, err
 	}
 	v, err := (&decoder{sensitive: true, budget: b}).decode(i.attributes, ty)
 	if err != nil {

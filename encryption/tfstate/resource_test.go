@@ -283,7 +283,7 @@ func TestResourceErrors(t *testing.T) {
 		"flat":           {one(`[{"attributes_flat":{"id":"c4n4ry"}}]`), `x.y`, `from Terraform 0.11 or older`},
 		"no attributes":  {one(`[{"schema_version":0}]`), `x.y`, `resource x.y: its attributes are not an object`},
 		"list":           {one(`[{"attributes":["c4n4ry"]}]`), `x.y`, `its attributes are not an object`},
-		"same key twice": {one(`[{"attributes":{"c4n4ry":1,"c4n4ry":"x"}}]`), `x.y`, `does an object in them have the same key twice?`},
+		"same key twice": {one(`[{"attributes":{"c4n4ry":1,"c4n4ry":"x"}}]`), `x.y`, `does an object in it have the same key twice?`},
 		"kinds of keys":  {one(`[{"attributes":{}},{"index_key":0,"attributes":{}}]`), `x.y`, `keys of several kinds`},
 		"same instance": {one(`[{"index_key":"a","attributes":{}},{"index_key":"a","attributes":{}}]`), `x.y["a"]`,
 			`it has the instance ["a"] twice`},
