@@ -9,8 +9,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate/hostiletest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/hostiletest"
 )
 
 // message reads the outputs of a state, or its resource x.y, and returns what
@@ -31,15 +31,11 @@ func message(file []byte, resource bool) ([]byte, error) {
 }
 
 func resourceMessage(file []byte) ([]byte, error) {
-	s, err := tfstate.ParseResources(file)
+	s, err := tfstate.Parse(file)
 	if err != nil {
 		return nil, err
 	}
-	address, err := tfstate.ParseAddress("x.y")
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Resources.Find(address)
+	found, err := s.Resource("x.y")
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
 // acceptMissing decides whether to go on without a state.

@@ -10,15 +10,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/address"
 )
 
 // resourceRequest is statecrypt_resource as the user wrote it.
 type resourceRequest struct {
 	stateRequest
 
-	address       tfstate.Address // empty for the only resource of an object
-	keepSensitive bool            // whether sensitive_attributes are filled
+	address       string // "" for the only resource of an object
+	keepSensitive bool   // whether sensitive_attributes are filled
 }
 
 // resource is statecrypt_resource.
@@ -61,13 +61,13 @@ func (c catalog) resourceRequest(arguments cty.Value, env attr.LookupEnv) (reque
 }
 
 func (d *decoder) address(r *resourceRequest) {
-	address := d.block.GetAttr("address")
+	text := d.block.GetAttr("address")
 	objects, known := blocks(d.block, "object")
 	switch {
-	case !address.IsKnown():
-	case !address.IsNull():
-		var err error
-		if r.address, err = tfstate.ParseAddress(address.AsString()); err != nil {
+	case !text.IsKnown():
+	case !text.IsNull():
+		r.address = text.AsString()
+		if _, err := address.Parse(r.address); err != nil {
 			d.fail(path.Root("address"), "%w", err)
 		}
 	case known && len(objects) == 0:
@@ -112,7 +112,7 @@ func (c *configured) allowsResource(req resourceRequest) error {
 
 // result finds the resource and splits its attributes by their sensitivity.
 func (r resourceRequest) result(s *openedState) (*result, error) {
-	found, err := s.Resources.Find(r.address)
+	found, err := s.Resource(r.address)
 	if err != nil {
 		return nil, err
 	}

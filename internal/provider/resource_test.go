@@ -111,7 +111,7 @@ func TestReadResource(t *testing.T) {
 			map[string]cty.Value{"error": text1(`resource: the state has no resource aws_db.mian. Did you mean "aws_db.main"?`)}},
 		"old format": {allowed, with(main, "memory", at("v3")), map[string]cty.Value{"error": text1("format version 3")}},
 		"broken": {allowed, with(main, "memory", at("broken")),
-			map[string]cty.Value{"error": text1("parse: the state's \"resources\" are not in the form")}},
+			map[string]cty.Value{"error": text1("resource: the state's \"resources\" are not in the form")}},
 		"missing":         {allowed, with(main, "memory", at("gone")), map[string]cty.Value{"error": text1("fetch: there is no state")}},
 		"another lineage": {allowed, with(main, "expected_lineage", text1("l-2")), map[string]cty.Value{"error": text1("another state")}},
 		"old copy":        {allowed, with(main, "minimum_serial", cty.NumberIntVal(8)), map[string]cty.Value{"error": text1("old copy")}},
@@ -181,8 +181,11 @@ func TestResourceReadsShareOneFetch(t *testing.T) {
 	}
 	// Who reads outputs alone keeps no resources in memory.
 	state, err := c.open(t.Context(), mustRequest(t, cat, map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted")}))
-	if err != nil || state.Resources != nil {
-		t.Errorf("got %v, %v", state, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.Resource("aws_db.main"); err == nil || err.Error() != "the resources of the state were not kept" {
+		t.Errorf("got %v", err)
 	}
 }
 

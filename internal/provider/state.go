@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 )
 
 // openedState is a state that was fetched, decrypted and parsed. Every reader
@@ -124,10 +124,13 @@ func (r stateRequest) fetch(ctx context.Context, src source.Source) (*source.Sna
 }
 
 func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
-	if r.resources {
-		return tfstate.ParseResources(plaintext)
+	s, err := tfstate.Parse(plaintext)
+	if err != nil || r.resources {
+		return s, err
 	}
-	return tfstate.Parse(plaintext)
+	// A copy without the resources lets go of the file: the state may be kept long.
+	return &tfstate.State{Version: s.Version, TerraformVersion: s.TerraformVersion, Serial: s.Serial, Lineage: s.Lineage,
+		Outputs: s.Outputs}, nil
 }
 
 func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []warning {

@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vaulttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )

@@ -23,7 +23,7 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/storage/memory"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
 // A bench process may also be one of the things that are measured.

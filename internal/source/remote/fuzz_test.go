@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate" //nolint:depguard // the test opens what the source reads
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate" //nolint:depguard // the test opens what the source reads
 )
 
 // Whatever a service lists, what is made of it is a state file or an error.

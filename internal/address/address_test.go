@@ -1,11 +1,11 @@
-package tfstate
+package address
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestParseAddress(t *testing.T) {
+func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		`aws_vpc.main`:                          `aws_vpc.main`,
 		`aws_vpc.main[0]`:                       `aws_vpc.main[0]`,
@@ -17,14 +17,14 @@ func TestParseAddress(t *testing.T) {
 		`x.y["\u0007"]`:                         `x.y["\u0007"]`,
 		`x-y.z-1`:                               `x-y.z-1`,
 	} {
-		a, err := ParseAddress(text)
+		a, err := Parse(text)
 		if err != nil || a.String() != want {
 			t.Errorf("%s: got %s, %v", text, a, err)
 		}
 	}
 }
 
-func TestParseAddressErrors(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                               `this is not an address`,
 		`aws_vpc`:                        `has a type and a name`,
@@ -50,7 +50,7 @@ func TestParseAddressErrors(t *testing.T) {
 		`0.x`:                            `this is not an address at character 1`,
 		strings.Repeat("module.m.", 5e3): `at most 16384 bytes`,
 	} {
-		if a, err := ParseAddress(text); err == nil || !strings.Contains(err.Error(), want) {
+		if a, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: got %.100s, %v, want %q", text, a, err, want)
 		}
 	}
@@ -68,25 +68,25 @@ func TestProviderAddress(t *testing.T) {
 		`module.a["`:              `module.a["`,
 		``:                        ``,
 	} {
-		if got := providerAddress(text); got != want {
+		if got := Provider(text); got != want {
 			t.Errorf("%s: got %s", text, got)
 		}
 	}
 }
 
-func FuzzParseAddress(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, text := range []string{`module.net["a"].aws_vpc.main[0]`, `data.x.y["$${k}\u00fc"]`, "x.y[\"\U000e0001\"]", `module.a.b.c`, `a[`,
 		`x.y["%%{a}"]`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		a, err := ParseAddress(text)
-		providerAddress(text)
-		canonicalModule(text)
+		a, err := Parse(text)
+		Provider(text)
+		Module(text)
 		if err != nil {
 			return
 		}
-		again, err := ParseAddress(a.String())
+		again, err := Parse(a.String())
 		if err != nil && len(a.String()) <= maxAddress {
 			t.Fatalf("%q became %q, which is no address: %v", text, a, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -24,12 +25,49 @@ const (
 	bytesPerUnit = 2
 )
 
-// ErrCost means that a value is refused because of what it would cost. Leaving
-// it out, if it is not needed, lets the others be read.
+// ErrCost means that a value is refused because of what it would cost to decode
+// and to send. What is read together may cost half a second of one CPU, and a
+// second for each 2 MB of the file that it takes. If the value is not needed,
+// the others can be read without it.
 var ErrCost = errors.New("far more work than a file of its size should")
 
 // newBudget is for values that take size bytes of the file, with their types.
 func newBudget(size int) *budget { return &budget{left: freeWork + int64(size)/bytesPerUnit} }
+
+// shared is what the outputs of one state have in common: types, and what they
+// may cost if they are decoded one at a time. Each may cost what its own bytes
+// allow, and all of them freeWork once.
+type shared struct {
+	types types
+
+	mu   sync.Mutex
+	used int64            // of freeWork
+	paid map[string]int64 // :: name of an output that used some → what it cost
+}
+
+// value decodes an output. To decode it again is free: only the first time
+// counts, so that a program may go on asking.
+func (s *shared) value(o Output) (cty.Value, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cost, ok := s.paid[o.name]; ok {
+		return o.valueWithin(&budget{left: cost})
+	}
+	b := newBudget(o.Size())
+	own := b.left - freeWork
+	b.left -= s.used
+	before := b.left
+	v, err := o.valueWithin(b)
+	cost := before - b.left
+	s.used += max(0, cost-own)
+	if cost > own && !errors.Is(err, ErrCost) {
+		if s.paid == nil {
+			s.paid = map[string]int64{}
+		}
+		s.paid[o.name] = cost
+	}
+	return v, err
+}
 
 // charge takes units from the budget. What names what costs them. Units have 64
 // bits on every machine, so that no product of sizes wraps around.

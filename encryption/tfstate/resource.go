@@ -1,90 +1,67 @@
 package tfstate
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/address"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
-// Resources is the index of a state's resources. Instances stay as the file
-// has them until somebody asks.
-type Resources struct {
-	version   int
-	byAddress map[string]*storedResource // :: address without instance key → resource
-}
-
-// storedResource is a resource in format 4.
+// storedResource is a resource in format 4, with its address in the state.
 type storedResource struct {
-	module, mode, typ, name string
-	provider                string // the address of its configuration
-	instances               []byte // as the file has them
+	address.Address
+
+	provider  string // the address of its configuration
+	instances []byte // a part of the file
 
 	twice bool // in the state
 }
 
-func (r *storedResource) address() Address {
-	return Address{module: r.module, mode: r.mode, typ: r.typ, name: r.name}
-}
+// resourceIndex holds the resources of a state by address, without an instance
+// key.
+type resourceIndex map[string]*storedResource
 
-// ParseResources reads a state file with its resources. Unlike [Parse] it takes
-// as much memory as they have bytes.
-func ParseResources(file []byte) (*State, error) {
-	s, err := Parse(file)
-	if err != nil {
-		return nil, err
-	}
-	s.Resources = &Resources{version: s.Version, byAddress: map[string]*storedResource{}}
-	if s.Version != 4 {
-		return s, nil
-	}
-	var list []byte
-	if err := jsonwalk.Members(file, func(name string, value []byte) (bool, error) {
-		if strings.EqualFold(name, "resources") {
-			list = value
-		}
-		return true, nil
-	}); err != nil || s.Resources.index(list) != nil {
-		return nil, errForm("resources")
-	}
-	return s, nil
-}
-
-func (r *Resources) index(list []byte) error {
+// indexed reads the list of a state's resources. Their instances stay as the
+// file has them until somebody asks.
+func indexed(list []byte) (resourceIndex, error) {
+	index := resourceIndex{}
 	if list == nil || string(list) == "null" {
-		return nil
+		return index, nil
 	}
 	modules := map[string]string{} // :: as the file has it → as it is compared
 	reader := jsonwalk.NewReader(list)
-	return reader.Array(func() error {
+	if err := reader.Array(func() error {
 		one, err := readResource(reader)
 		if err != nil {
 			return err
 		}
-		if one.mode != managed && one.mode != data {
+		if one.Mode != address.Managed && one.Mode != address.Data {
 			return nil // a kind that later versions may have
 		}
-		module, known := modules[one.module]
+		module, known := modules[one.Module]
 		if !known {
-			module = canonicalModule(one.module)
-			modules[one.module] = module
+			module = address.Module(one.Module)
+			modules[one.Module] = module
 		}
-		one.module = module
-		address := one.address().resource()
-		one.twice = r.byAddress[address] != nil
-		r.byAddress[address] = one
+		one.Module = module
+		at := one.Resource()
+		one.twice = index[at] != nil
+		index[at] = one
 		return nil
-	})
+	}); err != nil {
+		return nil, errForm("resources")
+	}
+	return index, nil
 }
 
 // readResource refuses what is no resource, before there are millions of them.
@@ -94,18 +71,17 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 		var into *string
 		switch strings.ToLower(name) {
 		case "module":
-			into = &r.module
+			into = &r.Module
 		case "mode":
-			into = &r.mode
+			into = &r.Mode
 		case "type":
-			into = &r.typ
+			into = &r.Type
 		case "name":
-			into = &r.name
+			into = &r.Name
 		case "provider":
 			into = &r.provider
 		case "instances":
-			value, err := reader.Skip()
-			r.instances = bytes.Clone(value)
+			r.instances, err = reader.Skip()
 			return err
 		}
 		if into == nil {
@@ -117,53 +93,73 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if r.mode == "" || r.typ == "" || r.name == "" {
+	if r.Mode == "" || r.Type == "" || r.Name == "" {
 		return nil, errors.New("a resource without mode, type or name")
 	}
 	return r, nil
 }
 
-// Find returns the resource at an address. The zero Address is that of the only
-// resource in the state.
-func (r *Resources) Find(a Address) (*Resource, error) {
-	if r.version != 4 {
+// Resource finds the resource at an address, as Terraform and OpenTofu print
+// one, of at most 16 KiB: module.net["a"].aws_vpc.main[0], or without the last
+// index for all its instances. "" is the only resource of a state that has one.
+//
+// It fails for states in formats 1 to 3, which have all attributes as text
+// without types, and for a resource with more than 100,000 instances. If the
+// state has no such resource, the error shows the nearest address.
+func (s *State) Resource(address string) (*Resource, error) {
+	switch {
+	case s.resources == nil:
+		return nil, errors.New("the resources of the state were not kept")
+	case s.Version != 4:
 		return nil, fmt.Errorf("the state is in format version %d, in which resources are text without types; Terraform 0.12 or later, or "+
-			"OpenTofu, writes the state anew with the next apply", r.version)
+			"OpenTofu, writes the state anew with the next apply", s.Version)
 	}
-	if a == (Address{}) {
-		return r.only()
+	index, err := s.resources()
+	if err != nil {
+		return nil, err
 	}
-	stored := r.byAddress[a.resource()]
-	if stored == nil {
-		return nil, fmt.Errorf("the state has no resource %s%s", show(a.resource()), r.nearby(a))
-	}
-	return stored.find(a.key)
+	return index.find(address)
 }
 
-func (r *Resources) only() (*Resource, error) {
-	if len(r.byAddress) == 1 {
-		for _, stored := range r.byAddress {
-			return stored.find(instanceKey{})
+func (index resourceIndex) find(text string) (*Resource, error) {
+	if text == "" {
+		return index.only()
+	}
+	a, err := address.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	stored := index[a.Resource()]
+	if stored == nil {
+		return nil, fmt.Errorf("the state has no resource %s%s", show(a.Resource()), index.nearby(a))
+	}
+	return stored.find(a.Key)
+}
+
+func (index resourceIndex) only() (*Resource, error) {
+	if len(index) == 1 {
+		for _, stored := range index {
+			return stored.find(address.Key{})
 		}
 	}
-	return nil, fmt.Errorf("the state has %d resources; say which one with address", len(r.byAddress))
+	return nil, fmt.Errorf("the state has %d resources; say which one with address", len(index))
 }
 
 // nearby helps to find a resource that is called otherwise, or in another
 // module.
-func (r *Resources) nearby(a Address) string {
+func (index resourceIndex) nearby(a address.Address) string {
 	var alike, elsewhere []string
-	for address, stored := range r.byAddress {
+	for at, stored := range index {
 		// Only these can be near, and to compare long ones costs their product.
-		if d := len(address) - len(a.resource()); d >= -3 && d <= 3 && len(address) < maxShown {
-			alike = append(alike, address)
+		if d := len(at) - len(a.Resource()); d >= -3 && d <= 3 && len(at) < maxShown {
+			alike = append(alike, at)
 		}
-		if stored.mode == a.mode && stored.typ == a.typ && stored.name == a.name {
-			elsewhere = append(elsewhere, address)
+		if stored.Mode == a.Mode && stored.Type == a.Type && stored.Name == a.Name {
+			elsewhere = append(elsewhere, at)
 		}
 	}
 	slices.Sort(alike)
-	if found := attr.Suggest(a.resource(), alike); found != "" {
+	if found := attr.Suggest(a.Resource(), alike); found != "" {
 		return found
 	}
 	if len(elsewhere) == 0 {
@@ -188,22 +184,24 @@ func list(all []string) string {
 
 // Resource is a resource, or one instance of it, not decoded yet.
 type Resource struct {
-	Address Address
-	Mode    string // "managed" or "data"
-	Type    string
+	Mode string // "managed", or "data" for a data source
+	Type string // such as "aws_vpc"
 
-	// Provider is the provider's address, such as
-	// registry.terraform.io/hashicorp/aws.
+	// Provider is the address of the provider, such as
+	// "registry.terraform.io/hashicorp/aws". What Terraform 0.12 wrote,
+	// "provider.aws", stays as it is.
 	Provider string
 
-	// SchemaVersion is that of all instances, nil if they differ.
+	// SchemaVersion is the version of the provider's schema that the attributes
+	// follow; nil if the instances follow several.
 	SchemaVersion *uint64
 
+	address   address.Address
 	instances []storedInstance
 }
 
 // storedInstance is an instance in format 4. Its large members are parts of the
-// index, as the file had them.
+// file.
 type storedInstance struct {
 	IndexKey      json.RawMessage `json:"index_key"`
 	Deposed       string          `json:"deposed"`
@@ -213,7 +211,7 @@ type storedInstance struct {
 	attributes []byte
 	flat       bool // it has attributes_flat instead
 	sensitive  []byte
-	key        instanceKey
+	key        address.Key
 }
 
 func readInstance(raw []byte) (i storedInstance, err error) {
@@ -246,28 +244,28 @@ func (i *storedInstance) readKey() error {
 		return nil
 	case raw[0] == '"':
 		name, _ := jsonString(i.IndexKey)
-		i.key = instanceKey{kind: stringKey, name: name}
+		i.key = address.Key{Kind: address.StringKey, Name: name}
 		return nil
 	}
-	n, err := parseIndex(raw)
-	i.key = instanceKey{kind: intKey, index: n}
+	n, err := strconv.ParseUint(raw, 10, 31)
+	i.key = address.Key{Kind: address.IntKey, Index: int(n)}
 	return err
 }
 
 // find chooses one instance by its key, or all without one.
-func (r *storedResource) find(key instanceKey) (*Resource, error) {
-	address := r.address()
-	address.key = key
+func (r *storedResource) find(key address.Key) (*Resource, error) {
+	at := r.Address
+	at.Key = key
 	if r.twice {
-		return nil, fmt.Errorf("the state has the resource %s twice", show(address.resource()))
+		return nil, fmt.Errorf("the state has the resource %s twice", show(at.Resource()))
 	}
-	found := &Resource{Address: address, Mode: r.mode, Type: r.typ}
+	found := &Resource{Mode: r.Mode, Type: r.Type, address: at}
 	keys, err := found.choose(r.instances)
 	if err != nil {
-		return nil, fmt.Errorf("resource %s: %w", show(address.resource()), err)
+		return nil, fmt.Errorf("resource %s: %w", show(at.Resource()), err)
 	}
 	if len(found.instances) == 0 {
-		return nil, noInstance(address, keys)
+		return nil, noInstance(at, keys)
 	}
 	first := found.instances[0]
 	found.SchemaVersion = &first.SchemaVersion
@@ -276,17 +274,17 @@ func (r *storedResource) find(key instanceKey) (*Resource, error) {
 			found.SchemaVersion = nil
 		}
 	}
-	found.Provider = providerAddress(cmp.Or(first.Provider, r.provider))
+	found.Provider = address.Provider(cmp.Or(first.Provider, r.provider))
 	return found, nil
 }
 
 // choose keeps the instances that the address means, and returns the keys of
 // all.
-func (r *Resource) choose(instances []byte) ([]instanceKey, error) {
+func (r *Resource) choose(instances []byte) ([]address.Key, error) {
 	if len(instances) == 0 {
 		return nil, nil
 	}
-	seen := map[instanceKey]bool{}
+	seen := map[address.Key]bool{}
 	var refused error
 	reader := jsonwalk.NewReader(instances)
 	if err := reader.Array(func() error {
@@ -308,7 +306,7 @@ func (r *Resource) choose(instances []byte) ([]instanceKey, error) {
 			return refused
 		}
 		seen[one.key] = true
-		if r.Address.key == (instanceKey{}) || r.Address.key == one.key {
+		if r.address.Key == (address.Key{}) || r.address.Key == one.key {
 			r.instances = append(r.instances, one)
 		}
 		return nil
@@ -318,22 +316,22 @@ func (r *Resource) choose(instances []byte) ([]instanceKey, error) {
 	return slices.Collect(maps.Keys(seen)), nil
 }
 
-func noInstance(a Address, keys []instanceKey) error {
+func noInstance(a address.Address, keys []address.Key) error {
 	switch {
 	case len(keys) == 0:
-		return fmt.Errorf("the resource %s has no instances", show(a.resource()))
-	case slices.Contains(keys, instanceKey{}):
-		return fmt.Errorf("the resource %s has no instance keys; leave %s out", show(a.resource()), show(a.key.String()))
+		return fmt.Errorf("the resource %s has no instances", show(a.Resource()))
+	case slices.Contains(keys, address.Key{}):
+		return fmt.Errorf("the resource %s has no instance keys; leave %s out", show(a.Resource()), show(a.Key.String()))
 	}
 	var texts []string
 	for _, k := range keys {
 		texts = append(texts, k.String())
 	}
 	slices.Sort(texts)
-	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.resource()), show(a.key.String()), list(texts))
+	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.Resource()), show(a.Key.String()), list(texts))
 }
 
-// Size is the length in bytes of the attributes as the file holds them.
+// Size is the length of the attributes in the file, in bytes.
 func (r *Resource) Size() int {
 	size := 0
 	for _, i := range r.instances {
@@ -343,7 +341,7 @@ func (r *Resource) Size() int {
 }
 
 // Marked reports whether the state says which attributes are sensitive. States
-// of Terraform 0.13 and older do not.
+// of Terraform 0.13 and older do not: any attribute may be a secret then.
 func (r *Resource) Marked() bool {
 	for _, i := range r.instances {
 		if len(i.sensitive) == 0 || string(i.sensitive) == "null" {
@@ -359,44 +357,41 @@ func (r *Resource) Marked() bool {
 // for an index that is missing, and those of a resource with for_each an object
 // of them, by key. Types are those that follow from the JSON: objects and
 // tuples in place of maps, lists and sets.
+//
+// Each call decodes anew. It fails with [ErrCost] or [ErrDigits] above what the
+// size of the attributes allows, and if more than 10,000 indexes are missing.
 func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 	if attributes, sensitive, err = r.values(); err != nil {
-		return cty.NilVal, cty.NilVal, fmt.Errorf("resource %s: %w", show(r.Address.String()), err)
+		return cty.NilVal, cty.NilVal, fmt.Errorf("resource %s: %w", show(r.address.String()), err)
 	}
 	return attributes, sensitive, nil
 }
 
 func (r *Resource) values() (cty.Value, cty.Value, error) {
 	b := newBudget(r.Size())
-	for _, i := range r.instances {
-		// Terraform requires the type of each value next to it.
-		if err := b.typ(len(i.attributes), nesting(i.attributes)); err != nil {
-			return cty.NilVal, cty.NilVal, err
-		}
-	}
-	kind := r.instances[0].key.kind
-	if kind == noKey && len(r.instances) == 1 || r.Address.key.kind != noKey {
+	kind := r.instances[0].key.Kind
+	if kind == address.NoKey && len(r.instances) == 1 || r.address.Key.Kind != address.NoKey {
 		return r.instances[0].values(b)
 	}
 	open, sensitive := map[string]cty.Value{}, map[string]cty.Value{}
 	byIndex := map[int][2]cty.Value{}
 	last := 0
 	for _, i := range r.instances {
-		if i.key.kind != kind {
+		if i.key.Kind != kind {
 			return cty.NilVal, cty.NilVal, errors.New("its instances have keys of several kinds; name one of them")
 		}
 		a, s, err := i.values(b)
 		if err != nil {
 			return cty.NilVal, cty.NilVal, fmt.Errorf("instance %s: %w", show(i.key.String()), err)
 		}
-		if kind == stringKey {
-			open[i.key.name], sensitive[i.key.name] = a, s
+		if kind == address.StringKey {
+			open[i.key.Name], sensitive[i.key.Name] = a, s
 			continue
 		}
-		byIndex[i.key.index] = [2]cty.Value{a, s}
-		last = max(last, i.key.index)
+		byIndex[i.key.Index] = [2]cty.Value{a, s}
+		last = max(last, i.key.Index)
 	}
-	if kind == stringKey {
+	if kind == address.StringKey {
 		return cty.ObjectVal(open), cty.ObjectVal(sensitive), nil
 	}
 	return inOrder(byIndex, last)
@@ -424,17 +419,14 @@ func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error)
 			"version writes them anew")
 	case len(i.attributes) == 0 || i.attributes[0] != '{':
 		return open, sensitive, errors.New("its attributes are not an object")
-	case nesting(i.attributes) > maxNesting:
-		return open, sensitive, fmt.Errorf("its attributes are nested more than %d deep", maxNesting)
 	}
 	m, err := readMarks(i.sensitive)
 	if err != nil {
 		return open, sensitive, err
 	}
-	ty, err := ctyjson.ImpliedType(i.attributes)
+	ty, err := impliedType(i.attributes, "its attributes", b) // Terraform requires the type of each value next to it
 	if err != nil {
-		// The error may quote a key.
-		return open, sensitive, errors.New("no type fits its attributes; does an object in them have the same key twice?")
+		return open, sensitive, err
 	}
 	v, err := (&decoder{sensitive: true, budget: b}).decode(i.attributes, ty)
 	if err != nil {

@@ -31,11 +31,7 @@ func (t *types) decode(raw json.RawMessage, b *budget) (cty.Type, error) {
 // decodeType reads the type of an output or of a dynamic value. raw is valid
 // JSON. Attributes that the type calls optional are plain ones in a value.
 func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
-	depth := nesting(raw)
-	if depth > maxNesting {
-		return cty.NilType, fmt.Errorf("it is nested more than %d deep", maxNesting)
-	}
-	if err := b.typ(len(raw), depth); err != nil {
+	if err := b.typ(len(raw), nesting(raw)); err != nil {
 		return cty.NilType, err
 	}
 	unusable := errors.New("it is not a type as Terraform writes one")

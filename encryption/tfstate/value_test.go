@@ -10,7 +10,7 @@ import (
 )
 
 func value(sensitive bool, typ, value string) (cty.Value, error) {
-	return Output{types: new(types), name: "o", Sensitive: sensitive, typ: []byte(typ), value: []byte(value)}.Value()
+	return Output{shared: new(shared), name: "o", Sensitive: sensitive, typ: []byte(typ), value: []byte(value)}.Value()
 }
 
 func TestValueErrors(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -31,7 +33,7 @@ type shown struct {
 func TestResourceVectors(t *testing.T) {
 	for _, program := range []string{"opentofu", "terraform"} {
 		t.Run(program, func(t *testing.T) {
-			s := resources(t, readFile(t, program+".tfstate"))
+			s := parsed(t, readFile(t, program+".tfstate"))
 			var doc struct {
 				Values struct {
 					Root shown `json:"root_module"`
@@ -51,12 +53,8 @@ func compareModule(t *testing.T, s *State, m shown) int {
 		n += compareModule(t, s, inner)
 	}
 	for _, want := range m.Resources {
-		a, err := ParseAddress(want.Address)
-		if err != nil || a.String() != want.Address {
-			t.Errorf("%s: got %s, %v", want.Address, a, err)
-			continue
-		}
-		r, err := s.Resources.Find(a)
+		a := want.Address
+		r, err := s.Resource(a)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -176,8 +174,8 @@ func readFile(t testing.TB, name string) []byte {
 	return file
 }
 
-func resources(t testing.TB, file []byte) *State {
-	s, err := ParseResources(file)
+func parsed(t testing.TB, file []byte) *State {
+	s, err := Parse(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +184,7 @@ func resources(t testing.TB, file []byte) *State {
 
 // valuesAt reads the resource at an address.
 func valuesAt(s *State, address string) (open, sensitive cty.Value, err error) {
-	var a Address
-	if address != "" {
-		if a, err = ParseAddress(address); err != nil {
-			return open, sensitive, err
-		}
-	}
-	r, err := s.Resources.Find(a)
+	r, err := s.Resource(address)
 	if err != nil {
 		return open, sensitive, err
 	}
@@ -201,7 +193,7 @@ func valuesAt(s *State, address string) (open, sensitive cty.Value, err error) {
 
 // All instances: a tuple in which each has its index, or an object by key.
 func TestAllInstances(t *testing.T) {
-	s := resources(t, readFile(t, "opentofu.tfstate"))
+	s := parsed(t, readFile(t, "opentofu.tfstate"))
 	open, sensitive, err := valuesAt(s, `module.net["a"].terraform_data.counted`)
 	if err != nil || !open.Type().IsTupleType() || open.LengthInt() != 3 {
 		t.Fatalf("got %#v, %v", open, err)
@@ -239,7 +231,7 @@ func withInstances(instances string) []byte {
 		instances + `}]}`)
 }
 
-func TestFind(t *testing.T) {
+func TestResource(t *testing.T) {
 	for name, c := range map[string]struct{ instances, address, want string }{
 		"deposed":        {`[{"deposed":"d","attributes":{"a":1}},{"attributes":{"a":2},"status":"tainted","private":"p"}]`, "x.y", `{"a":2}`},
 		"deposed by key": {`[{"index_key":0,"deposed":"d","attributes":{"a":1}},{"index_key":0,"attributes":{"a":2}}]`, "x.y[0]", `{"a":2}`},
@@ -252,7 +244,7 @@ func TestFind(t *testing.T) {
 		"other attribute": {`[{"attributes":{"a":null,"b":[{}],"type":"t"},"dependencies":["d"],"identity":{"i":1}}]`, "x.y",
 			`{"a":null,"b":[{}],"type":"t"}`},
 	} {
-		open, sensitive, err := valuesAt(resources(t, withInstances(c.instances)), c.address)
+		open, sensitive, err := valuesAt(parsed(t, withInstances(c.instances)), c.address)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -265,7 +257,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindErrors(t *testing.T) {
+func TestResourceErrors(t *testing.T) {
 	twice := `{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[]},{"mode":"managed","type":"x","name":"y","instances":[]}]}`
 	one := func(instances string) string { return string(withInstances(instances)) }
 	state := string(readFile(t, "terraform.tfstate"))
@@ -291,7 +283,7 @@ func TestFindErrors(t *testing.T) {
 		"flat":           {one(`[{"attributes_flat":{"id":"c4n4ry"}}]`), `x.y`, `from Terraform 0.11 or older`},
 		"no attributes":  {one(`[{"schema_version":0}]`), `x.y`, `resource x.y: its attributes are not an object`},
 		"list":           {one(`[{"attributes":["c4n4ry"]}]`), `x.y`, `its attributes are not an object`},
-		"same key twice": {one(`[{"attributes":{"c4n4ry":1,"c4n4ry":"x"}}]`), `x.y`, `does an object in them have the same key twice?`},
+		"same key twice": {one(`[{"attributes":{"c4n4ry":1,"c4n4ry":"x"}}]`), `x.y`, `does an object in it have the same key twice?`},
 		"kinds of keys":  {one(`[{"attributes":{}},{"index_key":0,"attributes":{}}]`), `x.y`, `keys of several kinds`},
 		"same instance": {one(`[{"index_key":"a","attributes":{}},{"index_key":"a","attributes":{}}]`), `x.y["a"]`,
 			`it has the instance ["a"] twice`},
@@ -316,38 +308,53 @@ func TestFindErrors(t *testing.T) {
 			`}}]`), `x.y`, `its types cost far more work than a file of its size should`},
 		"escapes": {strings.ReplaceAll(twice, `"y"`, `"y\u001b[31m"`), `x.z`, `the state has no resource x.z`},
 	} {
-		_, _, err := valuesAt(resources(t, []byte(c.state)), c.address)
+		_, _, err := valuesAt(parsed(t, []byte(c.state)), c.address)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
 
-func TestParseResourcesErrors(t *testing.T) {
+func TestResourcesNotInForm(t *testing.T) {
 	for _, text := range []string{`"x"`, `{}`, `[1]`, `[null]`, `[{}]`, `[{"mode":"managed","type":"x"}]`,
 		`[{"mode":1,"type":"x","name":"y"}]`} {
-		_, err := ParseResources([]byte(`{"version":4,"resources":` + text + `}`))
-		if err == nil || !strings.Contains(err.Error(), `the state's "resources" are not in the form`) {
-			t.Errorf("%s: got %v", text, err)
-		}
-		if _, err := Parse([]byte(`{"version":4,"resources":` + text + `}`)); err != nil {
+		s, err := Parse([]byte(`{"version":4,"resources":` + text + `}`))
+		if err != nil {
 			t.Errorf("%s: who reads outputs is not concerned: %v", text, err)
+			continue
+		}
+		for range 2 {
+			if _, err = s.Resource("x.y"); err == nil || err.Error() != `the state's "resources" are not in the form of its format version` {
+				t.Errorf("%s: got %v", text, err)
+			}
 		}
 	}
 	for _, text := range []string{`null`, `[]`, `[{"mode":"later","type":"x","name":"y"}]`} {
-		if s, err := ParseResources([]byte(`{"version":4,"resources":` + text + `}`)); err != nil || len(s.Resources.byAddress) != 0 {
+		s := parsed(t, []byte(`{"version":4,"resources":`+text+`}`))
+		if _, err := s.Resource(""); err == nil || !strings.Contains(err.Error(), "the state has 0 resources") {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
 }
 
-// The index shares nothing with the file, which may be overwritten.
-func TestResourcesShareNothingWithTheFile(t *testing.T) {
-	file := readFile(t, "opentofu.tfstate")
-	s := resources(t, file)
-	clear(file)
-	if _, _, err := valuesAt(s, "terraform_data.single"); err != nil {
-		t.Error(err)
+// A copy of the exported fields does not keep the file in memory.
+func TestCopyKeepsNoFile(t *testing.T) {
+	file := withResources(1 << 20)
+	gone := weak.Make(&file[0])
+	s := parsed(t, file)
+	kept := State{Version: s.Version, Outputs: s.Outputs}
+	if _, err := s.Resource("x.y"); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("got %v", err)
+	}
+	runtime.GC()
+	if gone.Value() != nil {
+		t.Error("the file is still there")
+	}
+	if v, err := kept.Outputs["a"].Value(); err != nil || v != cty.StringVal("v") {
+		t.Errorf("got %#v, %v", v, err)
+	}
+	if _, err := kept.Resource("x.y"); err == nil || err.Error() != "the resources of the state were not kept" {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -357,7 +364,7 @@ func TestTooManyInstances(t *testing.T) {
 		for i := range n {
 			fmt.Fprintf(&all, `{"index_key":%d,"attributes":{}},`, i)
 		}
-		return resources(t, withInstances("["+strings.TrimSuffix(all.String(), ",")+"]"))
+		return parsed(t, withInstances("["+strings.TrimSuffix(all.String(), ",")+"]"))
 	}
 	if _, _, err := valuesAt(many(maxInstances), "x.y[7]"); err != nil {
 		t.Error(err)
@@ -369,27 +376,24 @@ func TestTooManyInstances(t *testing.T) {
 }
 
 func TestMarked(t *testing.T) {
-	a, _ := ParseAddress("x.y")
 	for instances, want := range map[string]bool{
 		`[{"attributes":{}}]`:                             false,
 		`[{"attributes":{},"sensitive_attributes":null}]`: false,
 		`[{"attributes":{},"sensitive_attributes":[]}]`:   true,
 		`[{"index_key":0,"attributes":{},"sensitive_attributes":[]},{"index_key":1,"attributes":{}}]`: false,
 	} {
-		if r, err := resources(t, withInstances(instances)).Resources.Find(a); err != nil || r.Marked() != want {
+		if r, err := parsed(t, withInstances(instances)).Resource("x.y"); err != nil || r.Marked() != want {
 			t.Errorf("%s: got %v, %v", instances, !want, err)
 		}
 	}
 }
 
 func TestSchemaVersionsDiffer(t *testing.T) {
-	s := resources(t, withInstances(`[{"index_key":0,"schema_version":1,"attributes":{}},{"index_key":1,"schema_version":2,"attributes":{}}]`))
-	a, _ := ParseAddress("x.y")
-	if r, err := s.Resources.Find(a); err != nil || r.SchemaVersion != nil {
+	s := parsed(t, withInstances(`[{"index_key":0,"schema_version":1,"attributes":{}},{"index_key":1,"schema_version":2,"attributes":{}}]`))
+	if r, err := s.Resource("x.y"); err != nil || r.SchemaVersion != nil {
 		t.Errorf("got %v, %v", r, err)
 	}
-	a, _ = ParseAddress("x.y[1]")
-	if r, err := s.Resources.Find(a); err != nil || *r.SchemaVersion != 2 {
+	if r, err := s.Resource("x.y[1]"); err != nil || *r.SchemaVersion != 2 {
 		t.Errorf("got %v, %v", r, err)
 	}
 }
@@ -405,7 +409,7 @@ func TestResourceErrorsNeverShowValues(t *testing.T) {
 			changed := append(append(bytes.Clone(file[:i]), text...), file[i:]...)
 			replaced := append(append(bytes.Clone(file[:i]), text...), after(file[i:])...)
 			for _, one := range [][]byte{changed, replaced} {
-				s, err := ParseResources(one)
+				s, err := Parse(one)
 				if err == nil {
 					_, _, err = valuesAt(s, "x.y[0]")
 				}
@@ -431,8 +435,12 @@ func BenchmarkParseResources(b *testing.B) {
 	b.SetBytes(int64(len(file)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseResources(file); err != nil {
+		s, err := Parse(file)
+		if err != nil {
 			b.Fatal(err)
+		}
+		if _, err := s.Resource("none.there"); err == nil {
+			b.Fatal("found")
 		}
 	}
 }
@@ -450,7 +458,7 @@ func manyInstances(size int) []byte {
 }
 
 func BenchmarkFind(b *testing.B) {
-	s := resources(b, manyInstances(10<<20))
+	s := parsed(b, manyInstances(10<<20))
 	for _, address := range []string{"x.y[7]", "x.y"} {
 		b.Run(address, func(b *testing.B) {
 			b.ReportAllocs()
@@ -463,22 +471,19 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-func FuzzParseResources(f *testing.F) {
+func FuzzResource(f *testing.F) {
 	for _, program := range []string{"opentofu", "terraform"} {
 		f.Add(readFile(f, program+".tfstate"))
 	}
 	f.Add(withInstances(`[{"index_key":"a","schema_version":1,"attributes":{"a":[1,{"b":null}]},"sensitive_attributes":[[{"type":"get_attr","value":"a"},{"type":"index","value":{"value":1,"type":"number"}}]]}]`))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		s, err := ParseResources(file)
+		s, err := Parse(file)
 		if err != nil {
 			return
 		}
-		for _, stored := range s.Resources.byAddress {
-			r, err := s.Resources.Find(stored.address())
-			var attributes, sensitive cty.Value
-			if err == nil {
-				attributes, sensitive, err = r.Values()
-			}
+		index, _ := s.resources()
+		for at := range index {
+			attributes, sensitive, err := valuesAt(s, at)
 			if err != nil {
 				if len(err.Error()) > 4000 {
 					t.Errorf("an error of %d bytes", len(err.Error()))

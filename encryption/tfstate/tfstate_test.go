@@ -97,9 +97,22 @@ func TestValueIsDecodedLazily(t *testing.T) {
 	}
 }
 
+func TestNoSuchOutput(t *testing.T) {
+	s, err := Parse([]byte(`{"version":4}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Outputs["a"].Value(); err == nil || err.Error() != "the state has no such output" {
+		t.Errorf("got %v", err)
+	}
+	if values, err := s.Values("a"); err != nil || len(values) != 0 {
+		t.Errorf("got %v, %v", values, err)
+	}
+}
+
 func TestLongAndOddNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("日本", 5000), "a\x1b[31m\nb", "\xff\xfe", strings.Repeat("\xff", 5000), ""} {
-		_, err := Output{name: name}.Value()
+		_, err := Output{name: name, shared: new(shared)}.Value()
 		if err == nil || len(err.Error()) > 700 || strings.ContainsAny(err.Error(), "\x1b\n") || !utf8.ValidString(err.Error()) {
 			t.Errorf("got %v", err)
 		}

@@ -23,7 +23,7 @@ func outputs4(raw json.RawMessage) (map[string]Output, error) {
 	if raw == nil || string(raw) == "null" {
 		return outputs, nil
 	}
-	known := new(types)
+	common := new(shared)
 	var wrong error
 	if err := jsonwalk.Members(raw, func(name string, value []byte) (bool, error) {
 		e, err := readEntry4(value)
@@ -31,7 +31,7 @@ func outputs4(raw json.RawMessage) (map[string]Output, error) {
 			wrong = fmt.Errorf("output %s: %w", quote(name), typeError(err))
 		}
 		outputs[name] = Output{Sensitive: e.Sensitive, Deprecated: e.Deprecated, name: name, value: bytes.Clone(e.Value),
-			typ: bytes.Clone(e.Type), types: known}
+			typ: bytes.Clone(e.Type), shared: common}
 		return wrong == nil, nil
 	}); err != nil {
 		return nil, errForm("outputs")

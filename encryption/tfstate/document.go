@@ -10,8 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
-// document has the keys of all formats. Keys that are not here, above all
-// resources, are skipped without being decoded.
+// document has the keys of all formats. Keys that are not here are skipped.
 type document struct {
 	Version          *int            `json:"version"`
 	TerraformVersion string          `json:"terraform_version"`
@@ -19,6 +18,7 @@ type document struct {
 	Lineage          string          `json:"lineage"`
 	Outputs          json.RawMessage `json:"-"` // format 4; a part of the file, as it stands there
 	Modules          json.RawMessage `json:"-"` // formats 1 to 3; likewise
+	Resources        json.RawMessage `json:"-"` // format 4; likewise
 }
 
 // module holds the outputs of one module in formats 1 to 3, by name.
@@ -37,6 +37,8 @@ func parseDocument(data []byte) (*document, error) {
 			doc.Outputs = value
 		case "modules":
 			doc.Modules = value
+		case "resources":
+			doc.Resources = value
 		case "version", "terraform_version", "serial", "lineage":
 			return true
 		}

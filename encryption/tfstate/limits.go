@@ -40,7 +40,8 @@ const (
 
 var errNumber = errors.New("a number is required")
 
-// ErrDigits means that a number is too long to be shown and stored.
+// ErrDigits means that a number has more than 1,024 digits when it is written
+// out, as 1e2000 has: too many to be shown and stored.
 var ErrDigits = fmt.Errorf("a number has more than %d digits when it is written out", maxDigits)
 
 // number reads decimal text. cty keeps 512 bits of it, as Terraform does.
@@ -79,15 +80,6 @@ func digitsOf(text string) (digits int, fraction bool, err error) {
 		return 0, false, ErrDigits
 	}
 	return digits, power < 0 || strings.Contains(mantissa, "."), nil
-}
-
-// parseIndex reads the key of an instance of a resource with count.
-func parseIndex(text string) (int, error) {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil {
-		return 0, errNumber
-	}
-	return int(n), nil
 }
 
 // weight is the number of types that make up ty.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -17,7 +18,7 @@ func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, erro
 	if raw != nil && json.Unmarshal(raw, &modules) != nil {
 		return nil, errForm("modules")
 	}
-	outputs := make(map[string]Output)
+	outputs, common := make(map[string]Output), new(shared)
 	for _, m := range modules {
 		if !slices.Equal(m.Path, []string{"root"}) {
 			continue
@@ -27,22 +28,20 @@ func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, erro
 			if err != nil {
 				return nil, fmt.Errorf("output %s: %w", quote(name), err)
 			}
-			o.name, o.implied = name, true
+			o.name, o.implied, o.shared = name, true, common
 			outputs[name] = o
 		}
 	}
 	return outputs, nil
 }
 
-// entry3 is an output in formats 2 and 3. Its type ("string", "list" or "map")
-// says less than the value does, so it isn't read.
-type entry3 struct {
-	Value     json.RawMessage `json:"value"`
-	Sensitive bool            `json:"sensitive"`
-}
-
+// output3 reads an output in formats 2 and 3. Its type ("string", "list" or
+// "map") says less than the value does, so it isn't read.
 func output3(raw json.RawMessage) (Output, error) {
-	var e entry3
+	var e struct {
+		Value     json.RawMessage `json:"value"`
+		Sensitive bool            `json:"sensitive"`
+	}
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return Output{}, typeError(err)
 	}
@@ -57,44 +56,40 @@ func output1(raw json.RawMessage) (Output, error) {
 	return Output{value: slices.Clone(raw)}, nil
 }
 
-// impliedType is the type that Terraform gives to a value without one.
+// impliedType is the type that Terraform gives to a value without one: what
+// holds elements of the same type throughout is a list or a map.
 func (o Output) impliedType(b *budget) (cty.Type, error) {
-	if err := b.typ(len(o.value), nesting(o.value)); err != nil {
+	ty, err := impliedType(o.value, "its value", b)
+	return simplify(ty), err
+}
+
+// impliedType is the type that follows from JSON: objects and tuples. What names
+// the value in errors; those of cty may quote a key.
+func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
+	if err := b.typ(len(value), nesting(value)); err != nil {
 		return cty.NilType, err
 	}
-	ty, err := ctyjson.ImpliedType(o.value)
+	ty, err := ctyjson.ImpliedType(value)
 	if err != nil {
-		// The error may quote a key of the value.
-		return cty.NilType, errors.New("no type fits its value; does an object in it have the same key twice?")
+		return cty.NilType, fmt.Errorf("no type fits %s; does an object in it have the same key twice?", what)
 	}
-	return simplify(ty), nil
+	return ty, nil
 }
 
 // simplify turns tuples and objects whose elements all have one type into lists
 // and maps: Terraform had nothing else when it wrote these formats. Of an empty
 // one nobody knows the element type, and it stays.
 func simplify(ty cty.Type) cty.Type {
+	var elements []cty.Type
+	collection := cty.List
 	switch {
-	case ty.IsTupleType() && ty.Length() > 0:
-		elements := ty.TupleElementTypes()
-		for _, other := range elements[1:] {
-			if !other.Equals(elements[0]) {
-				return ty
-			}
-		}
-		return cty.List(simplify(elements[0]))
-	case ty.IsObjectType() && len(ty.AttributeTypes()) > 0:
-		var element cty.Type
-		for _, other := range ty.AttributeTypes() {
-			if element == cty.NilType {
-				element = other
-			}
-			if !other.Equals(element) {
-				return ty
-			}
-		}
-		return cty.Map(simplify(element))
-	default:
+	case ty.IsTupleType():
+		elements = ty.TupleElementTypes()
+	case ty.IsObjectType():
+		elements, collection = slices.Collect(maps.Values(ty.AttributeTypes())), cty.Map
+	}
+	if len(elements) == 0 || slices.ContainsFunc(elements, func(other cty.Type) bool { return !other.Equals(elements[0]) }) {
 		return ty
 	}
+	return collection(simplify(elements[0]))
 }

@@ -1,4 +1,6 @@
-package tfstate
+// Package address reads the addresses of resources, as Terraform and OpenTofu
+// print them and as their states hold them.
+package address
 
 import (
 	"errors"
@@ -20,22 +22,22 @@ const maxAddress = 16 << 10
 // Address says where a resource, or one instance of it, stands in a state. The
 // zero value is no address.
 type Address struct {
-	module string // canonical, such as module.net["a"]; "" for the root
-	mode   string // "managed" or "data"
-	typ    string
-	name   string
-	key    instanceKey
+	Module string // canonical, such as module.net["a"]; "" for the root
+	Mode   string // [Managed] or [Data]
+	Type   string
+	Name   string
+	Key    Key
 }
 
-// ParseAddress reads an address as Terraform and OpenTofu print one:
+// Parse reads an address as Terraform and OpenTofu print one:
 // module.net["a"].aws_vpc.main[0], or without the last index for all instances.
-func ParseAddress(text string) (Address, error) {
+func Parse(text string) (Address, error) {
 	steps, err := traverse(text)
 	if err != nil {
 		return Address{}, err
 	}
-	a := Address{mode: managed}
-	if a.module, steps, err = modulePath(steps); err != nil {
+	a := Address{Mode: Managed}
+	if a.Module, steps, err = modulePath(steps); err != nil {
 		return Address{}, err
 	}
 	names := make([]string, 0, 3)
@@ -43,19 +45,19 @@ func ParseAddress(text string) (Address, error) {
 		names = append(names, nameOf(steps[0]))
 		steps = steps[1:]
 	}
-	if len(names) > 0 && names[0] == data {
-		a.mode, names = data, names[1:]
+	if len(names) > 0 && names[0] == Data {
+		a.Mode, names = Data, names[1:]
 	}
 	switch {
-	case len(names) == 0 && a.mode == managed:
+	case len(names) == 0 && a.Mode == Managed:
 		return Address{}, errors.New("this is the address of a module; that of a resource has a type and a name after it, such as aws_vpc.main")
 	case len(names) != 2:
 		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or " +
 			"data.aws_ami.linux")
 	}
-	a.typ, a.name = names[0], names[1]
+	a.Type, a.Name = names[0], names[1]
 	if len(steps) > 0 {
-		if a.key, err = keyOf(steps[0]); err != nil {
+		if a.Key, err = keyOf(steps[0]); err != nil {
 			return Address{}, err
 		}
 		steps = steps[1:]
@@ -66,24 +68,25 @@ func ParseAddress(text string) (Address, error) {
 	return a, nil
 }
 
+// The modes of a resource.
 const (
-	managed = "managed"
-	data    = "data"
+	Managed = "managed"
+	Data    = "data"
 )
 
 // String is the address as Terraform prints it.
-func (a Address) String() string { return a.resource() + a.key.String() }
+func (a Address) String() string { return a.Resource() + a.Key.String() }
 
-// resource is the address without an instance key.
-func (a Address) resource() string {
+// Resource is the address without an instance key.
+func (a Address) Resource() string {
 	var b strings.Builder
-	if a.module != "" {
-		b.WriteString(a.module + ".")
+	if a.Module != "" {
+		b.WriteString(a.Module + ".")
 	}
-	if a.mode == data {
+	if a.Mode == Data {
 		b.WriteString("data.")
 	}
-	b.WriteString(a.typ + "." + a.name)
+	b.WriteString(a.Type + "." + a.Name)
 	return b.String()
 }
 
@@ -140,10 +143,10 @@ func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
 	return strings.Join(path, "."), steps, nil
 }
 
-// canonicalModule is how a state's text of a module path is compared. Old
+// Module is how a state's text of a module path is compared. Old
 // versions wrote keys with other escapes. A text that can't be parsed stays as
 // it is, and is the path of no address.
-func canonicalModule(text string) string {
+func Module(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -158,11 +161,11 @@ func canonicalModule(text string) string {
 	return path
 }
 
-// providerAddress takes the address of the provider from that of its
+// Provider takes the address of the provider from that of its
 // configuration, such as
 // module.net.provider["registry.terraform.io/hashicorp/aws"].west. What
 // Terraform 0.12 wrote, provider.aws, has none, and stays as it is.
-func providerAddress(configuration string) string {
+func Provider(configuration string) string {
 	steps, err := traverse(configuration)
 	if err != nil {
 		return configuration
@@ -172,10 +175,10 @@ func providerAddress(configuration string) string {
 		return configuration
 	}
 	key, err := keyOf(steps[1])
-	if err != nil || key.kind != stringKey {
+	if err != nil || key.Kind != StringKey {
 		return configuration
 	}
-	return key.name
+	return key.Name
 }
 
 func isName(step hcl.Traverser) bool {
@@ -193,45 +196,47 @@ func nameOf(step hcl.Traverser) string {
 	return ""
 }
 
-// instanceKey tells the instances of a resource, or of a module, apart. The
-// zero value is that of the only one, which has none.
-type instanceKey struct {
-	kind  keyKind
-	index int
-	name  string
+// Key tells the instances of a resource, or of a module, apart. The zero value
+// is that of the only one, which has none.
+type Key struct {
+	Kind  KeyKind
+	Index int    // of an [IntKey], at most [math.MaxInt32]
+	Name  string // of a [StringKey]
 }
 
-type keyKind int
+// KeyKind is what creates the instances.
+type KeyKind int
 
+// The kinds of keys.
 const (
-	noKey keyKind = iota
-	intKey
-	stringKey
+	NoKey     KeyKind = iota
+	IntKey            // count
+	StringKey         // for_each
 )
 
-func (k instanceKey) String() string {
-	switch k.kind {
-	case intKey:
-		return indexStep(k.index)
-	case stringKey:
-		return `["` + escapeKey(k.name) + `"]`
+func (k Key) String() string {
+	switch k.Kind {
+	case IntKey:
+		return "[" + strconv.Itoa(k.Index) + "]"
+	case StringKey:
+		return `["` + escapeKey(k.Name) + `"]`
 	}
 	return ""
 }
 
-func keyOf(step hcl.Traverser) (instanceKey, error) {
+func keyOf(step hcl.Traverser) (Key, error) {
 	index, ok := step.(hcl.TraverseIndex)
 	if !ok {
-		return instanceKey{}, errors.New("an instance key such as [0] or [\"a\"] is required")
+		return Key{}, errors.New("an instance key such as [0] or [\"a\"] is required")
 	}
 	if index.Key.Type() == cty.String {
-		return instanceKey{kind: stringKey, name: index.Key.AsString()}, nil
+		return Key{Kind: StringKey, Name: index.Key.AsString()}, nil
 	}
 	n, accuracy := index.Key.AsBigFloat().Int64()
 	if accuracy != big.Exact || n < 0 || n > math.MaxInt32 {
-		return instanceKey{}, errors.New("an instance key must be a whole number that is not negative, or a string")
+		return Key{}, errors.New("an instance key must be a whole number that is not negative, or a string")
 	}
-	return instanceKey{kind: intKey, index: int(n)}, nil
+	return Key{Kind: IntKey, Index: int(n)}, nil
 }
 
 // escapeKey writes a string as HCL reads it between quotes.

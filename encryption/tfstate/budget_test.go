@@ -1,0 +1,86 @@
+package tfstate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Charges do not wrap around, not even where an int has 32 bits: one that did
+// would pay into the budget.
+func TestChargesDoNotWrapAround(t *testing.T) {
+	for name, charge := range map[string]func(b *budget) error{
+		"type":       func(b *budget) error { return b.typ(3<<20, 900) },
+		"large type": func(b *budget) error { return b.typ(500<<20, 1000) },
+		"set": func(b *budget) error {
+			return b.set(slices.Repeat([]cty.Value{cty.True}, 1000), 150_000_000)
+		},
+	} {
+		b := newBudget(1 << 20)
+		if err := charge(b); !errors.Is(err, ErrCost) || b.left != 0 {
+			t.Errorf("%s: got %v, and %d units are left", name, err, b.left)
+		}
+	}
+}
+
+// dear is an output that costs more than half of freeWork, in few bytes.
+const dear = `{"value":[%s],"type":["list","number"]}`
+
+// Whoever decodes all outputs one at a time pays no more than for all at once.
+func TestOutputsOneAtATime(t *testing.T) {
+	var file strings.Builder
+	numbers := strings.Repeat("1e-999,", 299) + "1e-999"
+	file.WriteString(`{"version":4,"outputs":{"plain":{"value":["a","b"],"type":["list","string"]}`)
+	for i := range 50 {
+		fmt.Fprintf(&file, `,"o%d":`+dear, i, numbers)
+	}
+	file.WriteString("}}")
+	s := parsed(t, []byte(file.String()))
+	decoded := func() (names []string) {
+		for name, o := range s.Outputs {
+			switch _, err := o.Value(); {
+			case err == nil:
+				names = append(names, name)
+			case !errors.Is(err, ErrCost) || !strings.Contains(err.Error(), strconv.Quote(name)):
+				t.Error(err)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	first := decoded()
+	if len(first) != 2 || first[1] != "plain" {
+		t.Errorf("got %v, want one that is dear, and the plain one", first)
+	}
+	for range 3 {
+		if again := decoded(); !slices.Equal(again, first) {
+			t.Errorf("got %v, and before %v", again, first)
+		}
+	}
+	for name := range s.Outputs {
+		if _, err := s.Values(name); err != nil {
+			t.Errorf("on its own: %v", err)
+		}
+	}
+}
+
+// A program that reads one state again and again never runs out of budget.
+func TestValueAgain(t *testing.T) {
+	s := parsed(t, fmt.Appendf(nil, `{"version":4,"outputs":{"a":`+dear+`}}`, strings.Repeat("1e-999,", 299)+"1e-999"))
+	for range 20 {
+		if _, err := s.Outputs["a"].Value(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = parsed(t, fmt.Appendf(nil, `{"version":4,"outputs":{"a":`+dear+`}}`, strings.Repeat("1e-999,", 299)+"true"))
+	for range 20 {
+		if _, err := s.Outputs["a"].Value(); err == nil || errors.Is(err, ErrCost) {
+			t.Fatalf("got %v", err)
+		}
+	}
+}

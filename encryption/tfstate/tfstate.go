@@ -1,0 +1,172 @@
+// Package tfstate reads the outputs and the resources of a plaintext state, as
+// Terraform and OpenTofu write them: outputs of formats 1 to 4 with exactly the
+// types that they have in the configuration, and resources of format 4, the
+// only one since Terraform 0.12. encryption.Target.Decrypt gives such a state.
+//
+// A file may come from anybody who can write to the place where the state is
+// kept. What it costs to decode is bounded by its size, with [ErrCost] and
+// [ErrDigits]; values may be nested 1,000 deep.
+//
+// Values are secrets. Errors name an output or a resource, and the place within
+// its value, never the value. Text from the file is escaped and cut short in
+// them, so that they can be printed.
+//
+// A value is a [cty.Value]. Package gocty of the same module turns one into Go
+// values, and its package json into JSON; the examples show both.
+package tfstate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// State is what a state says of itself, and the outputs of its root module. Any
+// number of goroutines may use one.
+//
+// [State.Resource] reads the bytes that were parsed, which stay in memory as
+// long as the State, and must not be changed. A copy of the exported fields has
+// all but the resources, and shares no memory with the file.
+type State struct {
+	Version          int    // of the format, 1 to 4
+	TerraformVersion string // of the Terraform or OpenTofu that wrote it; "" if absent
+	Serial           int64  // 0 if absent, never negative
+	Lineage          string // "" if absent
+
+	// Outputs are by name, each as the file has it until its value is decoded.
+	Outputs map[string]Output
+
+	resources func() (resourceIndex, error) // nil in a copy of the exported fields
+}
+
+// Output is one output of the root module, not decoded yet.
+type Output struct {
+	Sensitive  bool   // the configuration marks it as sensitive; never in format 1
+	Deprecated string // why it is deprecated, which only OpenTofu writes; "" if it isn't
+
+	name    string
+	value   json.RawMessage
+	typ     json.RawMessage
+	implied bool    // the type follows from the value: formats before 4
+	shared  *shared // nil for an output that isn't there
+}
+
+// Parse reads a plaintext state of any size; it takes little more memory than
+// the outputs have bytes. It looks at an output only as far as to tell whether
+// it is sensitive: a type or value that can't be used is an error of
+// [Output.Value]. As Terraform does, it ignores keys that it doesn't know, and
+// the last of two outputs with the same name wins. The error says if data is no
+// state, for example an encrypted one, or a state in a later format.
+func Parse(data []byte) (*State, error) {
+	doc, err := parseDocument(data)
+	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
+		return nil, syntaxError(data, err)
+	}
+	// The version comes first: other formats may use the other keys differently.
+	if err := checkVersion(doc, err); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, typeError(err)
+	}
+	if doc.Serial < 0 {
+		return nil, errors.New("the state's serial is negative")
+	}
+	s := &State{Version: *doc.Version, TerraformVersion: doc.TerraformVersion, Serial: doc.Serial, Lineage: doc.Lineage}
+	list := doc.Resources
+	s.resources = sync.OnceValues(func() (resourceIndex, error) { return indexed(list) })
+	switch s.Version {
+	case 4:
+		s.Outputs, err = outputs4(doc.Outputs)
+	case 3, 2:
+		s.Outputs, err = rootOutputs(doc.Modules, output3)
+	case 1:
+		s.Outputs, err = rootOutputs(doc.Modules, output1)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Size is the length of the output in the file, value and type, in bytes.
+func (o Output) Size() int { return len(o.value) + len(o.typ) }
+
+// Values decodes the outputs of these names as [Output.Value] does. They share a
+// limit with each other, and with no other call. The first error, which names
+// its output, ends it. A name that the state does not have is left out.
+func (s *State) Values(names ...string) (map[string]cty.Value, error) {
+	size := 0
+	for _, name := range names {
+		size += s.Outputs[name].Size()
+	}
+	b := newBudget(size)
+	values := make(map[string]cty.Value, len(names))
+	for _, name := range names {
+		o, ok := s.Outputs[name]
+		if !ok {
+			continue
+		}
+		v, err := o.valueWithin(b)
+		if err != nil {
+			return nil, err
+		}
+		values[name] = v
+	}
+	return values, nil
+}
+
+// Value decodes the output with exactly the type that the file gives it; in
+// formats 1 to 3, which have no types, with the one that follows from the value.
+// What costs time or memory happens here, each time: an output which nobody wants
+// costs nothing, and one that can't be used is no reason to refuse the others.
+//
+// An error names the output. [ErrCost] can also come from the outputs that were
+// decoded before, which share a limit; [State.Values] decodes some without them.
+func (o Output) Value() (cty.Value, error) {
+	if o.shared == nil {
+		return cty.NilVal, errors.New("the state has no such output")
+	}
+	return o.shared.value(o)
+}
+
+func (o Output) valueWithin(b *budget) (cty.Value, error) {
+	v, err := o.decode(b)
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("output %s: %w", quote(o.name), err)
+	}
+	return v, nil
+}
+
+func (o Output) decode(b *budget) (cty.Value, error) {
+	if len(o.value) == 0 {
+		return cty.NilVal, errors.New("it has no value")
+	}
+	if nesting(o.value) > maxNesting {
+		return cty.NilVal, fmt.Errorf("its value is nested more than %d deep", maxNesting)
+	}
+	typeOf := o.declaredType
+	if o.implied {
+		typeOf = o.impliedType
+	}
+	ty, err := typeOf(b)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	d := &decoder{sensitive: o.Sensitive, budget: b}
+	return d.decode(o.value, ty)
+}
+
+func (o Output) declaredType(b *budget) (cty.Type, error) {
+	if len(o.typ) == 0 {
+		return cty.NilType, errors.New("it has no type")
+	}
+	ty, err := o.shared.types.decode(o.typ, b)
+	if err != nil {
+		return cty.NilType, fmt.Errorf("its type can't be used: %w", err)
+	}
+	return ty, nil
+}
