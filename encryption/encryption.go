@@ -69,6 +69,8 @@ type KeyMaker interface {
 
 // Encrypter is a method that can seal.
 type Encrypter interface {
+	// Encrypt seals plain, which it may overwrite. Behind plain, up to its
+	// capacity, there is often room to seal it in place.
 	Encrypt(ctx context.Context, keys Keys, plain []byte) ([]byte, error)
 }
 

@@ -67,11 +67,5 @@ var errEmpty = errors.New("the file is empty; Terraform and OpenTofu never leave
 // Encrypt seals plaintext with the target's primary method: a state or a plan,
 // in OpenTofu's envelope, as OpenTofu writes it. An error is an [*Error].
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
-	if err := t.check(); err != nil {
-		return nil, &Error{Step: StepConfiguration, Err: err}
-	}
-	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: t.fail("no method is set")}
-	}
-	return t.encryption.seal(ctx, t.methods[0], plain)
+	return t.AppendEncrypt(ctx, nil, plain)
 }
