@@ -3,13 +3,17 @@ package encryption_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 )
 
@@ -166,6 +170,90 @@ func TestInspectChecksData(t *testing.T) {
 		if (err != nil) != c.damaged {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// salted makes another key for each file, and counts how often it is asked.
+type salted struct{ asked *atomic.Int64 }
+
+func (s salted) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	s.asked.Add(1)
+	key := sha256.Sum256(stored)
+	return key[:], nil
+}
+
+func (s salted) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+	stored := fmt.Appendf(nil, "%q", rand.Text())
+	key := sha256.Sum256(stored)
+	return key[:], stored, nil
+}
+
+func newSalted(t *testing.T) (*encryption.Encryption, *atomic.Int64) {
+	asked := new(atomic.Int64)
+	registry := builtin.Registry()
+	registry.KeyProviders = append(registry.KeyProviders, encryption.Block[encryption.KeyProvider]{
+		Table: attr.Table{Name: "salted"},
+		Build: func(attr.Values) (encryption.KeyProvider, error) { return salted{asked}, nil },
+	})
+	return newEncryption(t, registry, `
+		key_provider "salted" "k" {}
+		method "aes_gcm" "m" { keys = key_provider.salted.k }
+		state { method = method.aes_gcm.m }`), asked
+}
+
+// TestManyFiles is not parallel: it measures the heap.
+func TestManyFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it opens and seals 100,000 files")
+	}
+	enc, _ := newSalted(t)
+	pass := func(files int) {
+		for i := range files {
+			plain := fmt.Appendf(nil, `{"version":4,"serial":%d,"lineage":"l-%[1]d","outputs":{}}`, i)
+			file, err := enc.State().Encrypt(t.Context(), plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, err := enc.State().Decrypt(t.Context(), file)
+			if err != nil || !bytes.Equal(opened.Data, plain) {
+				t.Fatalf("file %d: %v", i, err)
+			}
+		}
+	}
+	pass(10_000)
+	before := heap()
+	pass(90_000)
+	if grown := heap() - before; grown > mebi {
+		t.Errorf("90,000 files more, and the heap has grown by %d bytes", grown)
+	}
+	runtime.KeepAlive(enc)
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	enc, asked := newSalted(t)
+	file, err := enc.State().Encrypt(t.Context(), []byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		for range 2 {
+			if opened, err := enc.State().Decrypt(t.Context(), bytes.Clone(file)); err != nil || string(opened.Data) != state {
+				t.Fatal(err)
+			}
+		}
+		if got := asked.Load(); got != int64(round+1) {
+			t.Errorf("round %d: the key provider was asked %d times", round, got)
+		}
+		enc.Close()
 	}
 }
 
