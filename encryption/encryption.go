@@ -62,6 +62,8 @@ type KeyMaker interface {
 
 // Encrypter is a method that can seal.
 type Encrypter interface {
+	// Encrypt seals plain, which it may overwrite. Behind plain, up to its
+	// capacity, there is often room to seal it in place.
 	Encrypt(ctx context.Context, keys Keys, plain []byte) ([]byte, error)
 }
 
@@ -117,15 +119,16 @@ func (r Registry) Options(variables cty.Value) config.Options {
 }
 
 // Encryption is a configuration at work. It is safe for concurrent use, builds
-// an entry when it is first needed, and calls a key provider once for each
-// distinct stored metadata.
+// an entry when it is first needed, and remembers the last 1,000 keys by the
+// stored metadata, so that a key provider is called once for many files that
+// share a key. See [Encryption.Close].
 type Encryption struct {
 	config       config.Config
 	strict       bool                                   // there are settings, so plaintext opens only by name
 	kinds        map[string]Block[Method]               // nil in a zero Encryption
 	keyProviders map[string]func() (keyProvider, error) // :: address → built once
 	methods      map[string]func() (method, error)      // :: address, or a kind without settings → built once
-	derived      memo.Memo[string, []byte]              // :: see fileKeys.identity → key
+	derived      *memo.Secrets                          // :: see fileKeys.identity → key
 }
 
 type keyProvider struct {
@@ -139,6 +142,8 @@ type method struct {
 	Method
 	then string // the address of the method for what is inside; "" for plaintext
 }
+
+const maxKeys = 1000 // that are remembered
 
 // New puts settings to work that were not read from text, or were merged by the
 // caller; for all others there is [Load]. Nil is no settings. The only error is a
@@ -162,6 +167,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 		kinds:        methodKinds,
 		keyProviders: map[string]func() (keyProvider, error){},
 		methods:      map[string]func() (method, error){},
+		derived:      memo.NewSecrets(maxKeys),
 	}
 	for address, entry := range cfg.KeyProviders {
 		e.keyProviders[address] = sync.OnceValues(func() (keyProvider, error) {

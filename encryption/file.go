@@ -47,7 +47,8 @@ type Info struct {
 }
 
 // Inspect says what file is, without a key. The error is that of an envelope
-// that is damaged; it wraps [ErrDamaged].
+// that is damaged; it wraps [ErrDamaged]. It goes through all of the file, and
+// copies only its small members.
 //
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds
@@ -58,7 +59,7 @@ func Inspect(file []byte) (Info, error) {
 	if err != nil || env == nil {
 		return Info{Kind: kind}, err
 	}
-	if _, err := env.decode(false); err != nil {
+	if err := env.verify(); err != nil {
 		return Info{Kind: kind}, damaged(err)
 	}
 	return Info{
@@ -93,12 +94,12 @@ func (env *envelope) decode(inPlace bool) ([]byte, error) {
 	if len(env.encoded) == 0 {
 		return nil, nil
 	}
-	if env.encoded[0] != '"' || bytes.IndexByte(env.encoded, '\\') >= 0 {
+	text, ok := env.digits()
+	if !ok {
 		var data []byte
 		err := json.Unmarshal(env.encoded, &data)
 		return data, err
 	}
-	text := env.encoded[1 : len(env.encoded)-1]
 	into := text
 	if !inPlace {
 		into = make([]byte, base64.StdEncoding.DecodedLen(len(text)))
@@ -109,6 +110,39 @@ func (env *envelope) decode(inPlace bool) ([]byte, error) {
 		err = base64.CorruptInputError(0) // it passes over line breaks, which no JSON string holds
 	}
 	return into[:n], err
+}
+
+// verify checks the encrypted data of a file that was read, a few digits at a
+// time.
+func (env *envelope) verify() error {
+	text, ok := env.digits()
+	if !ok {
+		_, err := env.decode(false)
+		return err
+	}
+	var into [3 << 10]byte
+	for len(text) > 0 {
+		part := text[:min(len(text), base64.StdEncoding.EncodedLen(len(into)))]
+		n, err := base64.StdEncoding.Decode(into[:], part)
+		if err != nil {
+			return err
+		}
+		text = text[len(part):]
+		if base64.StdEncoding.EncodedLen(n) != len(part) || len(text) > 0 && n < len(into) { // padding is for the end
+			return base64.CorruptInputError(0)
+		}
+	}
+	return nil
+}
+
+// digits returns the encrypted data of a file that was read, in base64, as a
+// part of the file. False if it is no string, or one with escapes, which no tool
+// writes.
+func (env *envelope) digits() ([]byte, bool) {
+	if len(env.encoded) == 0 || env.encoded[0] != '"' || bytes.IndexByte(env.encoded, '\\') >= 0 {
+		return nil, false
+	}
+	return env.encoded[1 : len(env.encoded)-1], true
 }
 
 // identify looks at a file and returns its kind and, of an encrypted one, the

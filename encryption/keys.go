@@ -47,21 +47,38 @@ func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := k.encryption.derived.Do(ctx, identity, func(ctx context.Context) ([]byte, error) {
-		provider, err := k.encryption.keyProvider(address)
-		if err != nil {
-			return nil, err
-		}
-		key, err := provider.Key(ctx, k.key, k.stored(address, provider))
-		if err == nil && len(key) == 0 {
-			err = ErrNoKey
-		}
-		return key, err
-	})
+	key, err := k.encryption.derived.Do(ctx, identity, func(ctx context.Context) ([]byte, error) { return k.ask(ctx, address) })
 	if err != nil {
 		return nil, keyError(address, err)
 	}
-	return bytes.Clone(key), nil
+	return key, nil
+}
+
+// ask calls the key provider.
+func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
+	provider, err := k.encryption.keyProvider(address)
+	if err != nil {
+		return nil, err
+	}
+	key, err := provider.Key(ctx, k.key, k.stored(address, provider))
+	if err == nil && len(key) == 0 {
+		err = ErrNoKey
+	}
+	return key, err
+}
+
+// Close overwrites and forgets every key that was derived or unwrapped for a
+// file. What the settings hold, such as a passphrase, stays. It is for programs
+// that live on; a file that is opened afterwards gets its key anew.
+func (e *Encryption) Close() {
+	e.derived.Clear()
+	for _, build := range e.methods {
+		if m, err := build(); err == nil {
+			if c, ok := m.Method.(interface{ Close() }); ok {
+				c.Close()
+			}
+		}
+	}
 }
 
 // keyError adds the address, unless the error names one already: the innermost

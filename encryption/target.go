@@ -100,16 +100,7 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // target's primary method: in OpenTofu's envelope, as OpenTofu writes it. What is
 // encrypted already is refused. An error is an [*Error].
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
-	if err := t.Check(); err != nil {
-		return nil, err
-	}
-	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
-	}
-	if err := t.checkPlain(plain); err != nil {
-		return nil, &Error{Step: StepEnvelope, Err: err}
-	}
-	return t.encryption.seal(ctx, t.methods[0], plain)
+	return t.AppendEncrypt(ctx, nil, plain)
 }
 
 // checkPlain refuses to seal what could not be opened again as what it is.

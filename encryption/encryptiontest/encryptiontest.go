@@ -4,9 +4,14 @@ package encryptiontest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +36,12 @@ type KeyProvider struct {
 
 	Keys    encryption.Keys // the key providers that Attrs and Other refer to; may be nil
 	Secrets []string        // what stands in the configurations and must never come out
+
+	// Constant says that the configuration alone decides the key, so that it is
+	// the same for every file, whatever is stored.
+	Constant bool
+
+	limit time.Duration // patience unless set
 }
 
 // Run runs the test.
@@ -40,7 +51,7 @@ func (h KeyProvider) Run(t *testing.T) {
 		for i, attrs := range h.Bad {
 			provider, err := build(h.Block, attrs)
 			if err == nil {
-				_, err = provider.Key(t.Context(), h.Keys, nil)
+				_, err = h.ask(t, t.Context(), provider, nil)
 			}
 			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
@@ -49,33 +60,116 @@ func (h KeyProvider) Run(t *testing.T) {
 		}
 	})
 	t.Run("same key again", h.sameKey)
+	t.Run("new keys", h.newKeys)
 	t.Run("another key", h.anotherKey)
+	t.Run("nothing stored", h.nothingStored)
+	t.Run("context", h.context)
 	t.Run("hostile metadata", h.hostile)
 }
 
-func (h KeyProvider) sameKey(t *testing.T) {
-	provider := Build(t, h.Block, h.Attrs)
-	maker, ok := provider.(encryption.KeyMaker)
+// ask is Key, with everything checked that holds for each call.
+func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider encryption.KeyProvider, stored json.RawMessage) ([]byte, error) {
+	t.Helper()
+	ctx = context.WithValue(ctx, mark{}, true)
+	given := bytes.Clone(stored)
+	key, err := within(t, cmp.Or(h.limit, patience), stored, func() ([]byte, error) { return provider.Key(ctx, h.marked(t), given) })
+	if !bytes.Equal(given, stored) {
+		t.Errorf("it changes what is stored, %.200q", stored)
+	}
+	if err != nil && key != nil {
+		t.Errorf("a key comes with an error: %v", err)
+	}
+	noSecret(t, err, h.Secrets)
+	return key, err
+}
+
+type mark struct{}
+
+// marked is Keys, which must be called with the context of the call, or one that
+// is made from it.
+func (h KeyProvider) marked(t *testing.T) encryption.Keys {
+	if h.Keys == nil {
+		return nil
+	}
+	return func(ctx context.Context, address string) ([]byte, error) {
+		if ctx.Value(mark{}) == nil {
+			t.Errorf("%s is asked for with another context", address)
+		}
+		return h.Keys(ctx, address)
+	}
+}
+
+type maker interface {
+	encryption.KeyProvider
+	encryption.KeyMaker
+}
+
+// maker returns the key provider as one that makes keys, and a new key. Tests of
+// one that makes none are skipped.
+func (h KeyProvider) maker(t *testing.T) (m maker, key []byte, stored json.RawMessage) {
+	t.Helper()
+	m, ok := Build(t, h.Block, h.Attrs).(maker)
 	if !ok {
 		t.Skip("it makes no keys")
 	}
-	key, stored, err := maker.NewKey(t.Context(), h.Keys)
+	key, stored, err := m.NewKey(context.WithValue(t.Context(), mark{}, true), h.marked(t))
 	if err != nil || len(key) == 0 {
 		t.Fatalf("a new key: %d bytes, %v", len(key), err)
 	}
+	return m, bytes.Clone(key), bytes.Clone(stored)
+}
+
+// result is what a call gives.
+type result struct {
+	bytes  []byte
+	err    error
+	reason any // of a panic
+}
+
+// within calls what a program gives it input, and does not wait longer than
+// limit. A panic is a mistake.
+func within(t *testing.T, limit time.Duration, input []byte, call func() ([]byte, error)) ([]byte, error) {
+	t.Helper()
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.reason = recover()
+			done <- r
+		}()
+		r.bytes, r.err = call()
+	}()
+	select {
+	case r := <-done:
+		if r.reason != nil {
+			t.Errorf("%.200q: it panics: %v", input, r.reason)
+			return nil, errors.New("a panic")
+		}
+		return r.bytes, r.err
+	case <-time.After(limit):
+		t.Errorf("%.200q takes longer than %v", input, limit)
+		return nil, errors.New("no end")
+	}
+}
+
+func (h KeyProvider) sameKey(t *testing.T) {
+	maker, key, stored := h.maker(t)
 	if stored != nil && !json.Valid(stored) {
 		t.Errorf("what is stored is not JSON: %q", stored)
 	}
-	if bytes.Contains(stored, key) {
-		t.Error("the key itself is stored")
+	for _, secret := range append(spellings(key), h.Secrets...) {
+		if bytes.Contains(stored, []byte(secret)) {
+			t.Error("the key or a secret is stored")
+		}
 	}
-	for _, p := range []encryption.KeyProvider{provider, Build(t, h.Block, h.Attrs)} {
-		again, err := p.Key(t.Context(), h.Keys, stored)
+	for _, p := range []encryption.KeyProvider{maker, maker, Build(t, h.Block, h.Attrs)} {
+		again, err := h.ask(t, t.Context(), p, stored)
 		if err != nil || !bytes.Equal(again, key) {
 			t.Errorf("the same key did not come back: %v", err)
 		}
+		clear(again) // it belongs to the caller
 	}
-	if r, ok := provider.(encryption.Recognizer); ok {
+	if r, ok := maker.(encryption.Recognizer); ok {
 		if !r.Recognizes(stored) {
 			t.Error("it does not recognize its own metadata")
 		}
@@ -87,16 +181,28 @@ func (h KeyProvider) sameKey(t *testing.T) {
 	}
 }
 
-func (h KeyProvider) anotherKey(t *testing.T) {
-	maker, ok := Build(t, h.Block, h.Attrs).(encryption.KeyMaker)
-	if !ok {
-		t.Skip("it makes no keys")
-	}
-	key, stored, err := maker.NewKey(t.Context(), h.Keys)
+// newKeys makes two keys. Both stay good, and share nothing.
+func (h KeyProvider) newKeys(t *testing.T) {
+	maker, key, stored := h.maker(t)
+	second, document, err := maker.NewKey(context.WithValue(t.Context(), mark{}, true), h.marked(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Build(t, h.Block, h.Other).Key(t.Context(), h.Keys, stored)
+	if bytes.Equal(second, key) != h.Constant {
+		t.Errorf("two new keys are the same: %t, want %t", !h.Constant, h.Constant)
+	}
+	want := bytes.Clone(second)
+	clear(second) // it belongs to the caller
+	for _, c := range []struct{ stored, want []byte }{{stored, key}, {document, want}} {
+		if got, err := h.ask(t, t.Context(), maker, c.stored); err != nil || !bytes.Equal(got, c.want) {
+			t.Errorf("after another key was made, it is lost: %v", err)
+		}
+	}
+}
+
+func (h KeyProvider) anotherKey(t *testing.T) {
+	_, key, stored := h.maker(t)
+	other, err := h.ask(t, t.Context(), Build(t, h.Block, h.Other), stored)
 	if err == nil && bytes.Equal(other, key) {
 		t.Error("another configuration gives the same key")
 	}
@@ -105,22 +211,65 @@ func (h KeyProvider) anotherKey(t *testing.T) {
 	}
 }
 
-// hostile hands in what a file may hold that somebody tampered with.
+func (h KeyProvider) nothingStored(t *testing.T) {
+	maker, key, _ := h.maker(t)
+	got, err := h.ask(t, t.Context(), maker, nil)
+	switch {
+	case err == nil && !(h.Constant && bytes.Equal(got, key)):
+		t.Error("without metadata, there is a key")
+	case err != nil && !errors.Is(err, encryption.ErrNoKey):
+		t.Errorf("without metadata, the error must wrap ErrNoKey: %v", err)
+	}
+}
+
+func (h KeyProvider) context(t *testing.T) {
+	maker, key, stored := h.maker(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got, err := h.ask(t, ctx, maker, stored)
+	if err == nil && !bytes.Equal(got, key) || errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("a cancelled call gives %d bytes: %v", len(got), err)
+	}
+}
+
+// hostile hands in what a file may hold that somebody tampered with: no key comes
+// out but the one that belongs to the undamaged file, and no error shows it.
 func (h KeyProvider) hostile(t *testing.T) {
 	provider := Build(t, h.Block, h.Attrs)
 	documents := []string{``, `{`, `{}`, `[]`, `null`, `"x"`, `1e999`, `{"salt":1}`, strings.Repeat("[", 100_000)}
-	if maker, ok := provider.(encryption.KeyMaker); ok {
-		if _, stored, err := maker.NewKey(t.Context(), h.Keys); err == nil && stored != nil {
+	var key []byte
+	if _, ok := provider.(encryption.KeyMaker); ok {
+		var stored json.RawMessage
+		_, key, stored = h.maker(t)
+		if _, err := h.ask(t, t.Context(), provider, stored); err != nil { // it may remember the key
+			t.Error(err)
+		}
+		if stored != nil {
 			documents = append(documents, damage(t, stored)...)
+		}
+		for _, garbage := range []string{"x", "{}", string(stored)} {
+			if _, err := h.ask(t, t.Context(), provider, append(bytes.Clone(stored), garbage...)); err == nil && !h.Constant {
+				t.Errorf("it reads over %.100q behind its metadata", garbage)
+			}
 		}
 	}
 	for _, d := range documents {
-		start := time.Now()
-		_, err := provider.Key(t.Context(), h.Keys, json.RawMessage(d))
-		if took := time.Since(start); took > patience {
-			t.Errorf("%.200s took %v", d, took)
+		got, err := h.ask(t, t.Context(), provider, json.RawMessage(d))
+		if err == nil && key != nil && !bytes.Equal(got, key) {
+			t.Errorf("%.200s gives another key", d)
 		}
-		noSecret(t, err, h.Secrets)
+		noSecret(t, err, spellings(key))
+	}
+}
+
+// spellings are the ways in which text may hold a key.
+func spellings(key []byte) []string {
+	if len(key) < 4 {
+		return nil // it is anywhere
+	}
+	return []string{
+		string(key), hex.EncodeToString(key), strings.ToUpper(hex.EncodeToString(key)), strings.Trim(fmt.Sprint(key), "[]"),
+		base64.RawStdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key),
 	}
 }
 
@@ -180,26 +329,13 @@ func (h Method) Run(t *testing.T) {
 	if !ok {
 		t.Skip("it does not seal")
 	}
-	plain := []byte(`{"version":4,"outputs":{"secret":{"value":"canary","type":"string"}}}`)
-	sealed, err := encrypter.Encrypt(t.Context(), h.Keys, bytes.Clone(plain))
+	t.Run("round trip", func(t *testing.T) { h.roundTrip(t, encrypter) })
+	sealed, err := h.seal(t, encrypter, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("round trip", func(t *testing.T) {
-		opened, err := method.Decrypt(t.Context(), h.Keys, bytes.Clone(sealed))
-		if err != nil || !bytes.Equal(opened, plain) {
-			t.Errorf("got %q, %v", opened, err)
-		}
-		again, err := encrypter.Encrypt(t.Context(), h.Keys, bytes.Clone(plain))
-		if err != nil || bytes.Equal(again, sealed) {
-			t.Errorf("sealing twice must not give the same bytes (%v)", err)
-		}
-		if bytes.Contains(sealed, []byte("canary")) {
-			t.Error("the plaintext shows")
-		}
-	})
 	t.Run("another key", func(t *testing.T) {
-		opened, err := method.Decrypt(t.Context(), h.Other, bytes.Clone(sealed))
+		opened, err := h.open(t, method, h.Other, sealed)
 		if opened != nil || !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("got %q, %v", opened, err)
 		}
@@ -207,16 +343,75 @@ func (h Method) Run(t *testing.T) {
 	t.Run("no key", func(t *testing.T) {
 		failure := errors.New("the key service is away")
 		none := func(context.Context, string) ([]byte, error) { return nil, failure }
-		if opened, err := method.Decrypt(t.Context(), none, bytes.Clone(sealed)); opened != nil || !errors.Is(err, failure) {
+		opened, err := h.open(t, method, none, sealed)
+		if opened != nil || !errors.Is(err, failure) || errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("got %q, %v", opened, err)
 		}
 	})
 	t.Run("damage", func(t *testing.T) {
 		Damage(t, sealed, func(file []byte) (string, error) {
-			opened, err := method.Decrypt(t.Context(), h.Keys, file)
+			opened, err := h.open(t, method, h.Keys, file)
 			return string(opened), err
 		})
 	})
+}
+
+const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"string"}}}`
+
+// roundTrip seals with two of the method, with room behind the plaintext and
+// without, and opens all of it afterwards.
+func (h Method) roundTrip(t *testing.T, encrypter encryption.Encrypter) {
+	second, err := build(h.Block, h.Attrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files [][]byte
+	for _, e := range []encryption.Encrypter{encrypter, encrypter, second.(encryption.Encrypter)} {
+		for _, room := range []int{0, 1, 1000} {
+			sealed, err := h.seal(t, e, room)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.ContainsFunc(files, func(other []byte) bool { return bytes.Equal(other, sealed) }) {
+				t.Error("sealing twice must not give the same bytes")
+			}
+			if bytes.Contains(sealed, []byte("canary")) {
+				t.Error("the plaintext shows")
+			}
+			files = append(files, sealed)
+		}
+	}
+	for _, file := range files {
+		opened, err := h.open(t, second, h.Keys, file)
+		if err != nil || string(opened) != samplePlain {
+			t.Errorf("got %q, %v", opened, err)
+		}
+	}
+}
+
+// seal seals the sample, with room behind it.
+func (h Method) seal(t *testing.T, encrypter encryption.Encrypter, room int) ([]byte, error) {
+	t.Helper()
+	plain := append(make([]byte, 0, len(samplePlain)+room), samplePlain...)
+	return within(t, patience, plain, func() ([]byte, error) { return encrypter.Encrypt(t.Context(), h.Keys, plain) })
+}
+
+// open is Decrypt, with everything checked that holds for each call.
+func (h Method) open(t *testing.T, method encryption.Method, keys encryption.Keys, sealed []byte) ([]byte, error) {
+	t.Helper()
+	var secrets []string
+	opened, err := within(t, patience, sealed, func() ([]byte, error) {
+		return method.Decrypt(t.Context(), func(ctx context.Context, address string) ([]byte, error) {
+			key, err := keys(ctx, address)
+			secrets = append(secrets, spellings(key)...)
+			return key, err
+		}, bytes.Clone(sealed))
+	})
+	if err != nil && opened != nil {
+		t.Errorf("plaintext comes with an error: %v", err)
+	}
+	noSecret(t, err, secrets)
+	return opened, err
 }
 
 // build does what a configuration does with an entry of the kind.

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,17 +17,27 @@ import (
 // little longer than a program has that is asked to stop (see package child).
 const grace = 1500 * time.Millisecond
 
-// Memo remembers results by key for as long as it lives. The zero value is
-// ready to use; a Memo must not be copied once used.
+// Memo remembers results by key for as long as it lives, or until there are too
+// many. The zero value is ready to use; a Memo must not be copied once used.
 type Memo[K comparable, V any] struct {
+	// Limit is how many results are remembered, 0 for all. Of more than that, those
+	// go that were not asked for the longest.
+	Limit int
+
+	// Forgotten is told each result that ended well and is no longer remembered;
+	// callers may still have it. Nil if nobody wants to know.
+	Forgotten func(V)
+
 	mu    sync.Mutex
 	calls map[K]*call[V] // under way, or ended well
+	asked int            // how often, so far
 }
 
-// call is one run of the work. Memo.mu guards waiters; result, err and panicked
-// are written before done is closed and only read after it.
+// call is one run of the work. Memo.mu guards waiters and asked; result, err and
+// panicked are written before done is closed and only read after it.
 type call[V any] struct {
 	waiters  int
+	asked    int // Memo.asked, when it was last asked for
 	cancel   context.CancelFunc
 	done     chan struct{}
 	result   V
@@ -98,7 +110,32 @@ func (m *Memo[K, V]) join(ctx context.Context, key K, work func(context.Context)
 		go m.run(own, key, c, work)
 	}
 	c.waiters++
+	m.asked++
+	c.asked = m.asked
+	if !ok && m.Limit > 0 && len(m.calls) > m.Limit {
+		m.shrink()
+	}
 	return c
+}
+
+// shrink makes room for some more. It must be called with m.mu held.
+func (m *Memo[K, V]) shrink() {
+	oldest := slices.SortedFunc(maps.Keys(m.calls), func(a, b K) int { return m.calls[a].asked - m.calls[b].asked })
+	for _, key := range oldest[:len(oldest)-m.Limit*3/4] {
+		if c := m.calls[key]; c.ended() {
+			m.forget(key, c)
+		}
+	}
+}
+
+// Clear forgets everything. Work that is under way goes on for those who wait for
+// it, and is not remembered.
+func (m *Memo[K, V]) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, c := range m.calls {
+		m.forget(key, c)
+	}
 }
 
 // leave forgets and cancels work that nobody waits for any more, and reports
@@ -118,8 +155,12 @@ func (m *Memo[K, V]) leave(key K, c *call[V]) bool {
 
 // forget must be called with m.mu held. By now the key may belong to newer work.
 func (m *Memo[K, V]) forget(key K, c *call[V]) {
-	if m.calls[key] == c {
-		delete(m.calls, key)
+	if m.calls[key] != c {
+		return
+	}
+	delete(m.calls, key)
+	if m.Forgotten != nil && c.ended() && c.err == nil && c.panicked == nil {
+		m.Forgotten(c.result)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -268,5 +269,82 @@ func TestFresh(t *testing.T) {
 	failed := errors.New("it failed")
 	if _, err := m.Fresh(t.Context(), "a", least(9), func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v, want %v", err, failed)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	var forgotten []int
+	m := Memo[int, int]{Limit: 8, Forgotten: func(v int) { forgotten = append(forgotten, v) }}
+	runs := 0
+	ask := func(key int) {
+		t.Helper()
+		if got, err := m.Do(t.Context(), key, func(context.Context) (int, error) { runs++; return key * 10, nil }); got != key*10 || err != nil {
+			t.Fatalf("got %d, %v", got, err)
+		}
+	}
+	for key := range 100 {
+		ask(key)
+		ask(0) // which keeps it
+		if len(m.calls) > m.Limit {
+			t.Fatalf("%d results are remembered", len(m.calls))
+		}
+	}
+	if runs != 100 || len(forgotten) != 100-len(m.calls) || slices.Contains(forgotten, 0) || slices.Contains(forgotten, 990) {
+		t.Errorf("%d runs, %v forgotten", runs, forgotten)
+	}
+	m.Clear()
+	if slices.Sort(forgotten); len(forgotten) != 100 || len(slices.Compact(forgotten)) != 100 {
+		t.Errorf("after Clear, %v forgotten", forgotten)
+	}
+	if ask(0); runs != 101 {
+		t.Error("Clear has not forgotten it")
+	}
+}
+
+// What is under way while all is forgotten reaches those who wait for it.
+func TestClearUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSecrets(2)
+		proceed := make(chan struct{})
+		var runs atomic.Int32
+		work := func(context.Context) ([]byte, error) {
+			runs.Add(1)
+			<-proceed
+			return []byte("key"), nil
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			if got, err := s.Do(t.Context(), "a", work); string(got) != "key" || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+		synctest.Wait()
+		s.Clear()
+		close(proceed)
+		all.Wait()
+		if _, err := s.Do(t.Context(), "a", work); err != nil || runs.Load() != 2 {
+			t.Errorf("%d runs, %v", runs.Load(), err)
+		}
+	})
+}
+
+func TestSecretsAreOverwritten(t *testing.T) {
+	s := NewSecrets(2)
+	original := []byte("key")
+	own, err := s.Do(t.Context(), "a", func(context.Context) ([]byte, error) { return original, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := s.memo.calls["a"].result
+	own[0] = 'X' // belongs to the caller
+	if again, err := s.Do(t.Context(), "a", nil); string(again) != "key" || err != nil {
+		t.Errorf("got %q, %v", again, err)
+	}
+	s.Clear()
+	if string(kept.bytes) != "\x00\x00\x00" || string(original) != "key" {
+		t.Errorf("%q is left, and %q of what it was made from", kept.bytes, original)
+	}
+	if _, ok := kept.clone(); ok {
+		t.Error("an overwritten key is handed out")
 	}
 }

@@ -68,9 +68,10 @@ func provider(t *testing.T, args ...string) encryption.KeyProvider {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	encryptiontest.KeyProvider{
-		Block: external.Block(),
-		Attrs: command(exampleProgram, keys(t, "2026-01", map[string]string{"2026-01": firstKey})),
-		Other: command(exampleProgram, keys(t, "2026-01", map[string]string{"2026-01": secondKey})),
+		Block:    external.Block(),
+		Constant: true,
+		Attrs:    command(exampleProgram, keys(t, "2026-01", map[string]string{"2026-01": firstKey})),
+		Other:    command(exampleProgram, keys(t, "2026-01", map[string]string{"2026-01": secondKey})),
 		Bad: []map[string]cty.Value{
 			{},
 			command(),

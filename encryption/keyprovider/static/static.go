@@ -146,7 +146,10 @@ func (p *Provider) load() ([]byte, error) {
 	if isTextLine(key) {
 		return nil, errors.New("key_file: the file holds a line of text, not the bytes of a key; decode it, or use key or key_base64")
 	}
-	return key, checkLength(key)
+	if err := checkLength(key); err != nil {
+		return nil, err
+	}
+	return key, nil
 }
 
 // isTextLine reports whether b is printable text that ends a line: an encoded

@@ -35,9 +35,10 @@ func TestSuite(t *testing.T) {
 	}
 	for name, form := range forms {
 		encryptiontest.KeyProvider{
-			Block: static.Block(),
-			Attrs: form,
-			Other: setting("key", "ffeeddccbbaa99887766554433221100"),
+			Block:    static.Block(),
+			Constant: true,
+			Attrs:    form,
+			Other:    setting("key", "ffeeddccbbaa99887766554433221100"),
 			Bad: []map[string]cty.Value{
 				{},
 				setting("key", ""),

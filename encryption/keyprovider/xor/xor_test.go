@@ -40,9 +40,10 @@ func keys(_ context.Context, address string) ([]byte, error) {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	encryptiontest.KeyProvider{
-		Block: xor.Block(),
-		Attrs: refs("one", "two"),
-		Other: refs("one", "three"),
+		Block:    xor.Block(),
+		Constant: true,
+		Attrs:    refs("one", "two"),
+		Other:    refs("one", "three"),
 		Bad: []map[string]cty.Value{
 			{},
 			{"a": refs("one", "two")["a"]},

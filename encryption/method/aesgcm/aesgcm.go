@@ -10,6 +10,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"fmt"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -71,17 +72,18 @@ func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 	return plain, nil
 }
 
-// Encrypt seals plain under a random nonce.
+// Encrypt seals plain in place, under a random nonce.
 func (m *Method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	sealed := make([]byte, gcm.NonceSize(), gcm.NonceSize()+len(plain)+gcm.Overhead())
-	if _, err := rand.Read(sealed); err != nil {
+	sealed := slices.Insert(slices.Grow(plain, gcm.NonceSize()+gcm.Overhead()), 0, make([]byte, gcm.NonceSize())...)
+	nonce, plain := sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():]
+	if _, err := rand.Read(nonce); err != nil {
 		return nil, err
 	}
-	return gcm.Seal(sealed, sealed, plain, m.aad), nil
+	return gcm.Seal(nonce, nonce, plain, m.aad), nil
 }
 
 func (m *Method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD, error) {

@@ -40,7 +40,7 @@ type Method struct {
 	services services
 	partial  bool // unencrypted values are allowed
 
-	dataKeys memo.Memo[string, []byte] // :: see document.identity → data key
+	dataKeys *memo.Secrets // :: see document.identity → data key
 }
 
 var (
@@ -49,7 +49,7 @@ var (
 )
 
 func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
-	m := &Method{partial: v.Bool("allow_unencrypted_values")}
+	m := &Method{partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys)}
 	var err error
 	if m.age, err = newAgeKeys(v); err != nil {
 		return nil, err
@@ -62,6 +62,11 @@ func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (en
 	}
 	return m, nil
 }
+
+const maxDataKeys = 1000 // that a method remembers
+
+// Close forgets the data keys of files.
+func (m *Method) Close() { m.dataKeys.Clear() }
 
 var yamlMark = regexp.MustCompile(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
 

@@ -1,0 +1,595 @@
+package encryptiontest
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+const inMutants = "STATECRYPT_TEST_MUTANTS" // set in the process whose tests must fail
+
+// TestMutants runs the tests on key providers and methods that have one mistake
+// each, in a process of their own, and looks at which of them fail.
+func TestMutants(t *testing.T) {
+	if os.Getenv(inMutants) != "" {
+		runMutants(t)
+		return
+	}
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), self, "-test.run=^TestMutants$", "-test.v")
+	c.Env = append(os.Environ(), inMutants+"=1")
+	out, err := c.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
+		t.Fatalf("the tests did not fail: %v", err)
+	}
+	failed := map[string][]string{} // :: mutant → the checks that fail
+	for line := range strings.Lines(string(out)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: TestMutants/"); ok {
+			name, _, _ = strings.Cut(name, " (")
+			mutant, check, _ := strings.Cut(name, "/")
+			failed[mutant] = append(failed[mutant], check)
+		}
+	}
+	expected := map[string]string{"a_good_key_provider": "", "a_good_method": ""}
+	for _, m := range keyMutants() {
+		expected[underscored(m.name)] = underscored(m.check)
+	}
+	for _, m := range methodMutants() {
+		expected[underscored(m.name)] = underscored(m.check)
+	}
+	for mutant, check := range expected {
+		if !slices.Contains(failed[mutant], check) && (check != "" || len(failed[mutant]) > 0) {
+			t.Errorf("%s: %q does not fail; these do: %q", mutant, check, failed[mutant])
+		}
+		if !strings.Contains(string(out), "=== RUN   TestMutants/"+mutant+"/") {
+			t.Errorf("%s did not run", mutant)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", out)
+	}
+}
+
+func underscored(name string) string { return strings.ReplaceAll(name, " ", "_") }
+
+func runMutants(t *testing.T) {
+	t.Run("a good key provider", func(t *testing.T) { testKeys(t, nil) })
+	for _, m := range keyMutants() {
+		t.Run(m.name, func(t *testing.T) { testKeys(t, m.change) })
+	}
+	t.Run("a good method", func(t *testing.T) { testCipher(t, nil) })
+	for _, m := range methodMutants() {
+		t.Run(m.name, func(t *testing.T) { testCipher(t, m.change) })
+	}
+}
+
+// sound is a key provider without mistakes: HKDF over the key of another one and
+// a secret, with a salt and a number of rounds that the file stores.
+type sound struct {
+	secret string
+	hooks  keyHooks
+}
+
+// keyHooks are what a mutant does in another way.
+type keyHooks struct {
+	config func(secret string) error
+	salt   func() []byte
+	stored func(p sound, key, salt []byte) any
+	read   func(stored json.RawMessage) (document, error)
+	key    func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error)
+	newKey func(p sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error)
+	knows  func(stored json.RawMessage) bool
+}
+
+type document struct {
+	Salt   []byte `json:"salt"`
+	Rounds int    `json:"rounds"`
+}
+
+func read(stored json.RawMessage) (document, error) {
+	var d document
+	switch {
+	case stored == nil:
+		return d, encryption.ErrNoKey
+	case json.Unmarshal(stored, &d) != nil || len(d.Salt) != 16 || d.Rounds != 1:
+		return d, errors.New("the metadata in the file is damaged")
+	}
+	return d, nil
+}
+
+func (p sound) derive(ctx context.Context, keys encryption.Keys, d document) ([]byte, error) {
+	upstream, err := keys(ctx, "key_provider.test.upstream")
+	if err != nil {
+		return nil, err
+	}
+	return hkdf.Key(sha256.New, append(upstream, p.secret...), d.Salt, "mutants", 32)
+}
+
+// right is Key without a mistake.
+func (p sound) right(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	d, err := p.hooks.read(stored)
+	if err != nil {
+		return nil, err
+	}
+	return p.derive(ctx, keys, d)
+}
+
+func (p sound) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	return p.hooks.key(ctx, p, keys, stored)
+}
+
+func (p sound) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+	salt := p.hooks.salt()
+	key, err := p.derive(ctx, keys, document{Salt: salt, Rounds: 1})
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := json.Marshal(p.hooks.stored(p, key, salt))
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.hooks.newKey(p, key, stored)
+}
+
+func (p sound) Recognizes(stored json.RawMessage) bool { return p.hooks.knows(stored) }
+
+func testKeys(t *testing.T, change func(h *keyHooks)) {
+	hooks := keyHooks{
+		config: func(secret string) error {
+			if len(secret) < 16 {
+				return errors.New("the secret is too short")
+			}
+			return nil
+		},
+		salt:   func() []byte { return []byte(rand.Text())[:16] },
+		stored: func(_ sound, _, salt []byte) any { return document{Salt: salt, Rounds: 1} },
+		read:   read,
+		key: func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			return p.right(ctx, keys, stored)
+		},
+		newKey: func(_ sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error) {
+			return key, stored, nil
+		},
+		knows: func(stored json.RawMessage) bool { _, err := read(stored); return err == nil },
+	}
+	if change != nil {
+		change(&hooks)
+	}
+	secret := func(s string) map[string]cty.Value { return map[string]cty.Value{"secret": cty.StringVal(s)} }
+	KeyProvider{
+		Block: encryption.Block[encryption.KeyProvider]{
+			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
+				{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "The secret."},
+			}},
+			Build: func(v attr.Values) (encryption.KeyProvider, error) {
+				if err := hooks.config(v.String("secret")); err != nil {
+					return nil, v.Errorf("secret", "%w", err)
+				}
+				return sound{secret: v.String("secret"), hooks: hooks}, nil
+			},
+		},
+		Attrs:   secret("canary-horse-battery"),
+		Other:   secret("another-horse-battery"),
+		Bad:     []map[string]cty.Value{{}, secret("short")},
+		Secrets: []string{"canary"},
+		Keys: func(context.Context, string) ([]byte, error) {
+			return []byte("the key of the upstream"), nil
+		},
+		limit: 2 * time.Second,
+	}.Run(t)
+}
+
+type keyMutant struct {
+	name, check string
+	change      func(h *keyHooks)
+}
+
+func keyMutants() []keyMutant {
+	calls := 0
+	var kept []byte
+	right := func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+		return p.right(ctx, keys, stored)
+	}
+	type keyFunc = func(context.Context, sound, encryption.Keys, json.RawMessage) ([]byte, error)
+	keyed := func(f keyFunc) func(*keyHooks) { return func(h *keyHooks) { h.key = f } }
+	reading := func(f func(json.RawMessage) (document, error)) func(*keyHooks) {
+		return func(h *keyHooks) { h.read = f }
+	}
+	storing := func(f func(sound, []byte, []byte) any) func(*keyHooks) { return func(h *keyHooks) { h.stored = f } }
+	return []keyMutant{
+		{name: "stores the secret", check: "same key again", change: storing(func(p sound, _, salt []byte) any {
+			return map[string]any{"salt": salt, "rounds": 1, "note": p.secret}
+		})},
+		{name: "stores the key", check: "same key again", change: storing(func(_ sound, key, salt []byte) any {
+			return map[string]any{"salt": salt, "rounds": 1, "note": key}
+		})},
+		{name: "constant salt", check: "new keys", change: func(h *keyHooks) { h.salt = func() []byte { return make([]byte, 16) } }},
+		{name: "no length check of the salt", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
+			var d document
+			if stored == nil {
+				return d, encryption.ErrNoKey
+			}
+			return d, json.Unmarshal(stored, &d)
+		})},
+		{name: "plain error for nothing stored", check: "nothing stored", change: reading(func(stored json.RawMessage) (document, error) {
+			if stored == nil {
+				return document{}, errors.New("nothing is stored")
+			}
+			return read(stored)
+		})},
+		{name: "a key for nothing stored", check: "nothing stored", change: reading(func(stored json.RawMessage) (document, error) {
+			if stored == nil {
+				return document{Salt: make([]byte, 16)}, nil
+			}
+			return read(stored)
+		})},
+		{name: "depends on the count of calls", check: "same key again", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				key, err := right(ctx, p, keys, stored)
+				if calls++; err == nil && calls%2 == 0 {
+					key[0] ^= 1
+				}
+				return key, err
+			})},
+		{name: "remembers only the last key", check: "new keys", change: func(h *keyHooks) {
+			h.newKey = func(_ sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error) {
+				kept = bytes.Clone(key)
+				return key, stored, nil
+			}
+			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				_, err := right(ctx, p, keys, stored)
+				if err != nil {
+					return nil, err
+				}
+				return bytes.Clone(kept), nil
+			}
+		}},
+		{name: "changes what is stored", check: "same key again", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				key, err := right(ctx, p, keys, stored)
+				clear(stored)
+				return key, err
+			})},
+		{name: "keeps the key that it returns", check: "same key again", change: func(h *keyHooks) {
+			cache := map[string][]byte{}
+			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				if key, ok := cache[string(stored)+p.secret]; ok {
+					return key, nil
+				}
+				key, err := right(ctx, p, keys, stored)
+				if err == nil {
+					cache[string(stored)+p.secret] = key
+				}
+				return key, err
+			}
+		}},
+		{name: "reads over trailing garbage", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
+			var d document
+			if stored == nil {
+				return d, encryption.ErrNoKey
+			}
+			if json.NewDecoder(bytes.NewReader(stored)).Decode(&d) != nil || len(d.Salt) != 16 || d.Rounds != 1 {
+				return d, errors.New("damaged")
+			}
+			return d, nil
+		})},
+		{name: "drops the context", check: "context", change: keyed(
+			func(_ context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				return right(context.Background(), p, keys, stored)
+			})},
+		{name: "takes a cancellation for a missing key", check: "context", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				if ctx.Err() != nil {
+					return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, ctx.Err())
+				}
+				return right(ctx, p, keys, stored)
+			})},
+		{name: "panics on null", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
+			var d *document
+			if stored == nil {
+				return document{}, encryption.ErrNoKey
+			}
+			if json.Unmarshal(stored, &d) != nil {
+				return document{}, errors.New("damaged")
+			}
+			if len(d.Salt) != 16 || d.Rounds != 1 {
+				return document{}, errors.New("damaged")
+			}
+			return *d, nil
+		})},
+		{name: "works as long as the file asks", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
+			var d document
+			end := time.Now().Add(5 * time.Second) // of this mutant, so that the others have the machine
+			for json.Unmarshal(stored, &d) == nil && d.Rounds > 1<<30 && time.Now().Before(end) {
+			}
+			return read(stored)
+		})},
+		{name: "allocates what the file asks", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
+			var d document
+			if json.Unmarshal(stored, &d) == nil && d.Rounds > 0 {
+				_ = make([]byte, d.Rounds)
+			}
+			return read(stored)
+		})},
+		{name: "shows the key in an error", check: "hostile metadata", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				key, err := right(ctx, p, keys, stored)
+				if err == nil {
+					kept = key
+				} else if len(stored) > 2 {
+					err = fmt.Errorf("the key is not %x", kept)
+				}
+				return key, err
+			})},
+		{name: "shows the secret in an error", check: "hostile metadata", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				key, err := right(ctx, p, keys, stored)
+				if err != nil && stored != nil {
+					err = fmt.Errorf("with %s: %w", p.secret, err)
+				}
+				return key, err
+			})},
+		{name: "shows a bad secret", check: "bad configuration", change: func(h *keyHooks) {
+			h.config = func(secret string) error {
+				if len(secret) < 16 {
+					return fmt.Errorf("this is too short, canary aside: %s", secret)
+				}
+				return nil
+			}
+		}},
+		{name: "accepts a bad configuration", check: "bad configuration", change: func(h *keyHooks) {
+			h.config = func(string) error { return nil }
+			h.read = func(stored json.RawMessage) (document, error) {
+				if stored == nil {
+					return document{Salt: make([]byte, 16)}, nil
+				}
+				return read(stored)
+			}
+		}},
+		{name: "ignores the secret", check: "another key", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				p.secret = "canary-horse-battery"
+				return right(ctx, p, keys, stored)
+			})},
+		{name: "plain error for another key", check: "another key", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				if !strings.HasPrefix(p.secret, "canary") {
+					return nil, errors.New("this is another key")
+				}
+				return right(ctx, p, keys, stored)
+			})},
+		{name: "returns a key with an error", check: "hostile metadata", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				key, err := right(ctx, p, keys, stored)
+				if err != nil && stored != nil {
+					key = make([]byte, 32)
+				}
+				return key, err
+			})},
+		{name: "recognizes everything", check: "same key again", change: func(h *keyHooks) {
+			h.knows = func(json.RawMessage) bool { return true }
+		}},
+		{name: "recognizes nothing", check: "same key again", change: func(h *keyHooks) {
+			h.knows = func(json.RawMessage) bool { return false }
+		}},
+	}
+}
+
+// gcm is a method without mistakes.
+type gcm struct{ hooks cipherHooks }
+
+// cipherHooks are what a mutant does in another way.
+type cipherHooks struct {
+	config func(keys string) error
+	nonce  func(calls int) []byte
+	seal   func(aead cipher.AEAD, nonce, plain []byte) []byte
+	open   func(aead cipher.AEAD, key, nonce, sealed []byte) ([]byte, error)
+	key    func(ctx context.Context, keys encryption.Keys) ([]byte, error)
+	short  func(data []byte) error
+	calls  *int
+}
+
+func (m gcm) aead(ctx context.Context, keys encryption.Keys) (cipher.AEAD, []byte, error) {
+	key, err := m.hooks.key(ctx, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, nil, errors.New("the key has the wrong length")
+	}
+	aead, err := cipher.NewGCM(block)
+	return aead, key, err
+}
+
+func (m gcm) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+	aead, _, err := m.aead(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	*m.hooks.calls++
+	return m.hooks.seal(aead, m.hooks.nonce(*m.hooks.calls), plain), nil
+}
+
+func (m gcm) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+	aead, key, err := m.aead(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.hooks.short(data); err != nil {
+		return nil, err
+	}
+	return m.hooks.open(aead, key, data[:12], data[12:])
+}
+
+func testCipher(t *testing.T, change func(h *cipherHooks)) {
+	hooks := cipherHooks{
+		config: func(keys string) error {
+			if keys != "key_provider.test.x" {
+				return errors.New("this is not an address")
+			}
+			return nil
+		},
+		nonce: func(int) []byte { return []byte(rand.Text())[:12] },
+		seal:  func(aead cipher.AEAD, nonce, plain []byte) []byte { return aead.Seal(nonce, nonce, plain, nil) },
+		open: func(aead cipher.AEAD, _, nonce, sealed []byte) ([]byte, error) {
+			plain, err := aead.Open(nil, nonce, sealed, nil)
+			if err != nil {
+				return nil, fmt.Errorf("%w: authentication failed", encryption.ErrNoKey)
+			}
+			return plain, nil
+		},
+		key: func(ctx context.Context, keys encryption.Keys) ([]byte, error) {
+			return keys(ctx, "key_provider.test.x")
+		},
+		short: func(data []byte) error {
+			if len(data) < 12 {
+				return encryption.ErrNoKey
+			}
+			return nil
+		},
+	}
+	if change != nil {
+		change(&hooks)
+	}
+	keys := func(fill byte) encryption.Keys {
+		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
+	}
+	address := func(s string) map[string]cty.Value { return map[string]cty.Value{"keys": cty.StringVal(s)} }
+	Method{
+		Block: encryption.Block[encryption.Method]{
+			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
+				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."},
+			}},
+			Build: func(v attr.Values) (encryption.Method, error) {
+				own := hooks
+				own.calls = new(int)
+				return gcm{own}, own.config(v.String("keys"))
+			},
+		},
+		Attrs: address("key_provider.test.x"), Bad: []map[string]cty.Value{{}, address("key_provider.test.other")},
+		Keys: keys(1), Other: keys(2),
+	}.Run(t)
+}
+
+type methodMutant struct {
+	name, check string
+	change      func(h *cipherHooks)
+}
+
+func methodMutants() []methodMutant {
+	ctr := func(key, nonce, data []byte) []byte {
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			panic(err)
+		}
+		out := make([]byte, len(data))
+		cipher.NewCTR(block, append(bytes.Clone(nonce), 0, 0, 0, 2)).XORKeyStream(out, data) // as GCM does
+		return out
+	}
+	var shared []byte
+	return []methodMutant{
+		{name: "constant nonce", check: "round trip", change: func(h *cipherHooks) {
+			h.nonce = func(int) []byte { return make([]byte, 12) }
+		}},
+		{name: "counts nonces from zero", check: "round trip", change: func(h *cipherHooks) {
+			h.nonce = func(calls int) []byte { return binary.BigEndian.AppendUint32(make([]byte, 8), uint32(calls)) }
+		}},
+		{name: "keeps the plaintext", check: "round trip", change: func(h *cipherHooks) {
+			seal, open := h.seal, h.open
+			h.seal = func(aead cipher.AEAD, nonce, plain []byte) []byte { return append(seal(aead, nonce, plain), plain...) }
+			h.open = func(aead cipher.AEAD, key, nonce, sealed []byte) ([]byte, error) {
+				return open(aead, key, nonce, sealed[:max(16, len(sealed))-len(samplePlain)])
+			}
+		}},
+		{name: "seals into one buffer", check: "round trip", change: func(h *cipherHooks) {
+			h.seal = func(aead cipher.AEAD, nonce, plain []byte) []byte {
+				shared = aead.Seal(append(shared[:0], nonce...), nonce, plain, nil)
+				return shared
+			}
+		}},
+		{name: "writes behind the plaintext", check: "round trip", change: func(h *cipherHooks) {
+			h.seal = func(aead cipher.AEAD, nonce, plain []byte) []byte {
+				room := plain[:cap(plain)]
+				if len(room) < len(plain)+12 {
+					return aead.Seal(nonce, nonce, plain, nil)
+				}
+				return aead.Seal(append(room[:0], nonce...), nonce, room[12:len(plain)], nil)
+			}
+		}},
+		{name: "authenticates nothing", check: "damage", change: func(h *cipherHooks) {
+			h.open = func(_ cipher.AEAD, key, nonce, sealed []byte) ([]byte, error) {
+				return ctr(key, nonce, sealed[:max(0, len(sealed)-16)]), nil
+			}
+		}},
+		{name: "opens what is cut off", check: "damage", change: func(h *cipherHooks) {
+			open := h.open
+			h.open = func(aead cipher.AEAD, key, nonce, sealed []byte) ([]byte, error) {
+				if len(sealed) < 16 {
+					return []byte{}, nil
+				}
+				return open(aead, key, nonce, sealed)
+			}
+		}},
+		{name: "panics on short data", check: "damage", change: func(h *cipherHooks) { h.short = func([]byte) error { return nil } }},
+		{name: "plain error for a wrong key", check: "another key", change: func(h *cipherHooks) {
+			h.open = func(aead cipher.AEAD, _, nonce, sealed []byte) ([]byte, error) {
+				return aead.Open(nil, nonce, sealed, nil)
+			}
+		}},
+		{name: "shows the key of a method", check: "another key", change: func(h *cipherHooks) {
+			open := h.open
+			h.open = func(aead cipher.AEAD, key, nonce, sealed []byte) ([]byte, error) {
+				plain, err := open(aead, key, nonce, sealed)
+				if err != nil {
+					err = fmt.Errorf("%w: %s", err, hex.EncodeToString(key))
+				}
+				return plain, err
+			}
+		}},
+		{name: "plaintext with an error", check: "another key", change: func(h *cipherHooks) {
+			open := h.open
+			h.open = func(aead cipher.AEAD, key, nonce, sealed []byte) ([]byte, error) {
+				plain, err := open(aead, key, nonce, sealed)
+				if err != nil {
+					plain = ctr(key, nonce, sealed)
+				}
+				return plain, err
+			}
+		}},
+		{name: "takes a failure for a missing key", check: "no key", change: func(h *cipherHooks) {
+			h.key = func(ctx context.Context, keys encryption.Keys) ([]byte, error) {
+				key, err := keys(ctx, "key_provider.test.x")
+				if err != nil {
+					err = fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
+				}
+				return key, err
+			}
+		}},
+		{name: "accepts any keys", check: "bad configuration", change: func(h *cipherHooks) { h.config = func(string) error { return nil } }},
+	}
+}

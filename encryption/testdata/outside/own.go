@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// ownBlock is a key provider of this program: HKDF-SHA-256 over a secret.
+func ownBlock() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{
+		Table: attr.Table{Name: "own", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{
+			{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "At least 16 bytes."},
+		}},
+		Build: func(v attr.Values) (encryption.KeyProvider, error) {
+			if len(v.String("secret")) < 16 {
+				return nil, v.Errorf("secret", "at least 16 bytes are required")
+			}
+			return own(v.String("secret")), nil
+		},
+	}
+}
+
+type own string
+
+func (o own) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if stored == nil {
+		return nil, fmt.Errorf("%w: the file stores no salt", encryption.ErrNoKey)
+	}
+	var salt []byte
+	if json.Unmarshal(stored, &salt) != nil || len(salt) != 32 {
+		return nil, errors.New("the salt in the file is damaged")
+	}
+	return hkdf.Key(sha256.New, []byte(o), salt, "own", 32)
+}
+
+func (o own) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+	salt := make([]byte, 32)
+	_, _ = rand.Read(salt) // never fails
+	stored, err := json.Marshal(salt)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := o.Key(ctx, keys, stored)
+	return key, stored, err
+}
