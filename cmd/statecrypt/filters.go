@@ -17,7 +17,7 @@ func (c *call) decrypt(ctx context.Context) error {
 		return err
 	}
 	return c.filter(ctx, func(name string, file []byte) ([]byte, error) {
-		opened, err := target.Decrypt(ctx, file)
+		opened, err := target.DecryptInPlace(ctx, file)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (c *call) verify(ctx context.Context) error {
 		return err
 	}
 	return c.each(ctx, func(name string, file []byte) (exitStatus, error) {
-		opened, err := target.Decrypt(ctx, file)
+		opened, err := target.DecryptInPlace(ctx, file)
 		if err != nil {
 			_, _ = fmt.Fprintf(c.stdout, "%s: %s\n", shown(name), c.paint(c.stdout, red, "does not open"))
 			return 0, err

@@ -42,7 +42,7 @@ func (c *call) inspect(ctx context.Context) error {
 func inspectFile(name string, file []byte) (inspection, error) {
 	info, err := encryption.Inspect(file)
 	found := inspection{
-		File: name, Kind: [...]string{"unknown", "empty", "encrypted", "state", "plan"}[info.Kind],
+		File: name, Kind: [...]string{"unknown", "empty", "encrypted", "state", "plan", "backend_record"}[info.Kind],
 		Version: info.Version, Serial: info.Serial, Lineage: info.Lineage, KeyProviders: info.KeyProviders,
 	}
 	if info.Kind == encryption.Encrypted {
