@@ -31,7 +31,7 @@ func (c *call) encrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m := target.Methods()[0]; m == attr.Unencrypted || strings.HasPrefix(m, "method."+attr.Unencrypted+".") {
+	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+attr.Unencrypted+".") {
 		return fmt.Errorf("%s encrypts nothing; name a method that does", m)
 	}
 	return c.filter(ctx, func(_ string, file []byte) ([]byte, error) { return target.Encrypt(ctx, file) })
