@@ -7,12 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
@@ -31,7 +27,7 @@ var texts embed.FS // the help of each command, and the completion for each shel
 type command struct {
 	name     string
 	min, max int    // how many arguments
-	flags    string // those of [call.flagSet] that it has
+	flags    string // as in [call.flagSet]
 	program  bool   // its arguments are another program, so flags end at the first
 	run      func(*call, context.Context) error
 }
@@ -60,24 +56,20 @@ type call struct {
 	config, only, output         string
 	force, json, plan, sensitive bool
 
-	unfinished atomic.Bool // a line of progress is on the terminal
+	unfinished bool // a line of progress is on the terminal
 }
 
-// flagSet has those of all flags that the command has.
+// flagSet has the flags of the command.
 func (c *call) flagSet() *flag.FlagSet {
+	texts := map[string]*string{"config": &c.config, "only": &c.only, "o": &c.output}
+	switches := map[string]*bool{"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive}
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	for _, name := range strings.Fields(c.flags) {
-		switch name {
-		case "config":
-			flags.StringVar(&c.config, name, "", "")
-		case "only":
-			flags.StringVar(&c.only, name, "", "")
-		case "o":
-			flags.StringVar(&c.output, name, "", "")
-		default:
-			on := map[string]*bool{"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive}[name]
-			flags.BoolVar(on, name, false, "")
+	for name := range strings.FieldsSeq(c.flags) {
+		if text, ok := texts[name]; ok {
+			flags.StringVar(text, name, "", "")
+		} else {
+			flags.BoolVar(switches[name], name, false, "")
 		}
 	}
 	return flags
@@ -135,7 +127,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 		_, err := fmt.Fprintln(c.stdout, "statecrypt", version)
 		return err
 	}
-	if err := c.choose(args[0]); err != nil {
+	if err := c.find(args[0]); err != nil {
 		return err
 	}
 	err := c.parse(args[1:])
@@ -147,17 +139,12 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 		return c.print(c.stdout, c.name+".txt")
 	case err != nil:
 		return usageError(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name))
-	case !c.program: // which handles signals itself
-		interrupted, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		context.AfterFunc(interrupted, stop) // the second ends the process
-		ctx = interrupted
 	}
 	return c.run(c, ctx)
 }
 
-// choose finds the command called name.
-func (c *call) choose(name string) error {
+// find sets the command to that called name.
+func (c *call) find(name string) error {
 	var names []string
 	for _, c.command = range commands() {
 		if c.name == name {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -108,6 +109,38 @@ func TestRotation(t *testing.T) {
 	}
 	if c := statecrypt(t, newAndOld, sealed, "decrypt"); !strings.Contains(c.stderr, "warning: standard input was opened by the fallback") {
 		t.Errorf("no warning in %q", c.stderr)
+	}
+}
+
+// The settings of a module are merged as OpenTofu does it: TF_ENCRYPTION is laid over
+// the code.
+func TestModule(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.tf"), "variable \"pass\" {}\nterraform {\n encryption {\n"+
+		strings.Replace(onlyOld, `"c4n4ry-old-passphrase"`, "var.pass", 1)+"}\n}\n")
+	sealed := must(t, onlyOld, plain, "encrypt")
+	for name, c := range map[string]struct {
+		environ []string
+		want    string
+	}{
+		"variables":      {[]string{"TF_VAR_pass=c4n4ry-old-passphrase"}, ""},
+		"no variables":   {nil, "var.pass"},
+		"TF_ENCRYPTION":  {[]string{"TF_ENCRYPTION=" + oldText}, ""},
+		"another method": {[]string{"TF_VAR_pass=c4n4ry-old-passphrase", "TF_ENCRYPTION=" + onlyNew}, "no method"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"decrypt", "-config", dir}, strings.NewReader(sealed), &stdout, &stderr, c.environ)
+			if c.want == "" && (code != 0 || stdout.String() != plain) ||
+				c.want != "" && (code != 1 || stdout.Len() > 0 || !strings.Contains(stderr.String(), c.want)) {
+				t.Errorf("got %d, %q, %q", code, stdout.String(), stderr.String())
+			}
+			if strings.Contains(stderr.String(), canary) {
+				t.Errorf("a secret is on standard error: %s", stderr.String())
+			}
+		})
 	}
 }
 
@@ -260,7 +293,7 @@ func TestOutputs(t *testing.T) {
 	}
 	const head = `{"lineage":"l-1","outputs":{`
 	const tail = `},"resources":[],"serial":7,"terraform_version":"1.9.0","version":4}`
-	const secret = `"s":{"value":"c4n4ry<&>","type":"string","sensitive":true}`
+	const secret = `"s":{"value":"c4n4ry\u003c\u0026\u003e","type":"string","sensitive":true}`
 	for args, want := range map[string]string{
 		"outputs":                     head + `"n":{"value":12345678901234567890.1230,"type":"number"}` + tail,
 		"outputs -only s -sensitive":  head + secret + tail,
@@ -316,6 +349,11 @@ func TestOutputFile(t *testing.T) {
 	must(t, onlyOld, "", "decrypt", state, "-o", filepath.Join(dir, "new"))
 	if got := read(t, filepath.Join(dir, "new")); got != plain {
 		t.Errorf("got %s", got)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := replace(ended, state, []byte("x")); err == nil || read(t, state) != sealed {
+		t.Errorf("after an interruption: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 3 {
 		t.Errorf("these were left: %v, %v", left, err)

@@ -18,17 +18,8 @@ const (
 	chunkSize = 1 << 20       // bytes, of the first chunk of a pipe
 )
 
-// input is the name of the file that a filter reads.
-func (c *call) input() string {
-	if len(c.args) == 0 {
-		return stdinName
-	}
-	return c.args[0]
-}
-
-// read returns the content of a file. It ends with the context, even if nothing
-// comes from standard input.
-func (c *call) read(ctx context.Context, name string) ([]byte, error) {
+// read returns the content of a file.
+func (c *call) read(name string) ([]byte, error) {
 	in := c.stdin
 	if name != stdinName {
 		f, err := os.Open(name)
@@ -38,21 +29,8 @@ func (c *call) read(ctx context.Context, name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	type result struct {
-		data []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		data, err := readAll(in, func(size int) { c.progress("reading", size) })
-		done <- result{data, reason(err)}
-	}()
-	select {
-	case r := <-done:
-		return r.data, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	data, err := readAll(in, func(size int) { c.progress("reading", size) })
+	return data, reason(err)
 }
 
 // readAll reads to the end with little more memory than the result takes: into
@@ -61,7 +39,7 @@ func readAll(in io.Reader, progress func(read int)) ([]byte, error) {
 	var chunks [][]byte
 	total := 0
 	for size := sizeOf(in) + 1; ; size = max(chunkSize, total/4) {
-		chunk := make([]byte, min(size, maxFile))
+		chunk := make([]byte, size)
 		n, err := io.ReadFull(in, chunk)
 		chunks, total = append(chunks, chunk[:n]), total+n
 		switch {
@@ -79,16 +57,13 @@ func readAll(in io.Reader, progress func(read int)) ([]byte, error) {
 // sizeOf returns what is left of a regular file, which standard input may be;
 // about any other it guesses.
 func sizeOf(in io.Reader) int {
-	f, ok := in.(*os.File)
-	if !ok {
-		return chunkSize
+	if f, ok := in.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			at, _ := f.Seek(0, io.SeekCurrent)
+			return int(max(0, min(info.Size()-at, maxFile-1)))
+		}
 	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return chunkSize
-	}
-	at, _ := f.Seek(0, io.SeekCurrent)
-	return int(max(0, min(info.Size()-at, maxFile)))
+	return chunkSize
 }
 
 // join returns the chunks in one piece. Large ones go back to the system as soon

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
@@ -16,13 +19,13 @@ func (c *call) decrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.filter(ctx, func(name string, file []byte) ([]byte, error) {
+	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		opened, err := target.DecryptInPlace(ctx, file)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.warn(name, opened)
-		return opened.Data, nil
+		return c.write(ctx, opened.Data)
 	})
 }
 
@@ -34,7 +37,13 @@ func (c *call) encrypt(ctx context.Context) error {
 	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+attr.Unencrypted+".") {
 		return fmt.Errorf("%s encrypts nothing; name a method that does", m)
 	}
-	return c.filter(ctx, func(_ string, file []byte) ([]byte, error) { return target.Encrypt(ctx, file) })
+	return c.each(ctx, func(ctx context.Context, _ string, file []byte) error {
+		sealed, err := target.Encrypt(ctx, file)
+		if err != nil {
+			return err
+		}
+		return c.write(ctx, sealed)
+	})
 }
 
 // verify prints a line for each file.
@@ -43,63 +52,54 @@ func (c *call) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.each(ctx, func(name string, file []byte) (exitStatus, error) {
+	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		opened, err := target.DecryptInPlace(ctx, file)
 		if err != nil {
 			_, _ = fmt.Fprintf(c.stdout, "%s: %s\n", shown(name), c.paint(c.stdout, red, "does not open"))
-			return 0, err
+			return err
 		}
 		c.warn(name, opened)
-		status, text := exitStatus(0), c.paint(c.stdout, green, "ok")
 		if opened.UsedFallback {
-			status, text = exitFallback, c.paint(c.stdout, yellow, "fallback")
+			_, _ = fmt.Fprintf(c.stdout, "%s: %s, %s\n", shown(name), c.paint(c.stdout, yellow, "fallback"), opened.Method)
+			return exitStatus(exitFallback)
 		}
-		_, err = fmt.Fprintf(c.stdout, "%s: %s, %s\n", shown(name), text, opened.Method)
-		return status, err
-	})
-}
-
-// filter writes what turn makes of the only file.
-func (c *call) filter(ctx context.Context, turn func(name string, file []byte) ([]byte, error)) error {
-	var result []byte
-	err := c.each(ctx, func(name string, file []byte) (status exitStatus, err error) {
-		result, err = turn(name, file)
-		return 0, err
-	})
-	if err != nil {
+		_, err = fmt.Fprintf(c.stdout, "%s: %s, %s\n", shown(name), c.paint(c.stdout, green, "ok"), opened.Method)
 		return err
-	}
-	return c.write(ctx, result)
+	})
 }
 
 // each reads the files and calls work for each, whatever becomes of the others. It
 // returns the worst exit status.
-func (c *call) each(ctx context.Context, work func(name string, file []byte) (exitStatus, error)) error {
+func (c *call) each(ctx context.Context, work func(ctx context.Context, name string, file []byte) error) error {
 	switch {
 	case len(c.args) == 0 && isTerminal(c.stdin):
 		return usageError(fmt.Sprintf("there is no FILE, and standard input is a terminal; see statecrypt %s -h", c.name))
 	case len(c.args) == 0:
 		c.args = []string{stdinName}
 	}
-	worst := exitStatus(0)
+	var worst error
 	for _, name := range c.args {
-		file, err := c.read(ctx, name)
-		status := exitStatus(0)
-		if err == nil {
-			c.progress("working on", len(file))
-			status, err = work(name, file)
-			c.clear()
-		}
-		if err != nil {
+		err := c.one(ctx, name, work)
+		if err != nil && err != exitStatus(exitFallback) { //nolint:errorlint // it is this very value
 			c.report(fmt.Errorf("%s: %w", shown(name), err))
-			status = exitFailure
+			worst = exitStatus(exitFailure)
+		} else if worst == nil {
+			worst = err
 		}
-		if status == exitFailure || worst == 0 {
-			worst = status
-		}
-	}
-	if worst == 0 {
-		return nil
 	}
 	return worst
+}
+
+// one reads a file, which a signal just ends, and works on it until a signal comes.
+func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
+	file, err := c.read(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the process
+	c.progress("working on", len(file))
+	defer c.clear()
+	return work(ctx, name, file)
 }

@@ -24,18 +24,18 @@ type inspection struct {
 }
 
 func (c *call) inspect(ctx context.Context) error {
-	return c.each(ctx, func(name string, file []byte) (exitStatus, error) {
+	return c.each(ctx, func(_ context.Context, name string, file []byte) error {
 		found, err := inspectFile(name, file)
-		switch {
-		case err != nil:
-			return 0, err
-		case c.json:
+		if err != nil {
+			return err
+		}
+		if c.json {
 			encoder := json.NewEncoder(c.stdout)
 			encoder.SetEscapeHTML(false)
-			return 0, encoder.Encode(found)
+			return encoder.Encode(found)
 		}
 		_, err = io.WriteString(c.stdout, found.text())
-		return 0, err
+		return err
 	})
 }
 

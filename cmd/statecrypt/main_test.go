@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,8 +54,6 @@ func interrupted(t *testing.T, path string) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), path, "decrypt", "-o", filepath.Join(dir, "x"))
 	cmd.Env = append(os.Environ(), "TF_ENCRYPTION="+onlyOld)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +64,8 @@ func interrupted(t *testing.T, path string) {
 	// More than a pipe holds, so it is reading.
 	_, _ = in.Write(make([]byte, 1<<20))
 	_ = cmd.Process.Signal(os.Interrupt)
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailure || !strings.Contains(stderr.String(), "interrupt") {
-		t.Errorf("got %v, %q", err, stderr.String())
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: interrupt" {
+		t.Errorf("got %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("these were left: %v, %v", left, err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +20,13 @@ func (c *call) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.filter(ctx, c.reduce)
+	return c.each(ctx, func(ctx context.Context, _ string, file []byte) error {
+		reduced, err := c.reduce(file)
+		if err != nil {
+			return err
+		}
+		return c.write(ctx, append(reduced, '\n'))
+	})
 }
 
 // object is a JSON object whose values stay as they were written, so that numbers
@@ -41,7 +46,7 @@ func pick(text []byte, names ...string) (object, error) {
 }
 
 // reduce returns a state with nothing but outputs.
-func (c *call) reduce(_ string, state []byte) ([]byte, error) {
+func (c *call) reduce(state []byte) ([]byte, error) {
 	info, err := encryption.Inspect(state)
 	if err == nil && info.Kind != encryption.State {
 		err = fmt.Errorf("a plaintext state is required, and this is an %s", info.Kind)
@@ -67,16 +72,7 @@ func (c *call) reduce(_ string, state []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(kept)
-}
-
-func encode(value any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(value)
-	return b.Bytes(), err
+	return json.Marshal(kept)
 }
 
 // rootModule returns the modules of formats 1 to 3 without all but the root, the
@@ -96,7 +92,7 @@ func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 		if err := c.selectOutputs(kept); err != nil {
 			return nil, err
 		}
-		return encode([]object{kept})
+		return json.Marshal([]object{kept})
 	}
 	return nil, errors.New("the state has no root module")
 }
@@ -126,7 +122,7 @@ func (c *call) selectOutputs(in object) error {
 		}
 	}
 	var err error
-	in["outputs"], err = encode(selected)
+	in["outputs"], err = json.Marshal(selected)
 	return err
 }
 

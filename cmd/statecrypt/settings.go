@@ -18,15 +18,11 @@ var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRY
 
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target() (encryption.Target, error) {
-	layers := []encryption.Layer{encryption.Environment(c.lookupEnv)}
-	if c.config != "" {
-		code, err := c.code()
-		if err != nil {
-			return encryption.Target{}, err
-		}
-		layers = []encryption.Layer{code.WithVariables(c.variables()), layers[0]}
+	code, err := c.code()
+	if err != nil {
+		return encryption.Target{}, err
 	}
-	enc, err := encryption.Load(builtin.Registry(), layers...)
+	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(c.lookupEnv))
 	if err != nil {
 		return encryption.Target{}, err
 	}
@@ -44,23 +40,21 @@ func (c *call) target() (encryption.Target, error) {
 
 // code is the layer of -config. It is the caller's own, so commands in it run.
 func (c *call) code() (encryption.Layer, error) {
-	if info, err := os.Stat(c.config); err == nil && info.IsDir() {
-		return nil, errors.New("not yet")
-	}
-	text, err := keyfile.Read(c.config)
-	return encryption.Code(string(text), c.config), err
-}
-
-// variables are the values of var.*, as Terraform and OpenTofu take them from the
-// environment.
-func (c *call) variables() cty.Value {
-	values := map[string]cty.Value{}
+	variables := map[string]cty.Value{}
 	for _, pair := range c.environ {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
-			values[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
+			variables[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
 		}
 	}
-	return cty.ObjectVal(values)
+	if info, err := os.Stat(c.config); err == nil && info.IsDir() {
+		return encryption.Module(c.config, variables), nil
+	}
+	var text []byte
+	var err error
+	if c.config != "" {
+		text, err = keyfile.Read(c.config)
+	}
+	return encryption.Code(string(text), c.config).WithVariables(cty.ObjectVal(variables)), err
 }
 
 func (c *call) lookupEnv(name string) (string, bool) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 
@@ -38,14 +37,15 @@ func (c *call) paint(stream any, colour, text string) string {
 // progress says what is being done with a large file, on a line that is replaced.
 func (c *call) progress(what string, size int) {
 	if size > largeFile && isTerminal(c.stderr) {
-		c.unfinished.Store(true)
+		c.unfinished = true
 		fmt.Fprintf(c.stderr, "\r%s: %s %d MB\x1b[K", c.name, what, size/1_000_000)
 	}
 }
 
 // clear removes the line of progress.
 func (c *call) clear() {
-	if c.unfinished.Swap(false) {
+	if c.unfinished {
+		c.unfinished = false
 		fmt.Fprint(c.stderr, "\r\x1b[K")
 	}
 }
@@ -88,14 +88,15 @@ func (c *call) warn(name string, opened *encryption.Opened) {
 	for _, w := range opened.Warnings {
 		c.say(yellow, "warning:", fmt.Sprintf("%s: opened with %s", shown(name), w))
 	}
-	switch {
-	case opened.UsedFallback && !opened.Encrypted:
-		c.say(yellow, "warning:", fmt.Sprintf("%s is not encrypted; the fallback %s allows that", shown(name), opened.Method))
-	case opened.UsedFallback:
-		var tried strings.Builder
-		for _, a := range opened.Attempts {
-			fmt.Fprintf(&tried, "\n  - %s: %v", a.Method, a.Err)
-		}
-		c.say(yellow, "warning:", fmt.Sprintf("%s was opened by the fallback %s%s", shown(name), opened.Method, tried.String()))
+	if !opened.UsedFallback {
+		return
 	}
+	text := fmt.Sprintf("%s was opened by the fallback %s", shown(name), opened.Method)
+	if !opened.Encrypted {
+		text = fmt.Sprintf("%s is not encrypted; the fallback %s allows that", shown(name), opened.Method)
+	}
+	for _, a := range opened.Attempts {
+		text += fmt.Sprintf("\n  - %s: %v", a.Method, a.Err)
+	}
+	c.say(yellow, "warning:", text)
 }
