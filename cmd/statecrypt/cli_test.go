@@ -21,6 +21,22 @@ output "secret" {
 }
 `
 
+// settings are what OpenTofu understands, with a key of the passphrase.
+func settings(passphrase string) string {
+	return `
+key_provider "pbkdf2" "k" {
+  passphrase = "c4n4ry ` + passphrase + ` passphrase"
+  iterations = 200000
+}
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+state { method = method.aes_gcm.m }
+plan { method = method.aes_gcm.m }
+remote_state_data_sources {
+  default { method = method.aes_gcm.m }
+}
+`
+}
+
 // cli is Terraform or OpenTofu in a folder of its own.
 type cli struct{ path, dir string }
 
@@ -71,23 +87,23 @@ func (c cli) run(t *testing.T, settings string, args ...string) string {
 // state, and a reader with a key of its own gets outputs alone.
 func TestOpenTofu(t *testing.T) {
 	t.Parallel()
+	older, newer, readers := settings("older"), settings("newer"), settings("readers'")
 	c := tofu(t, configuration)
-	c.run(t, onlyOld, "apply", "-auto-approve")
+	c.run(t, older, "apply", "-auto-approve")
 	state := c.file("terraform.tfstate")
 	if strings.Contains(read(t, state), canary) {
 		t.Fatal("it is not encrypted")
 	}
-	plaintext := write(t, c.file("plain.tfstate"), must(t, onlyOld, "", "decrypt", state))
+	plaintext := write(t, c.file("plain.tfstate"), must(t, older, "", "decrypt", state))
 	if shown := c.run(t, "", "show", "-json", plaintext); !strings.Contains(shown, canary+" of a resource") {
 		t.Errorf("got %s", shown)
 	}
-	must(t, onlyNew, "", "encrypt", "-o", state, plaintext)
-	c.run(t, onlyNew, "plan", "-detailed-exitcode")
+	must(t, newer, "", "encrypt", "-o", state, plaintext)
+	c.run(t, newer, "plan", "-detailed-exitcode")
 
-	readers := strings.NewReplacer("-new-", "-readers-").Replace(onlyNew)
-	must(t, readers, must(t, "", must(t, onlyNew, "", "decrypt", state), "outputs"), "encrypt", "-o", c.file("outputs.tfstate"))
+	must(t, readers, must(t, "", must(t, newer, "", "decrypt", state), "outputs"), "encrypt", "-o", c.file("outputs.tfstate"))
 	reader := tofu(t, remoteState(c.file("outputs.tfstate")))
-	reader.run(t, strings.Replace(readers, "state {", "remote_state_data_sources {\n default {", 1)+"}", "apply", "-auto-approve")
+	reader.run(t, readers, "apply", "-auto-approve")
 	checkReader(t, reader)
 }
 
@@ -95,18 +111,19 @@ func TestOpenTofu(t *testing.T) {
 // read like OpenTofu's.
 func TestTerraform(t *testing.T) {
 	t.Parallel()
+	key := settings("plan's")
 	c := terraform(t, configuration)
 	plan := c.file("tfplan")
 	c.run(t, "", "plan", "-out=tfplan")
 	original := read(t, plan)
-	must(t, onlyOld, "", "encrypt", "-plan", "-o", plan, plan)
+	must(t, key, "", "encrypt", "-plan", "-o", plan, plan)
 	if sealed := read(t, plan); !strings.HasPrefix(sealed, "{") {
 		t.Fatalf("got %.20q", sealed)
 	}
-	if got := statecrypt(t, onlyOld, "", "decrypt", plan); got.code != 1 || got.stdout != "" {
+	if got := statecrypt(t, key, "", "decrypt", plan); got.code != 1 || got.stdout != "" {
 		t.Errorf("a plan opens as a state: %d, %q", got.code, got.stderr)
 	}
-	must(t, onlyOld, "", "decrypt", "-plan", plan, "-o", plan)
+	must(t, key, "", "decrypt", "-plan", plan, "-o", plan)
 	if read(t, plan) != original {
 		t.Error("the plan is not what it was")
 	}

@@ -16,20 +16,15 @@ import (
 )
 
 const (
-	canary  = "c4n4ry"
-	oldText = `
-key_provider "pbkdf2" "old" {
-  passphrase = "c4n4ry-old-passphrase"
-  iterations = 200000
-}
-method "aes_gcm" "old" { keys = key_provider.pbkdf2.old }
+	canary    = "c4n4ry"
+	canaryKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddee" // hexadecimal, but for its last byte
+	oldText   = `
+key_provider "static" "old" { key = "` + canaryKey + `01" }
+method "aes_gcm" "old" { keys = key_provider.static.old }
 `
 	newText = `
-key_provider "pbkdf2" "new" {
-  passphrase = "c4n4ry-new-passphrase"
-  iterations = 200000
-}
-method "aes_gcm" "new" { keys = key_provider.pbkdf2.new }
+key_provider "static" "new" { key = "` + canaryKey + `02" }
+method "aes_gcm" "new" { keys = key_provider.static.new }
 `
 	onlyOld   = oldText + "state {\n  method = method.aes_gcm.old\n  enforced = true\n}\nplan { method = method.aes_gcm.old }\n"
 	onlyNew   = newText + "state {\n  method = method.aes_gcm.new\n}\n"
@@ -56,7 +51,7 @@ func statecrypt(t *testing.T, settings, stdin string, args ...string) called {
 		environ = append(environ, "TF_ENCRYPTION="+settings)
 	}
 	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr, environ)
-	if strings.Contains(stderr.String(), canary) {
+	if strings.Contains(stderr.String(), canary) || strings.Contains(stderr.String(), canaryKey) {
 		t.Errorf("%q: a secret is on standard error: %s", args, stderr.String())
 	}
 	return called{code, stdout.String(), stderr.String()}
@@ -118,16 +113,16 @@ func TestModule(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.tf"), "variable \"pass\" {}\nterraform {\n encryption {\n"+
-		strings.Replace(onlyOld, `"c4n4ry-old-passphrase"`, "var.pass", 1)+"}\n}\n")
+		strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.pass", 1)+"}\n}\n")
 	sealed := must(t, onlyOld, plain, "encrypt")
 	for name, c := range map[string]struct {
 		environ []string
 		want    string
 	}{
-		"variables":      {[]string{"TF_VAR_pass=c4n4ry-old-passphrase"}, ""},
-		"no variables":   {nil, "var.pass"},
-		"TF_ENCRYPTION":  {[]string{"TF_ENCRYPTION=" + oldText}, ""},
-		"another method": {[]string{"TF_VAR_pass=c4n4ry-old-passphrase", "TF_ENCRYPTION=" + onlyNew}, "no method"},
+		"variables":      {environ: []string{"TF_VAR_pass=" + canaryKey + "01"}},
+		"no variables":   {want: "var.pass"},
+		"TF_ENCRYPTION":  {environ: []string{"TF_ENCRYPTION=" + oldText}},
+		"another method": {environ: []string{"TF_VAR_pass=" + canaryKey + "01", "TF_ENCRYPTION=" + onlyNew}, want: "no method"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,7 +132,7 @@ func TestModule(t *testing.T) {
 				c.want != "" && (code != 1 || stdout.Len() > 0 || !strings.Contains(stderr.String(), c.want)) {
 				t.Errorf("got %d, %q, %q", code, stdout.String(), stderr.String())
 			}
-			if strings.Contains(stderr.String(), canary) {
+			if strings.Contains(stderr.String(), canaryKey) {
 				t.Errorf("a secret is on standard error: %s", stderr.String())
 			}
 		})
@@ -169,7 +164,7 @@ func TestRefusals(t *testing.T) {
 		"no settings":              {args: "decrypt", stdin: sealed, code: 1, want: "TF_ENCRYPTION or -config must say"},
 		"no settings, plaintext":   {args: "decrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
 		"no settings, encrypt":     {args: "encrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
-		"settings for states only": {args: "decrypt -plan", settings: onlyNew, stdin: sealed, code: 1, want: "no method is set for this kind of file"},
+		"settings for states only": {args: "decrypt -plan", settings: onlyNew, stdin: sealed, code: 1, want: "no method is set for this kind"},
 		"settings that are broken": {args: "decrypt", settings: `key_provider {`, stdin: sealed, code: 1, want: "TF_ENCRYPTION:1"},
 		"no such settings":         {args: "decrypt -config " + dir + "/none", stdin: sealed, code: 1, want: "cannot be read"},
 		"wrong key":                {args: "decrypt", settings: onlyNew, stdin: sealed, code: 1, want: "add the old one as a fallback"},
@@ -225,14 +220,14 @@ func TestVerify(t *testing.T) {
 		code     int
 		want     string
 	}{
-		"primary":              {newAndOld, []string{n}, 0, n + ": ok, method.aes_gcm.new\n"},
-		"fallback":             {newAndOld, []string{o, n}, 3, o + ": fallback, method.aes_gcm.old\n" + n + ": ok, method.aes_gcm.new\n"},
-		"not opened":           {newAndOld, []string{p, o}, 1, p + ": does not open\n" + o + ": fallback, method.aes_gcm.old\n"},
-		"not opened, last":     {newAndOld, []string{o, p}, 1, o + ": fallback, method.aes_gcm.old\n" + p + ": does not open\n"},
-		"not there":            {newAndOld, []string{n, dir + "/x"}, 1, n + ": ok, method.aes_gcm.new\n"},
-		"plaintext allowed":    {migration, []string{p, n}, 3, p + ": fallback, method.unencrypted.p\n" + n + ": ok, method.aes_gcm.new\n"},
-		"the key has changed":  {onlyNew, []string{o}, 1, o + ": does not open\n"},
-		"enforced, old method": {onlyOld, []string{o}, 0, o + ": ok, method.aes_gcm.old\n"},
+		"primary":              {settings: newAndOld, files: []string{n}, code: 0, want: n + ": ok, method.aes_gcm.new\n"},
+		"fallback":             {settings: newAndOld, files: []string{o, n}, code: 3, want: o + ": fallback, method.aes_gcm.old\n" + n + ": ok, method.aes_gcm.new\n"},
+		"not opened":           {settings: newAndOld, files: []string{p, o}, code: 1, want: p + ": does not open\n" + o + ": fallback, method.aes_gcm.old\n"},
+		"not opened, last":     {settings: newAndOld, files: []string{o, p}, code: 1, want: o + ": fallback, method.aes_gcm.old\n" + p + ": does not open\n"},
+		"not there":            {settings: newAndOld, files: []string{n, dir + "/x"}, code: 1, want: n + ": ok, method.aes_gcm.new\n"},
+		"plaintext allowed":    {settings: migration, files: []string{p, n}, code: 3, want: p + ": fallback, method.unencrypted.p\n" + n + ": ok, method.aes_gcm.new\n"},
+		"the key has changed":  {settings: onlyNew, files: []string{o}, code: 1, want: o + ": does not open\n"},
+		"enforced, old method": {settings: onlyOld, files: []string{o}, code: 0, want: o + ": ok, method.aes_gcm.old\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -247,18 +242,18 @@ func TestInspect(t *testing.T) {
 	t.Parallel()
 	sealed := must(t, onlyOld, plain, "encrypt")
 	for name, c := range map[string]struct{ file, json, text string }{
-		"encrypted": {sealed, `{"file":"-","kind":"encrypted","format":"opentofu","encryption_version":"v0","serial":7,"lineage":"l-1",` +
-			`"key_providers":["key_provider.pbkdf2.old"]}`,
-			"standard input: encrypted opentofu v0\n  serial: 7\n  lineage: l-1\n  key provider: key_provider.pbkdf2.old\n"},
-		"state":  {plain, `{"file":"-","kind":"state","serial":7,"lineage":"l-1"}`, "standard input: state\n  serial: 7\n  lineage: l-1\n"},
-		"plan":   {"PK\x03\x04", `{"file":"-","kind":"plan"}`, "standard input: plan\n"},
-		"empty":  {"", `{"file":"-","kind":"empty"}`, "standard input: empty\n"},
-		"other":  {"x", `{"file":"-","kind":"unknown"}`, "standard input: unknown\n"},
-		"record": {`{"version":3,"backend":{"type":"http"}}`, `{"file":"-","kind":"backend_record"}`, "standard input: backend_record\n"},
-		"sops": {`{"version":4,"sops":{"mac":"x"}}`, `{"file":"-","kind":"encrypted","format":"sops"}`,
-			"standard input: encrypted sops\n"},
-		"hostile": {`{"version":4,"lineage":"\u001b[2J ::error::"}`, `{"file":"-","kind":"state","lineage":"\u001b[2J ::error::"}`,
-			"standard input: state\n  lineage: \\u001b[2J :\\u003aerror::\n"},
+		"encrypted": {file: sealed, json: `{"file":"-","kind":"encrypted","format":"opentofu","encryption_version":"v0","serial":7,"lineage":"l-1",` +
+			`"key_providers":["key_provider.static.old"]}`,
+			text: "standard input: encrypted opentofu v0\n  serial: 7\n  lineage: l-1\n  key provider: key_provider.static.old\n"},
+		"state":  {file: plain, json: `{"file":"-","kind":"state","serial":7,"lineage":"l-1"}`, text: "standard input: state\n  serial: 7\n  lineage: l-1\n"},
+		"plan":   {file: "PK\x03\x04", json: `{"file":"-","kind":"plan"}`, text: "standard input: plan\n"},
+		"empty":  {file: "", json: `{"file":"-","kind":"empty"}`, text: "standard input: empty\n"},
+		"other":  {file: "x", json: `{"file":"-","kind":"unknown"}`, text: "standard input: unknown\n"},
+		"record": {file: `{"version":3,"backend":{"type":"http"}}`, json: `{"file":"-","kind":"backend_record"}`, text: "standard input: backend_record\n"},
+		"sops": {file: `{"version":4,"sops":{"mac":"x"}}`, json: `{"file":"-","kind":"encrypted","format":"sops"}`,
+			text: "standard input: encrypted sops\n"},
+		"hostile": {file: `{"version":4,"lineage":"\u001b[2J ::error::"}`, json: `{"file":"-","kind":"state","lineage":"\u001b[2J ::error::"}`,
+			text: "standard input: state\n  lineage: \\u001b[2J :\\u003aerror::\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -366,11 +361,11 @@ func TestConversion(t *testing.T) {
 	const sops = "../../internal/vectors/sops/tbg_sops_age/"
 	tbg := vectors.Get(t, "tbg_aes")
 	for name, c := range map[string]struct{ settings, file, plain, warning string }{
-		"sops": {"method \"sops\" \"s\" {\nage_identities = [" + quoted(read(t, sops+"age_identity.txt")) + "]\nuse_gpg = false\n}\n" +
-			"state { method = method.sops.s }", read(t, sops+"state.raw"), read(t, sops+"backend_get_response.json"), ""},
-		"terraform-backend-git": {"method \"terraform_backend_git\" \"t\" { passphrase = " +
+		"sops": {settings: "method \"sops\" \"s\" {\nage_identities = [" + quoted(read(t, sops+"age_identity.txt")) + "]\nuse_gpg = false\n}\n" +
+			"state { method = method.sops.s }", file: read(t, sops+"state.raw"), plain: read(t, sops+"backend_get_response.json")},
+		"terraform-backend-git": {settings: "method \"terraform_backend_git\" \"t\" { passphrase = " +
 			quoted(tbg.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]) + "}\nstate { method = method.terraform_backend_git.t }",
-			string(tbg.State(t)), string(tbg.Plain(t)), "unsalted MD5"},
+			file: string(tbg.State(t)), plain: string(tbg.Plain(t)), warning: "unsalted MD5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

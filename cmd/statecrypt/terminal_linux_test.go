@@ -63,13 +63,13 @@ func TestTerminal(t *testing.T) {
 		code int
 		want string
 	}{
-		"refused":          {"decrypt -config " + config + " " + file, nil, 2, "\x1b[31merror:\x1b[0m standard output is a terminal; redirect it"},
-		"without colours":  {"decrypt " + file, []string{"NO_COLOR=1"}, 2, "error: standard output is a terminal"},
-		"a dumb terminal":  {"decrypt " + file, []string{"TERM=dumb"}, 2, "error: standard output is a terminal"},
-		"forced":           {"decrypt -force -config " + config + " " + file, nil, 0, plain},
-		"to a file":        {"decrypt -config " + config + " -o " + file + "2 " + file, nil, 0, ""},
-		"secret outputs":   {"outputs -sensitive " + file, nil, 2, "standard output is a terminal"},
-		"verify in colour": {"verify -config " + config + " " + file, nil, 0, "\x1b[32mok\x1b[0m, method.aes_gcm.old\n"},
+		"refused":          {args: "decrypt -config " + config + " " + file, code: 2, want: "\x1b[31merror:\x1b[0m standard output is a terminal"},
+		"without colours":  {args: "decrypt " + file, env: []string{"NO_COLOR=1"}, code: 2, want: "error: standard output is a terminal"},
+		"a dumb terminal":  {args: "decrypt " + file, env: []string{"TERM=dumb"}, code: 2, want: "error: standard output is a terminal"},
+		"forced":           {args: "decrypt -force -config " + config + " " + file, code: 0, want: plain},
+		"to a file":        {args: "decrypt -config " + config + " -o " + file + "2 " + file, code: 0, want: ""},
+		"secret outputs":   {args: "outputs -sensitive " + file, code: 2, want: "standard output is a terminal"},
+		"verify in colour": {args: "verify -config " + config + " " + file, code: 0, want: "\x1b[32mok\x1b[0m, method.aes_gcm.old\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
