@@ -31,6 +31,7 @@ const (
 // backend is the real one, as TF_HTTP_* describe it.
 type backend struct {
 	client              http.Client
+	limit               int64 // bytes of an answer
 	read, write, remove endpoint
 	lock, unlock        endpoint // without a URL where there is none
 	username, password  string
@@ -69,6 +70,7 @@ func newBackend(lookup attr.LookupEnv) (*backend, error) {
 	transport := web.Transport(settings, web.Proxies(lookup))
 	return &backend{
 		client:   http.Client{Transport: transport, CheckRedirect: checkRedirect, Timeout: patience},
+		limit:    maxState,
 		read:     endpoint{http.MethodGet, state},
 		write:    endpoint{cmp.Or(get("UPDATE_METHOD"), http.MethodPost), state},
 		remove:   endpoint{http.MethodDelete, state},
@@ -164,7 +166,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	resp, err := b.client.Do(req)
 	if err == nil {
 		defer resp.Body.Close()
-		body, err = web.ReadBody(resp, maxState, io.Discard)
+		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
 	if err != nil {
 		return nil, errors.New(web.Reason(err, "set TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"))

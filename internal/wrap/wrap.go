@@ -137,6 +137,9 @@ func newProxy(o Options, upstream *backend) *proxy {
 // rehearse seals and opens a state before a command that changes what it could
 // then not write down. Other commands may be run by those who can only read.
 func (p *proxy) rehearse(ctx context.Context, call *invocation) error {
+	if len(p.state.Methods()) == 0 {
+		return errors.New("no encryption is configured for states")
+	}
 	if err := p.state.Check(); err != nil {
 		return err
 	}
