@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -48,6 +51,11 @@ func play(script string) int {
 			var code int
 			_, _ = fmt.Sscan(argument, &code)
 			return code
+		case "wrap":
+			return wrapAgain(strings.Split(argument, ","))
+		case "POSTLARGE":
+			large := `"outputs":{"x":{"type":"string","value":"` + strings.Repeat("x", 8<<20) + `"}}`
+			request("POST", os.Getenv("TF_HTTP_ADDRESS"), strings.Replace(state, `"outputs":{}`, large, 1))
 		case "die":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		case "reset":
@@ -64,6 +72,19 @@ func play(script string) int {
 		}
 	}
 	return 0
+}
+
+// wrapAgain is wrap as a program, for tests that kill it.
+func wrapAgain(command []string) int {
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(sealing, "test.hcl"))
+	if err != nil {
+		return 99
+	}
+	code, _ := wrap.Run(context.Background(), wrap.Options{
+		State: enc.State(), Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Environ: append(os.Environ(), "WRAP_TEST_SCRIPT="+os.Getenv("WRAP_TEST_CHILD_SCRIPT")),
+	})
+	return code
 }
 
 func request(method, address, body string) int {
@@ -120,6 +141,7 @@ func TestRun(t *testing.T) {
 		script string
 		args   []string
 		stored string // before
+		held   bool   // somebody has the lock
 		code   int
 		err    string
 		says   string
@@ -127,8 +149,9 @@ func TestRun(t *testing.T) {
 		"reads and writes": {script: "GET LOCK={} POST=" + state + " UNLOCK={}", args: []string{"apply"}},
 		"exit code":        {script: "GET exit=3", args: []string{"plan"}, code: 3},
 		"killed":           {script: "die", args: []string{"plan"}, code: 137},
-		"lock alone":       {script: "LOCK={} UNLOCK={}", args: []string{"apply"}, code: 1, err: "the lock came here, and the state did not"},
-		"lock alone, code": {script: "LOCK={} exit=4", args: []string{"apply"}, code: 4, err: "the lock came here, and the state did not"},
+		"lock alone":       {script: "LOCK={} UNLOCK={}", args: []string{"apply"}, code: 1, err: "a lock was taken here, and no state came"},
+		"lock alone, code": {script: "LOCK={} exit=4", args: []string{"apply"}, code: 4, err: "a lock was taken here, and no state came"},
+		"lock denied":      {script: "LOCK={}", args: []string{"apply"}, held: true, code: 9, says: "LOCK was answered 423"},
 		"unlocked":         {script: "GET UNLOCK={}", args: []string{"force-unlock", "1"}},
 		"plaintext":        {script: "GET", args: []string{"plan"}, stored: state, code: 9, says: "GET was answered 422"},
 		"init elsewhere": {
@@ -145,6 +168,9 @@ func TestRun(t *testing.T) {
 			s := newStore(t)
 			if c.stored != "" {
 				s.put([]byte(c.stored))
+			}
+			if c.held {
+				s.hold([]byte(`{"ID":"1"}`))
 			}
 			o, _, out := scripted(t, s, c.script, c.args...)
 			code, err := wrap.Run(t.Context(), o)
@@ -217,15 +243,30 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// What is left of wrap when it is killed while it sends a state is the old state.
+// If wrap is killed while it sends a state, the old one stays.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	old := seal(t, sealing, state)
 	s.put(old)
-	large := strings.Replace(state, `"outputs":{}`, `"outputs":{"x":{"type":"string","value":"`+strings.Repeat("x", 8<<20)+`"}}`, 1)
-	o, dir, _ := scripted(t, s, "", "plan")
-	write(t, filepath.Join(dir, "large"), large)
-	_ = o
-	_ = bytes.MinRead
+	o, _, out := scripted(t, s, "GET POSTLARGE", "plan")
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT=GET POSTLARGE")
+	cmd.Stdout, cmd.Stderr = out, out
+	sent := make(chan int, 1)
+	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return false
+		}
+		n, _ := io.ReadFull(r.Body, make([]byte, 1<<20))
+		sent <- n
+		_ = cmd.Process.Kill()
+		return false
+	})
+	if err := cmd.Run(); err == nil || len(sent) == 0 {
+		t.Fatalf("it was not killed: %v\n%s", err, out)
+	}
+	if n := <-sent; n != 1<<20 || !bytes.Equal(s.stored(), old) {
+		t.Errorf("after %d bytes, this is stored: %.300s\n%s", n, s.stored(), out)
+	}
 }

@@ -31,7 +31,7 @@ type proxy struct {
 	mux      *http.ServeMux
 
 	mu      sync.Mutex
-	locked  bool   // a lock was asked for
+	locked  bool   // a lock was given out
 	used    bool   // a state was asked for, or sent
 	known   bool   // lineage is that of the state there
 	lineage string // "" if there is none
@@ -169,9 +169,7 @@ func (p *proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 func (p *proxy) relay(to endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if r.Method == "LOCK" {
-			p.note(func() { p.locked = true })
-		} else {
+		if r.Method != "LOCK" {
 			ctx = context.WithoutCancel(ctx)
 		}
 		body, ok := p.receive(w, r)
@@ -179,6 +177,7 @@ func (p *proxy) relay(to endpoint) http.HandlerFunc {
 			return
 		}
 		if a := p.ask(ctx, w, to, r.URL.Query().Get("ID"), body); a != nil {
+			p.note(func() { p.locked = p.locked || r.Method == "LOCK" && a.status < 300 })
 			p.pass(w, a, a.status == http.StatusConflict || a.status == http.StatusLocked)
 		}
 	}
@@ -236,7 +235,7 @@ func (p *proxy) bypassed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.locked && !p.used {
-		return errors.New("the lock came here, and the state did not: it was read and written somewhere else, and not encrypted")
+		return errors.New("a lock was taken here, and no state came: if one was written, it lies somewhere else, and is not encrypted")
 	}
 	return nil
 }
