@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -40,7 +41,7 @@ output "text" { value = terraform_data.x.output }
 
 // project is a folder where the CLI under test works, with wrap or without.
 type project struct {
-	store  *store
+	store  []string // variables that describe the backend
 	dir    string
 	cli    string // a name that wrap accepts
 	env    []string
@@ -77,10 +78,10 @@ func called(t *testing.T, path, name string) string {
 	return link
 }
 
-func newProject(t *testing.T, s *store, backend string) *project {
+func newProject(t *testing.T, store []string, backend string) *project {
 	t.Helper()
 	home := t.TempDir()
-	p := &project{store: s, dir: t.TempDir(), cli: cliUnderTest(t), target: target(t, tofuKeys)}
+	p := &project{store: store, dir: t.TempDir(), cli: cliUnderTest(t), target: target(t, tofuKeys)}
 	p.env = append(cloudtest.Isolated(child.Bare(os.Environ())), "HOME="+home, "USERPROFILE="+home,
 		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color")
 	write(t, filepath.Join(p.dir, "main.tf"), module(backend))
@@ -95,7 +96,7 @@ func (p *project) wrapped(t *testing.T, args ...string) (int, error, string) { /
 	out := &lines{}
 	code, err := wrap.Run(t.Context(), wrap.Options{
 		State: p.target, Command: append([]string{p.cli, "-chdir=" + p.dir}, args...),
-		Environ: append(append(p.env, p.store.environ()...), "TF_ENCRYPTION="+tofuKeys, "TF_LOG=TRACE", "TF_LOG_PATH="+p.dir+".log"),
+		Environ: append(append(p.env, p.store...), "TF_ENCRYPTION="+tofuKeys, "TF_LOG=TRACE", "TF_LOG_PATH="+p.dir+".log"),
 		Stdin:   strings.NewReader(""), Stdout: out, Stderr: out,
 	})
 	if strings.Contains(out.String(), canary) {
@@ -153,7 +154,7 @@ func (p *project) checkClean(t *testing.T) {
 func TestAccWrap(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	p := newProject(t, s, empty)
+	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
@@ -187,7 +188,7 @@ func TestAccTofuAlone(t *testing.T) {
 		t.Skip("STATECRYPT_TOFU is not set")
 	}
 	s := newStore(t)
-	p := newProject(t, s, empty)
+	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 
@@ -215,7 +216,7 @@ func TestAccTofuAlone(t *testing.T) {
 func TestAccTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	p := newProject(t, s, empty)
+	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")
 	writes, goOn := make(chan struct{}), make(chan struct{})
 	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -252,7 +253,7 @@ func TestAccTwoAtOnce(t *testing.T) {
 func TestAccMigrate(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	p := newProject(t, s, `backend "local" {}`)
+	p := newProject(t, s.environ(), `backend "local" {}`)
 	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
 		if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
 			t.Fatalf("%d\n%s", code, out)
@@ -284,7 +285,7 @@ func TestAccMigrate(t *testing.T) {
 func TestAccBypass(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	p := newProject(t, s, `backend "http" { address = "`+s.url+`/direct" }`)
+	p := newProject(t, s.environ(), `backend "http" { address = "`+s.url+`/direct" }`)
 	direct := s.environ()[3:]
 	for _, args := range [][]string{{"init"}, {"plan", "-out=tfplan"}} {
 		if code, out := p.bare(t, p.cli, direct, args...); code != 0 {
@@ -315,7 +316,7 @@ func TestAccInterrupted(t *testing.T) {
 		t.Skip("there is no way to interrupt one process")
 	}
 	s := newStore(t)
-	p := newProject(t, s, empty)
+	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")
 	fifo := filepath.Join(p.dir, "started")
 	write(t, filepath.Join(p.dir, "more.tf"), `resource "terraform_data" "slow" {
@@ -335,4 +336,33 @@ func TestAccInterrupted(t *testing.T) {
 	if err != nil || !bytes.Contains(opened.Data, []byte(secret)) {
 		t.Errorf("what was made before is not in the state: %v", err)
 	}
+}
+
+// Gitea keeps states, and locks them in its own way.
+func TestAccRealGitea(t *testing.T) {
+	g := servertest.StartGitea(t)
+	g.NewUser(t, "ci")
+	writer := g.NewToken(t, "ci", "write:package")
+	const at = "/api/packages/ci/terraform/state/wrapped"
+	p := newProject(t, []string{
+		"TF_HTTP_ADDRESS=" + g.URL + at, "TF_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock", "TF_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
+		"TF_HTTP_LOCK_METHOD=POST", "TF_HTTP_UNLOCK_METHOD=DELETE", "TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + writer,
+	}, empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("after apply: %d, %v\n%s", code, err, out)
+	}
+	file := g.Do(t, http.MethodGet, at, writer, "", http.StatusOK)
+	opened, err := p.target.Decrypt(t.Context(), bytes.Clone(file))
+	if err != nil || !opened.Encrypted || bytes.Contains(file, []byte(secret)) || !bytes.Contains(opened.Data, []byte(secret)) {
+		t.Errorf("Gitea has %.300s, %v", file, err)
+	}
+
+	g.Do(t, http.MethodPost, at+"/lock", writer, `{"ID":"4711","Operation":"OperationTypeApply","Who":"a@b"}`, http.StatusOK)
+	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code != 1 || err != nil || !strings.Contains(out, "already locked: ID=4711") {
+		t.Errorf("locked: %d, %v\n%s", code, err, out)
+	}
+	g.Do(t, http.MethodDelete, at+"/lock", writer, `{"ID":"4711"}`, http.StatusOK)
+	p.must(t, "destroy", "-auto-approve")
 }
