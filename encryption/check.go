@@ -22,6 +22,9 @@ func (t Target) Check() error {
 // check looks at what must be right before any file is read: every method
 // exists, and none of them breaks enforced.
 func (t Target) check() error {
+	if t.encryption == nil || t.encryption.kinds == nil {
+		return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
+	}
 	for i, address := range t.methods {
 		if address == "" {
 			return t.fail("no method is set")

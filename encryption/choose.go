@@ -26,6 +26,9 @@ func (e *Encryption) candidate(address string, file []byte) candidate {
 // choose returns the methods for this kind of file, in order. The envelope is
 // nil if the file is not an envelope or is damaged.
 func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
+	if kind == Empty || kind == BackendRecord {
+		return nil
+	}
 	var chosen []candidate
 	recognized := false
 	for i, address := range t.methods {

@@ -16,7 +16,6 @@ package encryption
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -49,12 +48,6 @@ type Method interface {
 // Keys returns the key of the key provider at an address, for the file that is
 // being opened or sealed. The result belongs to the caller.
 type Keys func(ctx context.Context, address string) ([]byte, error)
-
-// ErrNoKey means that there is no key for this file here: a wrong key, nothing
-// stored, or a key service that denies the key, has disabled it or does not
-// know it. The next method is then tried. A timeout, a network failure or a
-// wrong setting must not wrap it.
-var ErrNoKey = errors.New("no key for this file")
 
 // These are optional abilities of key providers and methods, found by type
 // assertion.
@@ -127,8 +120,9 @@ func (r Registry) Options(variables cty.Value) config.Options {
 // an entry when it is first needed, and calls a key provider once for each
 // distinct stored metadata.
 type Encryption struct {
-	config       *config.Config
-	kinds        map[string]Block[Method]
+	config       config.Config
+	strict       bool                                   // there are settings, so plaintext opens only by name
+	kinds        map[string]Block[Method]               // nil in a zero Encryption
 	keyProviders map[string]func() (keyProvider, error) // :: address → built once
 	methods      map[string]func() (method, error)      // :: address, or a kind without settings → built once
 	derived      memo.Memo[string, []byte]              // :: see fileKeys.identity → key
@@ -147,8 +141,8 @@ type method struct {
 }
 
 // New puts settings to work that were not read from text, or were merged by the
-// caller; for all others there is [Load]. Nil settings have no methods. The only
-// error is a registry that lists a kind twice: mistakes in an entry are reported
+// caller; for all others there is [Load]. Nil is no settings. The only error is a
+// registry that lists a kind twice: mistakes in an entry are reported
 // when something uses it.
 func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	if cfg == nil {
@@ -163,7 +157,8 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 		return nil, err
 	}
 	e := &Encryption{
-		config:       cfg,
+		config:       *cfg,
+		strict:       !cfg.IsEmpty(),
 		kinds:        methodKinds,
 		keyProviders: map[string]func() (keyProvider, error){},
 		methods:      map[string]func() (method, error){},
@@ -279,40 +274,33 @@ func metadataKey(entry *attr.Entry) string {
 }
 
 // State is the target for state files.
-func (e *Encryption) State() Target { return e.target("state", e.config.State) }
+func (e *Encryption) State() Target { return e.target(State, "state", e.config.State) }
 
 // Plan is the target for plan files.
-func (e *Encryption) Plan() Target { return e.target("plan", e.config.Plan) }
+func (e *Encryption) Plan() Target { return e.target(Plan, "plan", e.config.Plan) }
 
 // RemoteState is the target for the states of other configurations: the
-// remote_state_data_source called name, else the default of
-// remote_state_data_sources. A name that is not configured is not an error, as
-// in OpenTofu; if it should be, check [Encryption.HasRemoteState].
-func (e *Encryption) RemoteState(name string) Target {
-	if t, ok := e.config.Remote[name]; ok {
-		return e.target("remote_state_data_source "+name, t)
+// remote_state_data_source called name or, for the empty name, the default of
+// remote_state_data_sources. False means that it is not configured; the target
+// is then the default all the same, as in OpenTofu.
+func (e *Encryption) RemoteState(name string) (Target, bool) {
+	if t := e.config.Remote[name]; t != nil {
+		return e.target(State, "remote_state_data_source "+name, t), true
 	}
-	return e.target("remote_state_data_sources.default", e.config.RemoteDefault)
-}
-
-// HasRemoteState reports whether a remote_state_data_source of that name is
-// configured; of the empty name, whether there is a default.
-func (e *Encryption) HasRemoteState(name string) bool {
-	if name == "" {
-		return e.config.RemoteDefault != nil
-	}
-	return e.config.Remote[name] != nil
+	t := e.config.RemoteDefault
+	return e.target(State, "remote_state_data_sources.default", t), name == "" && t != nil
 }
 
 // Use is a target of the methods at these addresses: the primary, then the
-// fallbacks in order.
+// fallbacks in order. It opens and seals states and plans, and never plaintext
+// without the method unencrypted, not even without any settings.
 func (e *Encryption) Use(methods ...string) Target {
 	return Target{encryption: e, methods: slices.Clone(methods)}
 }
 
-func (e *Encryption) target(name string, t *config.Target) Target {
+func (e *Encryption) target(kind FileKind, name string, t *config.Target) Target {
 	if t == nil {
-		return Target{encryption: e, name: name}
+		return Target{encryption: e, kind: kind, name: name, lenient: !e.strict}
 	}
-	return Target{encryption: e, name: name, methods: t.Methods(), enforced: t.Enforced, pos: t.Pos}
+	return Target{encryption: e, kind: kind, name: name, methods: t.Methods(), enforced: t.Enforced, pos: t.Pos}
 }

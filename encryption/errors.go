@@ -6,6 +6,43 @@ import (
 	"strings"
 )
 
+// These are the reasons that a program can tell apart, by [errors.Is]. No error
+// has two of them; most others concern the settings or a key service.
+var (
+	// ErrNoKey means that there is no key for this file here: a wrong key, nothing
+	// stored, or a key service that denies the key, has disabled it or does not
+	// know it. A changed bit of the ciphertext cannot be told from a wrong key.
+	// From a key provider or method, it means that the next method may be tried;
+	// a timeout, a network failure or a wrong setting must not wrap it.
+	ErrNoKey = errors.New("no key for this file")
+
+	// ErrNotConfigured means that the file is encrypted, and that no method for it
+	// is selected.
+	ErrNotConfigured = errors.New("no method for this file")
+
+	// ErrPlaintext means that the file is not encrypted, and that the settings do
+	// not allow that.
+	ErrPlaintext = errors.New("unencrypted data is refused")
+
+	// ErrDamaged means that the file, or what was decrypted, is not in the form that
+	// it should have: it is empty or cut off, its envelope is broken, or the serial
+	// or the lineage beside the ciphertext is not the one inside.
+	ErrDamaged = errors.New("the file is damaged")
+)
+
+// reasonError is an error for a reason that its text does not repeat.
+type reasonError struct {
+	error
+	reason error
+}
+
+func (e *reasonError) Unwrap() []error { return []error{e.error, e.reason} }
+
+// because returns an error with a text of its own that wraps reason.
+func because(reason error, format string, args ...any) error {
+	return &reasonError{fmt.Errorf(format, args...), reason}
+}
+
 // Attempt is a method that did not open a file.
 type Attempt struct {
 	Method string // address
@@ -40,18 +77,13 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the reason and those of all attempts.
-func (e *Error) Unwrap() []error {
-	errs := []error{e.Err}
-	for _, a := range e.Attempts {
-		errs = append(errs, a.Err)
-	}
-	return errs
-}
+// Unwrap returns the reason, which is that of the last attempt if it decided.
+func (e *Error) Unwrap() error { return e.Err }
 
 // failure is an error at the step of the last attempt.
 func failure(attempts []Attempt, text string) error {
-	return &Error{Step: stepOf(attempts[len(attempts)-1].Err), Attempts: attempts, Err: errors.New(text)}
+	last := attempts[len(attempts)-1].Err
+	return &Error{Step: stepOf(last), Attempts: attempts, Err: &reasonError{errors.New(text), last}}
 }
 
 func stepOf(err error) Step {

@@ -19,16 +19,22 @@ type FileKind int
 
 // The kinds of files.
 const (
-	Unknown   FileKind = iota // none of the others; it may be a format of its own
-	Empty                     // no bytes at all
-	Encrypted                 // an OpenTofu envelope
-	State                     // a plaintext state
-	Plan                      // a plaintext plan
+	Unknown       FileKind = iota // none of the others; it may be a format of its own
+	Empty                         // no bytes at all
+	Encrypted                     // an OpenTofu envelope
+	State                         // a plaintext state
+	Plan                          // a plaintext plan
+	BackendRecord                 // .terraform/terraform.tfstate, which says where the state is
 )
 
 func (k FileKind) String() string {
-	return [...]string{"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan"}[k]
+	return [...]string{
+		"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend",
+	}[k]
 }
+
+// content is a State or a Plan, without how it is kept.
+func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plaintext ") }
 
 // Info is what a file says without any key. Nothing of it is authenticated:
 // whoever can write the file can make it say anything.
@@ -41,7 +47,12 @@ type Info struct {
 }
 
 // Inspect says what file is, without a key. The error is that of an envelope
-// that is damaged.
+// that is damaged; it wraps [ErrDamaged].
+//
+// It is for showing what a file is, not for deciding how to read it. Pass every
+// file to [Target.Decrypt], also one that looks like plaintext: only that heeds
+// enforced settings, knows the formats of other tools, and tells a state from a
+// [BackendRecord].
 func Inspect(file []byte) (Info, error) {
 	kind, env, err := identify(file)
 	if err != nil || env == nil {
@@ -72,6 +83,8 @@ type envelope struct {
 }
 
 const envelopeVersion = "v0"
+
+const zipHeader = "PK" // of a plan
 
 // decode returns the encrypted data of a file that was read. It writes them over
 // the file if inPlace: nearly all of a file is this, and a second copy costs as
@@ -104,14 +117,18 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	switch {
 	case len(file) == 0:
 		return Empty, nil, nil
-	case bytes.HasPrefix(file, []byte("PK")): // a zip archive
+	case bytes.HasPrefix(file, []byte(zipHeader)):
 		return Plan, nil, nil
 	}
-	var encoded json.RawMessage
+	var encoded, backend, modules json.RawMessage
 	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
 		switch strings.ToLower(name) { // encoding/json does not care either
 		case "encrypted_data":
 			encoded = value
+		case "backend", "state_store":
+			backend = value
+		case "modules":
+			modules = value
 		case "serial", "lineage", "meta", "encryption_version", "version":
 			return true
 		}
@@ -137,6 +154,8 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return Encrypted, &header.envelope, nil
 	case header.Version != "":
 		return Encrypted, nil, fmt.Errorf("encryption_version %s is not known here; %q is", quoted(header.Version), envelopeVersion)
+	case string(header.StateVersion) == "3" && isRecord(backend, modules):
+		return BackendRecord, nil, nil
 	case isNumber(header.StateVersion):
 		return State, nil, nil
 	}
@@ -144,7 +163,24 @@ func identify(file []byte) (FileKind, *envelope, error) {
 }
 
 func damaged(err error) error {
-	return fmt.Errorf("the encrypted file is damaged: %w", describeJSON(err))
+	return because(ErrDamaged, "the encrypted file is damaged: %w", describeJSON(err))
+}
+
+// isRecord tells the record of a backend from a state. Up to Terraform 1.8, it
+// has the form of a state with an empty root module; what holds more is a state,
+// such as the copy of a remote one that Terraform 0.8 kept in the same place.
+func isRecord(backend, modules json.RawMessage) bool {
+	if len(backend) == 0 || backend[0] != '{' {
+		return false
+	}
+	var empty []struct{ Outputs, Resources map[string]struct{} }
+	const most = 1000 // bytes; an empty root module takes a hundred or so
+	if len(modules) > most || len(modules) > 0 && json.Unmarshal(modules, &empty) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(empty, func(m struct{ Outputs, Resources map[string]struct{} }) bool {
+		return len(m.Outputs) > 0 || len(m.Resources) > 0
+	})
 }
 
 func isNumber(raw json.RawMessage) bool {
@@ -152,21 +188,25 @@ func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && raw[0] != '"' && json.Unmarshal(raw, &n) == nil && n != ""
 }
 
-// check compares the cleartext copies of serial and lineage with those inside.
-// It is all that protects them; a copy that is absent is accepted, because
-// early versions wrote none.
-func (env *envelope) check(plain []byte) error {
-	if env.Serial == nil && env.Lineage == "" {
-		return nil
+// check says what was decrypted, and compares the cleartext copies of serial and
+// lineage with those inside. It is all that protects them; a copy that is absent
+// is accepted, because early versions wrote none.
+func (env *envelope) check(plain []byte) (FileKind, error) {
+	if env.Serial == nil && env.Lineage == "" && bytes.HasPrefix(plain, []byte(zipHeader)) {
+		return Plan, nil
 	}
 	var inner struct {
-		Serial  *int64 `json:"serial"`
-		Lineage string `json:"lineage"`
+		Version json.RawMessage
+		Serial  *int64
+		Lineage string
 	}
 	found := 0
 	if err := jsonwalk.Members(plain, func(name string, value []byte) (bool, error) {
 		var err error
 		switch name {
+		case "version":
+			inner.Version = value
+			found++
 		case "serial":
 			err = json.Unmarshal(value, &inner.Serial)
 			found++
@@ -174,18 +214,21 @@ func (env *envelope) check(plain []byte) error {
 			err = json.Unmarshal(value, &inner.Lineage)
 			found++
 		}
-		return found < 2, err // the rest of the state may be large
+		return found < 3, err // the rest of the state may be large
 	}); err != nil {
-		return fmt.Errorf("the decrypted data is not a state: %w", describeJSON(err))
+		return Unknown, because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err))
+	}
+	if !isNumber(inner.Version) {
+		return Unknown, because(ErrDamaged, "what it decrypted is not a state and not a plan")
 	}
 	if env.Serial != nil && inner.Serial != nil && *env.Serial != *inner.Serial {
-		return fmt.Errorf("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+		return Unknown, because(ErrDamaged, "the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
 			"the file", *env.Serial, *inner.Serial)
 	}
 	if env.Lineage != "" && env.Lineage != inner.Lineage {
-		return errors.New("the lineage beside the encrypted data is not the one inside: somebody changed the file")
+		return Unknown, because(ErrDamaged, "the lineage beside the encrypted data is not the one inside: somebody changed the file")
 	}
-	return nil
+	return State, nil
 }
 
 // describeJSON keeps the place and the kind of an error of encoding/json, and

@@ -1,6 +1,9 @@
 package encryption
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -18,6 +21,54 @@ type Layer func(config.Options) (*config.Config, error)
 // The commands that it names will run, so text from a variable is none of it.
 func Code(text, filename string) Layer {
 	return func(o config.Options) (*config.Config, error) { return config.Parse(text, filename, o) }
+}
+
+// Module is the encryption block of the OpenTofu module in a folder, found and
+// merged as OpenTofu does: in .tf and .tofu files in both syntaxes, override
+// files included. The variables are the values of var.*; for others the defaults
+// in the module are used. It is empty if the module has no such block. Files of
+// variables, such as terraform.tfvars, and TF_VAR_… are not read.
+//
+// The commands that it names will run. Relative paths in it, except those of
+// file(), begin in the working directory of the process.
+func Module(dir string, variables map[string]cty.Value) Layer {
+	return func(o config.Options) (*config.Config, error) {
+		o.Variables = cty.ObjectVal(variables)
+		return config.ParseModule(dir, o)
+	}
+}
+
+// Passphrase is what OpenTofu's shortest settings say: states and plans are
+// sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase, which has
+// 16 bytes or more. The registry must have both kinds.
+func Passphrase(passphrase string) Layer {
+	return func(o config.Options) (*config.Config, error) {
+		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
+		keyTable, hasKeys := find(o.KeyProviders, "pbkdf2")
+		methodTable, hasMethod := find(o.Methods, "aes_gcm")
+		if !hasKeys || !hasMethod {
+			return nil, errors.New("a passphrase requires the key provider pbkdf2 and the method aes_gcm, and the registry lacks one of them")
+		}
+		target := &config.Target{Method: method}
+		return &config.Config{
+			KeyProviders: map[string]*attr.Entry{
+				keys: attr.NewEntry(keys, keyTable, map[string]cty.Value{"passphrase": cty.StringVal(passphrase)}),
+			},
+			Methods: map[string]*attr.Entry{
+				method: attr.NewEntry(method, methodTable, map[string]cty.Value{"keys": cty.StringVal(keys)}),
+			},
+			State: target,
+			Plan:  target,
+		}, nil
+	}
+}
+
+func find(tables []attr.Table, name string) (attr.Table, bool) {
+	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == name })
+	if i < 0 {
+		return attr.Table{}, false
+	}
+	return tables[i], true
 }
 
 // Environment is the text in TF_ENCRYPTION and, for arguments that no layer

@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// try opens the file with the first candidate that has the key.
-func (t Target) try(ctx context.Context, candidates []candidate, file []byte, env *envelope) (*Opened, error) {
+// try opens the file with the first candidate that has the key. It may overwrite
+// the file if inPlace.
+func (t Target) try(ctx context.Context, candidates []candidate, file []byte, env *envelope, inPlace bool) (*Opened, error) {
 	var attempts []Attempt
 	for i, c := range candidates {
 		if c.broken != nil {
 			return nil, &Error{Step: StepConfiguration, Attempts: attempts, Err: c.broken}
 		}
-		last := i == len(candidates)-1 // only it may overwrite the file
-		data, err := c.data(file, env, last)
+		last := i == len(candidates)-1 // nobody needs the file after it
+		data, err := c.data(file, env, inPlace && last)
 		if err != nil {
 			return nil, &Error{Step: StepEnvelope, Attempts: attempts, Err: damaged(err)}
 		}
@@ -59,7 +60,7 @@ func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelop
 	}
 	switch {
 	case !c.whole:
-		err = env.check(plain)
+		opened.Kind, err = env.check(plain)
 	case !c.plaintext:
 		err = t.inside(ctx, c.then, opened)
 	}

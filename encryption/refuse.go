@@ -13,31 +13,39 @@ import (
 
 // refuse explains why none of the methods is for this kind of file.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
+	switch kind {
+	case Empty:
+		return because(ErrDamaged, "the file is empty; Terraform and OpenTofu never leave an empty state behind, so something cut it off")
+	case BackendRecord:
+		return errors.New("the file is not a state: it is the record of a backend that Terraform and OpenTofu keep in .terraform, " +
+			"and the state is where that backend keeps it")
+	}
 	selected := ""
 	if len(t.methods) > 0 {
 		selected = " (only " + strings.Join(t.methods, ", ") + ")"
 	}
 	if format := t.encryption.format(file); format != "" {
-		return fmt.Errorf("the file is encrypted by %s, and no %[1]s method is selected%s; %s", format, selected,
+		return because(ErrNotConfigured, "the file is encrypted by %s, and no %[1]s method is selected%s; %s", format, selected,
 			t.encryption.selectKind(format))
 	}
 	switch kind {
 	case Encrypted:
-		return fmt.Errorf("the file is encrypted%s, and %s%s", env.describeKeys(), t.encryption.unselected(selected), t.advise())
+		return because(ErrNotConfigured, "the file is encrypted%s, and %s%s", env.describeKeys(), t.encryption.unselected(selected), t.advise())
 	case State, Plan:
 		if selected == "" {
 			selected = ", and no method is selected"
 		}
-		return fmt.Errorf("the file is a %s; plaintext is read only if the method or a fallback is %q%s", kind, attr.Unencrypted, selected)
+		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
+			kind, attr.Unencrypted, selected)
 	}
 	const neither = "the file is neither an encrypted state nor a plaintext one"
 	if address := t.encryption.recognizing(file); address != "" {
-		return fmt.Errorf("%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
+		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
 	}
 	if err := json.Unmarshal(file, &struct{}{}); err != nil {
-		return fmt.Errorf("%s: %w", neither, describeJSON(err))
+		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))
 	}
-	return errors.New(neither)
+	return because(ErrDamaged, neither)
 }
 
 // format returns the kind of method whose format the file has, or "".
@@ -119,14 +127,14 @@ func (e *Encryption) forEnvelopes() []string {
 // is not set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == Encrypted {
-		return errors.New("it decrypted an OpenTofu envelope: the file was encrypted twice; " +
+		return because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice; "+
 			`add then = "method.…" to it, with the address of the method for the envelope`)
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return fmt.Errorf("what it decrypted is not a state; if the file was encrypted twice, "+
+		return because(ErrNotConfigured, "what it decrypted is not a state; if the file was encrypted twice, "+
 			"and %s is the method for what is inside, add then = %[1]q to it", address)
 	}
-	return errors.New("what it decrypted is not a state and not a plan")
+	return because(ErrDamaged, "what it decrypted is not a state and not a plan")
 }
 
 func (env *envelope) describeKeys() string {

@@ -23,13 +23,10 @@ func (e *Encryption) seal(ctx context.Context, address string, plain []byte) ([]
 	}
 	kind, _, _ := identify(plain)
 	_, whole := m.Method.(FileMethod)
-	switch {
-	case m.then != "":
+	if m.then != "" {
 		if plain, err = e.seal(ctx, m.then, plain); err != nil {
 			return nil, err
 		}
-	case whole && kind != State && kind != Plan:
-		return nil, &Error{Step: StepEnvelope, Err: errors.New("this is not a state and not a plan, so it could not be opened again")}
 	}
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := encrypter.Encrypt(ctx, keys.key, plain)

@@ -3,6 +3,7 @@ package encryption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -12,9 +13,11 @@ import (
 // fallbacks.
 type Target struct {
 	encryption *Encryption
-	name       string // for errors; "" when the caller chose the methods
+	kind       FileKind // of what is opened and sealed: State or Plan; Unknown for both
+	name       string   // for errors; "" when the caller chose the methods
 	methods    []string
 	enforced   bool
+	lenient    bool // there are no settings, so plaintext is read as OpenTofu reads it
 	pos        attr.Pos
 }
 
@@ -32,46 +35,95 @@ func (t Target) Methods() []string { return slices.Clone(t.methods) }
 
 // Opened is a file that was opened.
 type Opened struct {
-	Data         []byte
+	Data         []byte    // the plaintext; for a file that was plaintext, it may be the file itself
+	Kind         FileKind  // State or Plan: what Data is
 	Encrypted    bool      // false when the file was plaintext
-	Method       string    // address of the method that opened it; if that has then, the outermost one
+	Method       string    // address of the method that opened it; if that has then, the outermost one; "" without settings
 	UsedFallback bool      // Method is not the primary
 	Attempts     []Attempt // methods that were tried before and had no key
 	Warnings     []string  // of the methods that opened it, see [Warner]
 }
 
-// Decrypt opens a file with the first method that has a key for it. It
-// consumes file: pass a clone to keep it. An error is an [*Error].
+// Decrypt opens a file with the first method that has a key for it. It leaves
+// the file as it is. Plaintext opens if the method or a fallback is unencrypted
+// or, as in OpenTofu, if there are no settings at all; never if it is enforced
+// that data is encrypted.
+//
+// An error is an [*Error]. Of [ErrNoKey], [ErrNotConfigured], [ErrPlaintext] and
+// [ErrDamaged], it wraps one or none.
 func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
-	if err := t.check(); err != nil {
-		return nil, &Error{Step: StepConfiguration, Err: err}
-	}
-	kind, env, damage := identify(file)
-	if kind == Empty {
-		return nil, &Error{Step: StepEnvelope, Err: errEmpty}
-	}
-	// A document of another format may look like a damaged envelope, so damage
-	// matters only if no method recognizes the file.
-	candidates := t.choose(kind, file, env)
-	switch {
-	case len(candidates) == 0 && damage != nil:
-		return nil, &Error{Step: StepEnvelope, Err: damage}
-	case len(candidates) == 0:
-		return nil, &Error{Step: StepEnvelope, Err: t.refuse(kind, file, env)}
-	}
-	return t.try(ctx, candidates, file, env)
+	return t.decrypt(ctx, file, false)
 }
 
-var errEmpty = errors.New("the file is empty; Terraform and OpenTofu never leave an empty state behind, so something cut it off")
+// DecryptInPlace is [Target.Decrypt] in the memory of the file, which saves that
+// of a copy. What is left in file is of no use, after an error as well.
+func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
+	return t.decrypt(ctx, file, true)
+}
 
-// Encrypt seals plaintext with the target's primary method: a state or a plan,
-// in OpenTofu's envelope, as OpenTofu writes it. An error is an [*Error].
+func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	kind, env, damage := identify(file)
+	candidates := t.choose(kind, file, env)
+	opened := &Opened{Data: file}
+	var err error
+	switch {
+	case len(candidates) > 0:
+		opened, err = t.try(ctx, candidates, file, env, inPlace)
+	case damage != nil:
+		// A document of another format may look like a damaged envelope, so damage
+		// matters only if no method recognizes the file.
+		err = &Error{Step: StepEnvelope, Err: damage}
+	case !t.passes(kind, file):
+		err = &Error{Step: StepEnvelope, Err: t.refuse(kind, file, env)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !opened.Encrypted {
+		opened.Kind = kind
+	}
+	if t.kind != Unknown && opened.Kind != t.kind {
+		return nil, &Error{Step: StepEnvelope, Err: fmt.Errorf("the file holds a %s, and a %s is required here", opened.Kind.content(), t.kind.content())}
+	}
+	return opened, nil
+}
+
+// passes reports whether plaintext is read although no method is selected.
+func (t Target) passes(kind FileKind, file []byte) bool {
+	return t.lenient && !t.enforced && (kind == State || kind == Plan) && t.encryption.format(file) == ""
+}
+
+// Encrypt seals a state or a plan, whichever the target is for, with the
+// target's primary method: in OpenTofu's envelope, as OpenTofu writes it. What is
+// encrypted already is refused. An error is an [*Error].
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
-	if err := t.check(); err != nil {
-		return nil, &Error{Step: StepConfiguration, Err: err}
+	if err := t.Check(); err != nil {
+		return nil, err
 	}
 	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: t.fail("no method is set")}
+		return nil, &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
+	}
+	if err := t.checkPlain(plain); err != nil {
+		return nil, &Error{Step: StepEnvelope, Err: err}
 	}
 	return t.encryption.seal(ctx, t.methods[0], plain)
+}
+
+// checkPlain refuses to seal what could not be opened again as what it is.
+func (t Target) checkPlain(plain []byte) error {
+	kind, _, _ := identify(plain)
+	switch {
+	case kind == Empty:
+		return errors.New("there is nothing to seal")
+	case kind == Encrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
+		return errors.New("this is encrypted already")
+	case kind != State && kind != Plan:
+		return errors.New("this is not a state and not a plan, so it could not be opened again")
+	case t.kind != Unknown && kind != t.kind:
+		return fmt.Errorf("this is a %s, and a %s is required here", kind.content(), t.kind.content())
+	}
+	return nil
 }

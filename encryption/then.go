@@ -12,8 +12,9 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
 	case kind == Empty:
-		return errors.New("what it decrypted is empty")
+		return because(ErrDamaged, "what it decrypted is empty")
 	case then == "" && (kind == State || kind == Plan):
+		opened.Kind = kind
 		return nil
 	case then == "":
 		return &contentError{t.refuseInside(kind, opened.Data)}
@@ -24,13 +25,17 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		return &contentError{fmt.Errorf("it decrypted a %s, which is not for its then, %s", kind, then)}
+		reason := ErrNotConfigured
+		if kind == State || kind == Plan {
+			reason = ErrPlaintext
+		}
+		return &contentError{because(reason, "it decrypted a %s, which is not for its then, %s", kind, then)}
 	}
-	inner, err := t.try(ctx, candidates, opened.Data, env)
+	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {
 		return newThenError(then, err)
 	}
-	opened.Data = inner.Data
+	opened.Data, opened.Kind = inner.Data, inner.Kind
 	opened.Warnings = append(opened.Warnings, inner.Warnings...)
 	return nil
 }

@@ -126,14 +126,15 @@ plan { method = method.aes_gcm.mixed }`
 func TestThirdParty(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, ownRegistry(), ownText)
-	for name, target := range map[string]encryption.Target{"state": enc.State(), "plan": enc.Plan()} {
-		file, err := target.Encrypt(t.Context(), []byte(state))
+	for plain, target := range map[string]encryption.Target{state: enc.State(), "PK\x03\x04 a plan": enc.Plan()} {
+		name := target.Methods()[0]
+		file, err := target.Encrypt(t.Context(), []byte(plain))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range []*encryption.Encryption{enc, newEncryption(t, ownRegistry(), ownText)} {
 			opened, err := e.Use(target.Methods()...).Decrypt(t.Context(), bytes.Clone(file))
-			if err != nil || string(opened.Data) != state || !opened.Encrypted {
+			if err != nil || string(opened.Data) != plain || !opened.Encrypted {
 				t.Errorf("%s: got %+v, %v", name, opened, err)
 			}
 		}
@@ -171,9 +172,9 @@ func TestThirdPartyMethodSuite(t *testing.T) {
 	}.Run(t)
 }
 
-// Bring a registry of your own. This one has a key provider that is not ours,
-// hkdf, and of the methods just two.
-func ExampleLoad() {
+// A registry of your own, with a key provider of your own. This one has hkdf, which
+// is not ours, and just two methods.
+func Example_ownKeyProvider() {
 	registry := encryption.Registry{
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{hkdfBlock()},
 		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block(), xchachaBlock()},

@@ -39,6 +39,12 @@ type Config struct {
 	AllowExternal bool
 }
 
+// IsEmpty reports whether there are no settings: no key provider, no method and
+// no target.
+func (c *Config) IsEmpty() bool {
+	return len(c.KeyProviders)+len(c.Methods)+len(c.Remote) == 0 && c.State == nil && c.Plan == nil && c.RemoteDefault == nil
+}
+
 // Target says which methods apply to one kind of data.
 type Target struct {
 	Method    string   // the address of the primary method; "" when this layer does not say

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
@@ -21,9 +23,10 @@ import (
 
 // Functions returns the names of the functions that configuration text may
 // call, sorted. They behave as OpenTofu's functions of the same name.
-func Functions() []string { return slices.Sorted(maps.Keys(functions())) }
+func Functions() []string { return slices.Sorted(maps.Keys(functions(""))) }
 
-func functions() map[string]function.Function {
+// functions returns them; relative paths begin in dir, "" for that of the process.
+func functions(dir string) map[string]function.Function {
 	return map[string]function.Function{
 		"base64decode": textFunction(decodeBase64),
 		"base64encode": textFunction(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
@@ -36,7 +39,7 @@ func functions() map[string]function.Function {
 		"csvdecode":    stdlib.CSVDecodeFunc,
 		"distinct":     stdlib.DistinctFunc,
 		"element":      stdlib.ElementFunc,
-		"file":         textFunction(readText),
+		"file":         textFunction(func(path string) (string, error) { return readText(dir, path) }),
 		"flatten":      stdlib.FlattenFunc,
 		"format":       stdlib.FormatFunc,
 		"formatlist":   stdlib.FormatListFunc,
@@ -157,7 +160,10 @@ func decodeBase64(s string) (string, error) {
 }
 
 // readText does not repeat the path in errors: it may be a secret by mistake.
-func readText(path string) (string, error) {
+func readText(dir, path string) (string, error) {
+	if dir != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
+		path = filepath.Join(dir, path)
+	}
 	b, err := keyfile.Read(path)
 	if err != nil {
 		return "", fmt.Errorf("the file cannot be read: %w", errors.Unwrap(err))

@@ -55,11 +55,15 @@ func ParseEnvironment(lookup attr.LookupEnv, opts Options) (*Config, error) {
 }
 
 func parse(text, filename string, p parser) (*Config, error) {
-	body, err := parseBody(text, filename)
-	if body == nil || err != nil {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		return nil, nil
+	}
+	body, err := parseBody([]byte(text), filename, trimmed[0] == '{')
+	if err != nil {
 		return nil, err
 	}
-	p.config, p.scope = newConfig(), newScope(p.opts.Variables)
+	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil)
 	if !p.fromEnvironment {
 		body = p.unwrap(body)
 	}
@@ -70,18 +74,14 @@ func parse(text, filename string, p parser) (*Config, error) {
 	return p.config, nil
 }
 
-func parseBody(text, filename string) (hcl.Body, error) {
-	trimmed := strings.TrimSpace(text)
-	var file *hcl.File
-	var diags hcl.Diagnostics
-	switch {
-	case trimmed == "":
-		return nil, nil
-	case trimmed[0] == '{':
-		file, diags = json.Parse([]byte(text), filename)
-	default:
-		file, diags = hclsyntax.ParseConfig([]byte(text), filename, hcl.InitialPos)
+func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
+	read := json.Parse
+	if !isJSON {
+		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
+			return hclsyntax.ParseConfig(text, filename, hcl.InitialPos)
+		}
 	}
+	file, diags := read(text, filename)
 	if diags.HasErrors() {
 		// The details of syntax errors repeat pieces of the text, which may be
 		// a secret that somebody forgot to quote.
@@ -108,8 +108,7 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	var found hcl.Blocks
 	for _, b := range blocks {
 		if b.Type == "terraform" {
-			inner, _ := only(b.Body, "encryption")
-			found = append(found, inner...)
+			found = append(found, encryptionIn(b)...)
 		} else {
 			found = append(found, b)
 		}
@@ -121,11 +120,21 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	case len(found) == 0:
 		p.fail("", "", position(blocks[0].DefRange), errors.New("there is no encryption block in the terraform block"))
 	case len(found) > 1:
-		p.fail("", "", position(found[1].DefRange), errors.New("there is more than one encryption block; use only one of them"))
+		p.errs = append(p.errs, secondBlock(found))
 	default:
 		return found[0].Body
 	}
 	return hcl.EmptyBody()
+}
+
+// encryptionIn returns the encryption blocks in a terraform block.
+func encryptionIn(terraform *hcl.Block) hcl.Blocks {
+	found, _ := only(terraform.Body, "encryption")
+	return found
+}
+
+func secondBlock(blocks hcl.Blocks) error {
+	return &attr.Error{Pos: position(blocks[1].DefRange), Err: errors.New("there is more than one encryption block; use only one of them")}
 }
 
 // only returns the blocks of these types, and a body with the rest.

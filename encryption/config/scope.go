@@ -3,59 +3,106 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
 
-// scope is what expressions in the text may use: var.* and the functions.
+// scope is what expressions in the text may use: var.* and the functions, and in
+// a module local.* and path.*.
 type scope struct {
 	variables cty.Value
+	module    *module // nil for text
 	context   *hcl.EvalContext
 }
 
-func newScope(variables cty.Value) scope {
+func newScope(variables cty.Value, m *module) scope {
 	if variables == cty.NilVal || variables.IsNull() {
 		variables = cty.EmptyObjectVal
 	}
-	return scope{variables: variables, context: &hcl.EvalContext{
-		Variables: map[string]cty.Value{"var": variables},
-		Functions: functions(),
-	}}
+	values, dir := map[string]cty.Value{"var": variables}, ""
+	if m != nil {
+		dir = m.dir
+		path := cty.StringVal(filepath.ToSlash(dir))
+		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": path, "root": path})
+	}
+	return scope{variables: variables, module: m, context: &hcl.EvalContext{Variables: values, Functions: functions(dir)}}
 }
 
 // value evaluates an expression. Its errors hold no value and no piece of the
 // text: an unquoted secret reads like the name of a variable.
 func (s scope) value(expr hcl.Expression) (cty.Value, error) {
+	locals := map[string]cty.Value{}
 	for _, t := range expr.Variables() {
-		if err := s.check(t); err != nil {
+		err := s.check(t)
+		if name, ok := memberOf(t, "local"); ok && err == nil {
+			locals[name], err = s.local(name)
+		}
+		if err != nil {
 			return cty.NilVal, err
 		}
 	}
-	v, diags := expr.Value(s.context)
+	context := s.context.NewChild()
+	context.Variables = map[string]cty.Value{"local": cty.ObjectVal(locals)}
+	v, diags := expr.Value(context)
 	if diags.HasErrors() {
 		return cty.NilVal, safeError(diags)
 	}
 	return v, nil
 }
 
+// local evaluates a local of the module, once. While it is evaluated, it is not
+// there, which ends circles.
+func (s scope) local(name string) (cty.Value, error) {
+	m := s.module
+	if v, done := m.values[name]; done {
+		return v, nil
+	}
+	expr, ok := m.locals[name]
+	if !ok {
+		return cty.NilVal, fmt.Errorf("local.%s does not exist, or refers to itself", name)
+	}
+	delete(m.locals, name)
+	defer func() { m.locals[name] = expr }()
+	v, err := s.value(expr)
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("local.%s: %w", name, err)
+	}
+	m.values[name] = v
+	return v, nil
+}
+
 func (s scope) check(t hcl.Traversal) error {
-	switch t.RootName() {
-	case "var":
-	case "key_provider", "method":
-		return fmt.Errorf("a reference to a %s must stand alone", t.RootName())
+	switch root := t.RootName(); {
+	case root == "var":
+	case root == "key_provider", root == "method":
+		return fmt.Errorf("a reference to a %s must stand alone", root)
+	case s.module != nil && (root == "local" || root == "path"):
+	case s.module != nil:
+		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; if this is meant to be text, " +
+			"put it in quotes")
 	default:
 		return errors.New("only var.<name> can be used here, with its value in encryption_variables; if this is " +
 			"meant to be text, put it in quotes")
 	}
-	if len(t) < 2 || !s.variables.IsKnown() {
+	name, ok := memberOf(t, "var")
+	switch {
+	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil
+	case s.module != nil:
+		return fmt.Errorf("var.%s has no value and no default", name)
+	}
+	return fmt.Errorf("var.%s has no value: add %[1]s to encryption_variables", name)
+}
+
+// memberOf returns the name in root.name.
+func memberOf(t hcl.Traversal, root string) (string, bool) {
+	if len(t) < 2 || t.RootName() != root {
+		return "", false
 	}
 	name, ok := t[1].(hcl.TraverseAttr)
-	if ok && !s.has(name.Name) {
-		return fmt.Errorf("var.%s has no value: add %s to encryption_variables", name.Name, name.Name)
-	}
-	return nil
+	return name.Name, ok
 }
 
 func (s scope) has(name string) bool {

@@ -58,16 +58,17 @@ func (c *configured) source(req stateRequest) (source.Source, error) {
 
 // target is the methods that may open the state.
 func (c *configured) target(req stateRequest) (encryption.Target, error) {
-	var t encryption.Target
+	t, named := c.encryption.RemoteState(req.name)
 	switch {
 	case req.target != nil:
 		t = c.encryption.Use(req.target.Methods()...)
-	case req.name != "" && !c.encryption.HasRemoteState(req.name):
+	case named:
+	case req.name != "":
 		return t, fmt.Errorf("there is no remote_state_data_source %q in the encryption text", req.name)
-	case c.encryption.HasRemoteState(req.name):
-		t = c.encryption.RemoteState(req.name)
 	default:
-		t = c.encryption.State()
+		if t = c.encryption.State(); len(t.Methods()) == 0 {
+			t = c.encryption.Use() // plaintext is read only by name, without any settings as well
+		}
 	}
 	if c.enforced {
 		t = t.Enforce()
@@ -84,9 +85,12 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	if err != nil {
 		return nil, &stepError{step: stepFetch, source: src, err: err}
 	}
-	opened, err := target.Decrypt(ctx, file)
+	opened, err := target.DecryptInPlace(ctx, file)
 	if err != nil {
 		return nil, &stepError{step: stepOf(err), source: src, err: err}
+	}
+	if opened.Kind != encryption.State {
+		return nil, &stepError{step: stepEnvelope, source: src, err: errors.New("the file holds a plan, and a state is required here")}
 	}
 	state, err := r.parse(opened.Data)
 	if err != nil {

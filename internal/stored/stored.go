@@ -10,14 +10,15 @@ import (
 )
 
 // Decode reads the metadata that a file stores of a key provider of this kind.
-// The error wraps [encryption.ErrNoKey] when the file stores none.
+// The error wraps [encryption.ErrNoKey] when the file stores none,
+// and [encryption.ErrDamaged] when it cannot be read.
 func Decode(document json.RawMessage, kind string, into any) error {
 	if document == nil {
 		return fmt.Errorf("%w: the file stores nothing of this key provider; "+
 			"if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
 	}
 	if json.Unmarshal(document, into) != nil {
-		return fmt.Errorf("the metadata in the file is damaged: it is not that of %s", kind)
+		return fmt.Errorf("%w: the metadata in it is not that of %s", encryption.ErrDamaged, kind)
 	}
 	return nil
 }

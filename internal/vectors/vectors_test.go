@@ -9,7 +9,6 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/tfstate"
@@ -94,13 +93,10 @@ func targetWith(t *testing.T, registry encryption.Registry, v vectors.Vector, re
 	}
 	switch {
 	case remoteState != "":
-		return enc.RemoteState(remoteState), nil
+		target, _ := enc.RemoteState(remoteState)
+		return target, nil
 	case method != "":
 		return enc.Use(method), nil
-	case merged == nil && v.Expect == "ok":
-		// Without a configuration, OpenTofu and terraform-backend-git read
-		// plaintext. Here it has to be asked for by name.
-		return enc.Use(attr.Unencrypted), nil
 	}
 	return enc.State(), nil
 }

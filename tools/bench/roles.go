@@ -44,7 +44,7 @@ func library(settings, path string) error {
 	if err != nil {
 		return err
 	}
-	opened, err := enc.State().Decrypt(context.Background(), file)
+	opened, err := enc.State().DecryptInPlace(context.Background(), file)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 	return m, nil
 }
 
-var errDamaged = errors.New("the metadata in the file is damaged: it is not that of an external key provider")
+var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider", encryption.ErrDamaged)
 
 // Stored returns wrapped, from which the program gives the same key each time.
 func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {

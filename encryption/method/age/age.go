@@ -158,7 +158,7 @@ func open(file []byte, identities []age.Identity) ([]byte, error) {
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {
-		return nil, fmt.Errorf("the file is damaged or cut off: %s", shown(err))
+		return nil, fmt.Errorf("%w or cut off: %s", encryption.ErrDamaged, shown(err))
 	}
 	return plain.Bytes(), nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/getsops/sops/v3/aes"
 	"github.com/getsops/sops/v3/stores"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
@@ -66,7 +67,7 @@ func (d *document) extract(branch sops.TreeBranch) error {
 	branches, metadata, err := stores.ExtractMetadata(sops.TreeBranches{branch}, stores.MetadataOpts{Flatten: stores.MetadataFlattenNone})
 	if err != nil || len(branches) != 1 {
 		// The reason may repeat what is in the file.
-		return errors.New("the file is damaged: its sops metadata is missing or cannot be read")
+		return fmt.Errorf("%w: its sops metadata is missing or cannot be read", encryption.ErrDamaged)
 	}
 	d.tree = sops.Tree{Branches: branches, Metadata: metadata}
 	return d.checkMetadata()
@@ -77,7 +78,7 @@ func (d *document) extract(branch sops.TreeBranch) error {
 func guard(work func() error) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("the file is damaged: sops cannot deal with it")
+			err = fmt.Errorf("%w: sops cannot deal with it", encryption.ErrDamaged)
 		}
 	}()
 	return work()
@@ -91,7 +92,7 @@ func (d *document) checkMetadata() error {
 	meta := &d.tree.Metadata
 	version := sopsVersion.FindStringSubmatch(meta.Version)
 	if version == nil {
-		return errors.New("the file is damaged: it does not say which version of sops wrote it")
+		return fmt.Errorf("%w: it does not say which version of sops wrote it", encryption.ErrDamaged)
 	}
 	if major, _ := strconv.Atoi(version[1]); major > 3 {
 		return fmt.Errorf("the file was written by sops %s; versions up to 3 are known here", quote(meta.Version))
@@ -105,7 +106,7 @@ func (d *document) checkMetadata() error {
 	}
 	for i, group := range meta.KeyGroups {
 		if len(group) == 0 {
-			return fmt.Errorf("the file is damaged: its key group %d is empty", i+1)
+			return fmt.Errorf("%w: its key group %d is empty", encryption.ErrDamaged, i+1)
 		}
 		for _, k := range group {
 			if len(k.EncryptedDataKey()) > maxWrapped {
@@ -124,7 +125,7 @@ func (d *document) checkMetadata() error {
 	case d.threshold == 0:
 		d.threshold = groups
 	case d.threshold < 2 || d.threshold > groups:
-		return fmt.Errorf("the file is damaged: it has %d key groups, and a threshold of %d", groups, d.threshold)
+		return fmt.Errorf("%w: it has %d key groups, and a threshold of %d", encryption.ErrDamaged, groups, d.threshold)
 	}
 	return nil
 }
@@ -224,7 +225,7 @@ func (d *document) checkSelection(partial bool) error {
 		}
 		parsed, err := syntax.Parse(pattern, syntax.Perl)
 		if err != nil || len(pattern) > maxSelector {
-			return errors.New("the file is damaged: it selects values by something that is not a regular expression, or a very long one")
+			return fmt.Errorf("%w: it selects values by something that is not a regular expression, or a very long one", encryption.ErrDamaged)
 		}
 		program, err := syntax.Compile(parsed.Simplify())
 		if err != nil || float64(len(program.Inst))*float64(countNames(d.tree.Branches[0], 1)) > maxSelecting {

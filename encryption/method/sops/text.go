@@ -10,6 +10,8 @@ import (
 
 	"github.com/getsops/sops/v3"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
 // JSON and YAML become the library's tree, and the tree becomes JSON. The
@@ -40,7 +42,7 @@ func read(file []byte) (sops.TreeBranch, error) {
 	}
 	branch, ok := value.(sops.TreeBranch)
 	if !ok {
-		return nil, errors.New("the file is damaged: it is not an object")
+		return nil, fmt.Errorf("%w: it is not an object", encryption.ErrDamaged)
 	}
 	return branch, nil
 }
@@ -56,7 +58,7 @@ func (r *reader) file(file []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := r.json.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is damaged: something follows its JSON")
+		return nil, fmt.Errorf("%w: something follows its JSON", encryption.ErrDamaged)
 	}
 	return value, nil
 }
@@ -65,7 +67,7 @@ func (r *reader) file(file []byte) (any, error) {
 func (r *reader) next(depth int) (any, error) {
 	token, err := r.json.Token()
 	if err != nil {
-		return nil, fmt.Errorf("the file is damaged: it is not JSON from byte %d on", r.json.InputOffset())
+		return nil, fmt.Errorf("%w: it is not JSON from byte %d on", encryption.ErrDamaged, r.json.InputOffset())
 	}
 	if err := r.count(depth); err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ func (r *reader) object(depth int) (any, error) {
 		token, err := r.json.Token()
 		name, ok := token.(string)
 		if err != nil || !ok {
-			return nil, fmt.Errorf("the file is damaged: it is not JSON from byte %d on", r.json.InputOffset())
+			return nil, fmt.Errorf("%w: it is not JSON from byte %d on", encryption.ErrDamaged, r.json.InputOffset())
 		}
 		item, err := r.item(name, seen, func() (any, error) { return r.next(depth + 1) })
 		if err != nil {
@@ -136,7 +138,7 @@ func (r *reader) list(depth int) (any, error) {
 // end reads what ends an object or a list.
 func (r *reader) end() error {
 	if _, err := r.json.Token(); err != nil {
-		return fmt.Errorf("the file is damaged: its JSON ends too early or is wrong at byte %d", r.json.InputOffset())
+		return fmt.Errorf("%w: its JSON ends too early or is wrong at byte %d", encryption.ErrDamaged, r.json.InputOffset())
 	}
 	return nil
 }
@@ -158,7 +160,7 @@ func (r *reader) yaml(file []byte) (any, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(file))
 	var root yaml.Node
 	if err := decoder.Decode(&root); err != nil || len(root.Content) != 1 {
-		return nil, errors.New("the file is damaged: it is not YAML")
+		return nil, fmt.Errorf("%w: it is not YAML", encryption.ErrDamaged)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one YAML document, or is damaged")

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// ParseModule reads the encryption block of the module in a folder, as OpenTofu
+// does: from its .tf, .tofu, .tf.json and .tofu.json files, x.tofu in the place
+// of x.tf, and override files merged over the others. It may use variables (of
+// opts, else their defaults), locals, path.module and path.root; relative paths
+// of file() begin in the folder. A module without the block gives a nil Config; a
+// folder without a module is an error.
+func ParseModule(dir string, opts Options) (*Config, error) {
+	m := &module{
+		dir: dir, defaults: map[string]cty.Value{}, locals: map[string]hcl.Expression{}, values: map[string]cty.Value{},
+	}
+	if err := m.read(); err != nil {
+		return nil, err
+	}
+	scope := newScope(m.withDefaults(opts.Variables), m)
+	layers := make([]*Config, len(m.blocks))
+	var errs attr.Errors
+	for i, block := range m.blocks {
+		p := parser{opts: opts, scope: scope, config: newConfig()}
+		p.root(block.Body)
+		layers[i] = p.config
+		errs = append(errs, p.errs...)
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return Merge(layers...), nil
+}
+
+// module is what of a module's files an encryption block may be made from.
+type module struct {
+	dir      string
+	blocks   hcl.Blocks // encryption blocks, each over the earlier ones
+	defaults map[string]cty.Value
+	locals   map[string]hcl.Expression
+	values   map[string]cty.Value // of locals, as far as they were needed
+}
+
+func (m *module) read() error {
+	primary, overrides, err := moduleFiles(m.dir)
+	if err != nil {
+		return err
+	}
+	var found hcl.Blocks // a module has one, in whichever of its files
+	for _, path := range primary {
+		blocks, err := m.readFile(path)
+		if err != nil {
+			return err
+		}
+		found = append(found, blocks...)
+	}
+	if err := m.add(found); err != nil {
+		return err
+	}
+	for _, path := range overrides {
+		blocks, err := m.readFile(path)
+		if err == nil {
+			err = m.add(blocks)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds the one encryption block there may be.
+func (m *module) add(blocks hcl.Blocks) error {
+	if len(blocks) > 1 {
+		return secondBlock(blocks)
+	}
+	m.blocks = append(m.blocks, blocks...)
+	return nil
+}
+
+// readFile keeps the variables and locals of a file, and returns its encryption
+// blocks.
+func (m *module) readFile(path string) (hcl.Blocks, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // a file of the module that the caller chose
+	if err != nil {
+		return nil, err
+	}
+	body, err := parseBody(text, path, strings.HasSuffix(path, ".json"))
+	if err != nil {
+		return nil, err
+	}
+	content, _, diags := body.PartialContent(&moduleSchema)
+	if diags.HasErrors() {
+		return nil, summaries(diags, "")
+	}
+	var found hcl.Blocks
+	for _, b := range content.Blocks {
+		switch b.Type {
+		case "terraform":
+			found = append(found, encryptionIn(b)...)
+		case "variable":
+			m.readVariable(b)
+		case "locals":
+			attrs, _ := b.Body.JustAttributes() // what is wrong with them concerns OpenTofu
+			for name, a := range attrs {
+				m.locals[name] = a.Expr
+			}
+		}
+	}
+	return found, nil
+}
+
+var moduleSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "terraform"}, {Type: "variable", LabelNames: []string{"name"}}, {Type: "locals"},
+}}
+
+func (m *module) readVariable(block *hcl.Block) {
+	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "default"}}})
+	written, ok := content.Attributes["default"]
+	if !ok {
+		return
+	}
+	if value, diags := written.Expr.Value(nil); !diags.HasErrors() {
+		m.defaults[block.Labels[0]] = value
+	}
+}
+
+// withDefaults lays the values that the caller gives over the defaults.
+func (m *module) withDefaults(given cty.Value) cty.Value {
+	values := maps.Clone(m.defaults)
+	if given != cty.NilVal && !given.IsNull() && given.IsKnown() {
+		maps.Copy(values, given.AsValueMap())
+	}
+	return cty.ObjectVal(values)
+}
+
+// moduleFiles lists the files of a module in the order in which they are read.
+func moduleFiles(dir string) (primary, overrides []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		ignored := strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
+		if !e.IsDir() && !ignored && extension(name) != "" {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		ext := extension(name)
+		base := strings.TrimSuffix(name, ext)
+		switch {
+		case slices.Contains(names, base+strings.Replace(ext, ".tf", ".tofu", 1)) && strings.HasPrefix(ext, ".tf"):
+		case base == "override" || strings.HasSuffix(base, "_override"):
+			overrides = append(overrides, filepath.Join(dir, name))
+		default:
+			primary = append(primary, filepath.Join(dir, name))
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil, fmt.Errorf("%s: there is no module in this folder: no file in it ends in .tf or .tofu", dir)
+	}
+	return primary, overrides, nil
+}
+
+// extension returns how the name of a module's file ends, "" if it is none.
+func extension(name string) string {
+	for _, ext := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
+		if strings.HasSuffix(name, ext) {
+			return ext
+		}
+	}
+	return ""
+}

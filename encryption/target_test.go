@@ -1,0 +1,324 @@
+package encryption_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+)
+
+const (
+	plan = "PK\x03\x04 a plan"
+
+	// What Terraform 1.11 and OpenTofu, and what older versions of Terraform write.
+	record = `{"version":3,"terraform_version":"1.11.4","backend":{"type":"local","config":{"path":"x.tfstate"},"hash":1}}`
+	store  = `{"version":3,"terraform_version":"1.15.0","state_store":{"type":"x","config":{},"hash":1}}`
+	oldRec = `{"version":3,"serial":1,"lineage":"l","backend":{"type":"local","config":{},"hash":1},` +
+		`"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
+
+	// What must not be taken for that.
+	oldState = `{"version":3,"serial":1,"lineage":"l","modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
+	oldCopy  = `{"version":3,"serial":1,"lineage":"l","backend":{"type":"s3","config":{}},` +
+		`"modules":[{"path":["root"],"outputs":{"a":{"sensitive":false,"type":"string","value":"b"}},"resources":{}}]}`
+	newState = `{"version":4,"serial":1,"lineage":"l","backend":{},"outputs":{}}`
+)
+
+// all is a configuration with every target.
+const all = keys + `
+state { method = method.aes_gcm.a }
+plan { method = method.aes_gcm.a }
+remote_state_data_sources {
+	default { method = method.aes_gcm.a }
+	remote_state_data_source "network" { method = method.aes_gcm.b }
+}`
+
+var reasons = map[string]error{
+	"no key": encryption.ErrNoKey, "not configured": encryption.ErrNotConfigured,
+	"plaintext": encryption.ErrPlaintext, "damaged": encryption.ErrDamaged,
+}
+
+// reason names the one reason that err wraps, "other" if it wraps none.
+func reason(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	got := "other"
+	for name, is := range reasons {
+		if !errors.Is(err, is) {
+			continue
+		}
+		if got != "other" {
+			t.Errorf("%v is %s and %s", err, got, name)
+		}
+		got = name
+	}
+	if failed := (*encryption.Error)(nil); !errors.As(err, &failed) {
+		t.Errorf("%v is a %T", err, err)
+	}
+	return got
+}
+
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, withBox(), boxes)
+	sealed := string(seal(t, all, state))
+	flipped := strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"AAAA`, 1)
+	for name, c := range map[string]struct {
+		file    string
+		methods []string
+		want    string
+	}{
+		"opened":                    {file: sealed, methods: []string{"method.aes_gcm.a"}, want: ""},
+		"another key":               {file: sealed, methods: []string{"method.aes_gcm.b"}, want: "no key"},
+		"changed ciphertext":        {file: flipped, methods: []string{"method.aes_gcm.a"}, want: "no key"},
+		"no method":                 {file: sealed, methods: nil, want: "not configured"},
+		"only plaintext":            {file: sealed, methods: []string{"unencrypted"}, want: "not configured"},
+		"another format":            {file: "BOX 1\n", methods: []string{"method.aes_gcm.a"}, want: "not configured"},
+		"sops":                      {file: `{"sops":{"mac":"x","version":"3"},"data":"x"}`, methods: []string{"method.aes_gcm.a"}, want: "not configured"},
+		"a layer without a method":  {file: "BOX 1\n" + sealed, methods: []string{"method.box.plain"}, want: "not configured"},
+		"plaintext":                 {file: state, methods: []string{"method.aes_gcm.a"}, want: "plaintext"},
+		"plaintext in an envelope":  {file: "BOX 1\n" + state, methods: []string{"method.box.outer"}, want: "plaintext"},
+		"a plan":                    {file: plan, methods: []string{"method.aes_gcm.a"}, want: "plaintext"},
+		"cut off":                   {file: sealed[:len(sealed)/2], methods: []string{"method.aes_gcm.a"}, want: "damaged"},
+		"empty":                     {file: "", methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "damaged"},
+		"another serial":            {file: strings.Replace(sealed, `"serial":7`, `"serial":8`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
+		"another serial, fallback":  {file: strings.Replace(sealed, `"serial":7`, `"serial":8`, 1), methods: []string{"method.aes_gcm.b", "method.aes_gcm.a"}, want: "damaged"},
+		"another lineage":           {file: strings.Replace(sealed, `"l-1"`, `"l-2"`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
+		"meta of another type":      {file: strings.Replace(sealed, `"meta":`, `"meta":1,"x":`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
+		"no base64":                 {file: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"%`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
+		"inside is damaged":         {file: "BOX 1\n" + strings.Replace(sealed, `"meta":`, `"meta":1,"x":`, 1), methods: []string{"method.box.outer"}, want: "damaged"},
+		"nothing inside":            {file: "BOX 1\n", methods: []string{"method.box.plain"}, want: "damaged"},
+		"some text":                 {file: "hello", methods: []string{"method.aes_gcm.a"}, want: "damaged"},
+		"a later version":           {file: `{"encryption_version":"v9"}`, methods: []string{"method.aes_gcm.a"}, want: "other"},
+		"a record":                  {file: record, methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "other"},
+		"no such method":            {file: sealed, methods: []string{"method.aes_gcm.gone"}, want: "other"},
+		"a broken method, fallback": {file: "BOX 1\n", methods: []string{"method.box.wrong", "method.box.broken"}, want: "other"},
+	} {
+		_, err := enc.Use(c.methods...).Decrypt(t.Context(), []byte(c.file))
+		if got := reason(t, err); got != c.want {
+			t.Errorf("%s: got %q, want %q: %v", name, got, c.want, err)
+		}
+	}
+}
+
+// TestTargets: each target opens and seals its own kind of file, plaintext only
+// without any settings, and nothing that is not what it looks like.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	none := newEncryption(t, builtin.Registry(), "")
+	blank := newEncryption(t, builtin.Registry(), "encryption {}")
+	strict := newEncryption(t, builtin.Registry(), all)
+	named, isNamed := strict.RemoteState("network")
+	_, isDefault := strict.RemoteState("")
+	other, isOther := strict.RemoteState("other")
+	remote, isRemote := none.RemoteState("network")
+	if !isNamed || !isDefault || isOther || isRemote || named.Methods()[0] != "method.aes_gcm.b" ||
+		other.Methods()[0] != "method.aes_gcm.a" || len(remote.Methods()) != 0 {
+		t.Errorf("remote states: %t, %t, %t, %t, %v, %v", isNamed, isDefault, isOther, isRemote, named.Methods(), other.Methods())
+	}
+	plain, err := encryption.Load(builtin.Registry(), encryption.Code(`state { method = "unencrypted" }`, "plain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealedState, sealedPlan := string(seal(t, all, state)), sealPlan(t)
+	const sops = `{"version":4,"outputs":{},"sops":{"mac":"ENC[AES256_GCM,data:x]","version":"3.9.0","lastmodified":"2026-01-01T00:00:00Z"}}`
+	for name, c := range map[string]struct {
+		target encryption.Target
+		file   string
+		want   string // the reason of the error, "other", or "" if it opens
+	}{
+		"no settings, state":                {target: none.State(), file: state, want: ""},
+		"no settings, plan":                 {target: none.Plan(), file: plan, want: ""},
+		"no settings, remote state":         {target: remote, file: state, want: ""},
+		"no settings, old state":            {target: none.State(), file: oldState, want: ""},
+		"no settings, copy of an old state": {target: none.State(), file: oldCopy, want: ""},
+		"no settings, backend in a state":   {target: none.State(), file: newState, want: ""},
+		"empty settings":                    {target: blank.State(), file: state, want: ""},
+		"no settings, enforced":             {target: none.State().Enforce(), file: state, want: "plaintext"},
+		"no settings, methods by name":      {target: none.Use(), file: state, want: "plaintext"},
+		"no settings, plan as state":        {target: none.State(), file: plan, want: "other"},
+		"no settings, state as plan":        {target: none.Plan(), file: state, want: "other"},
+		"no settings, record":               {target: none.State(), file: record, want: "other"},
+		"no settings, record of a store":    {target: none.State(), file: store, want: "other"},
+		"no settings, old record":           {target: none.State(), file: oldRec, want: "other"},
+		"no settings, encrypted state":      {target: none.State(), file: sealedState, want: "not configured"},
+		"no settings, encrypted plan":       {target: none.Plan(), file: sealedPlan, want: "not configured"},
+		"no settings, sops":                 {target: none.State(), file: sops, want: "not configured"},
+		"no settings, empty":                {target: none.State(), file: "", want: "damaged"},
+		"no settings, text":                 {target: none.State(), file: "hello", want: "damaged"},
+		"settings, state":                   {target: strict.State(), file: state, want: "plaintext"},
+		"settings, plan":                    {target: strict.Plan(), file: plan, want: "plaintext"},
+		"settings, remote state":            {target: other, file: state, want: "plaintext"},
+		"settings for another target":       {target: plain.Plan(), file: plan, want: "plaintext"},
+		"settings, encrypted state":         {target: strict.State(), file: sealedState, want: ""},
+		"settings, encrypted plan":          {target: strict.Plan(), file: sealedPlan, want: ""},
+		"settings, state as plan":           {target: strict.Plan(), file: sealedState, want: "other"},
+		"settings, plan as state":           {target: strict.State(), file: sealedPlan, want: "other"},
+		"unencrypted, state":                {target: plain.State(), file: state, want: ""},
+		"unencrypted, plan as state":        {target: plain.State(), file: plan, want: "other"},
+		"unencrypted, enforced":             {target: plain.State().Enforce(), file: state, want: "other"},
+		"unencrypted, record":               {target: plain.State(), file: record, want: "other"},
+	} {
+		opened, err := c.target.Decrypt(t.Context(), []byte(c.file))
+		if got := reason(t, err); got != c.want {
+			t.Errorf("%s: got %q, want %q: %v", name, got, c.want, err)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		kind := encryption.State
+		if strings.HasSuffix(name, "plan") {
+			kind = encryption.Plan
+		}
+		isSealed := strings.Contains(c.file, "encryption_version")
+		if opened.Kind != kind || opened.Encrypted != isSealed || !isSealed && string(opened.Data) != c.file {
+			t.Errorf("%s: got %+v", name, opened)
+		}
+	}
+}
+
+func sealPlan(t *testing.T) string {
+	t.Helper()
+	file, err := newEncryption(t, builtin.Registry(), all).Plan().Encrypt(t.Context(), []byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(file)
+}
+
+// TestEncryptRefuses what could not be opened again as what it is.
+func TestEncryptRefuses(t *testing.T) {
+	t.Parallel()
+	strict, none := newEncryption(t, withBox(), boxes+all[len(keys):]), newEncryption(t, builtin.Registry(), "")
+	for name, c := range map[string]struct {
+		target encryption.Target
+		plain  string
+		want   string // "" if it is sealed
+	}{
+		"state":            {target: strict.State(), plain: state},
+		"plan":             {target: strict.Plan(), plain: plan},
+		"state by methods": {target: strict.Use("method.aes_gcm.a"), plain: state},
+		"plan by methods":  {target: strict.Use("method.aes_gcm.a"), plain: plan},
+		"plan as state":    {target: strict.State(), plain: plan, want: "this is a plan, and a state is required here"},
+		"state as plan":    {target: strict.Plan(), plain: state, want: "this is a state, and a plan is required here"},
+		"sealed":           {target: strict.State(), plain: string(seal(t, all, state)), want: "encrypted already"},
+		"sealed plan":      {target: strict.Plan(), plain: sealPlan(t), want: "encrypted already"},
+		"a broken seal":    {target: strict.State(), plain: `{"encryption_version":"v0","meta":1}`, want: "encrypted already"},
+		"sops":             {target: strict.State(), plain: `{"version":4,"sops":{"mac":"x","version":"3"}}`, want: "encrypted already"},
+		"another format":   {target: strict.State(), plain: "BOX 1\n" + state, want: "encrypted already"},
+		"nothing":          {target: strict.State(), plain: "", want: "nothing to seal"},
+		"text":             {target: strict.State(), plain: "hello", want: "not a state"},
+		"an object":        {target: strict.Use("method.aes_gcm.a"), plain: "{}", want: "not a state"},
+		"a record":         {target: strict.State(), plain: record, want: "not a state"},
+		"no settings":      {target: none.State(), plain: state, want: "no method is set"},
+	} {
+		file, err := c.target.Encrypt(t.Context(), []byte(c.plain))
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || file != nil):
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		if got := reason(t, err); (got == "not configured") != (name == "no settings") {
+			t.Errorf("%s: got the reason %q", name, got)
+		}
+	}
+}
+
+// TestDecryptLeavesItsInput: the same bytes can be tried with other settings.
+func TestDecryptLeavesItsInput(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, withBox(), boxes)
+	sealed := seal(t, all, state)
+	for name, c := range map[string]struct {
+		file           []byte
+		wrong, correct string
+	}{
+		"envelope":   {file: sealed, wrong: "method.aes_gcm.b", correct: "method.aes_gcm.a"},
+		"plaintext":  {file: []byte(state), wrong: "method.aes_gcm.b", correct: "unencrypted"},
+		"whole file": {file: append([]byte("BOX 1\n"), sealed...), wrong: "method.box.other", correct: "method.box.outer"},
+	} {
+		file := bytes.Clone(c.file)
+		for _, method := range []string{c.wrong, c.correct, c.wrong, c.correct} {
+			opened, err := enc.Use(method).Decrypt(t.Context(), file)
+			if (err == nil) != (method == c.correct) || err == nil && string(opened.Data) != state {
+				t.Errorf("%s, %s: %v", name, method, err)
+			}
+			if err == nil {
+				clear(opened.Data)
+			}
+			if !bytes.Equal(file, c.file) {
+				t.Fatalf("%s: %s changed the file", name, method)
+			}
+		}
+		opened, err := enc.Use(c.correct).DecryptInPlace(t.Context(), file)
+		if err != nil || string(opened.Data) != state {
+			t.Errorf("%s, in place: %v", name, err)
+		}
+	}
+}
+
+// TestInPlaceIsInPlace: otherwise it would be of no use for large files.
+func TestInPlaceIsInPlace(t *testing.T) {
+	t.Parallel()
+	file := seal(t, all, state)
+	before := bytes.Clone(file)
+	if _, err := newEncryption(t, builtin.Registry(), all).State().DecryptInPlace(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(file, before) {
+		t.Error("the memory of the file was not used")
+	}
+}
+
+func TestKindsOfRecords(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]encryption.FileKind{
+		record: encryption.BackendRecord, store: encryption.BackendRecord, oldRec: encryption.BackendRecord,
+		oldState: encryption.State, oldCopy: encryption.State, newState: encryption.State,
+		`{"version":3,"backend":null}`:                                                                 encryption.State,
+		`{"version":3,"backend":"s3"}`:                                                                 encryption.State,
+		`{"version":3,"backend":{},"modules":1}`:                                                       encryption.State,
+		`{"version":3,"backend":{},"modules":[{"resources":{"a.b":{}}}]}`:                              encryption.State,
+		fmt.Sprintf(`{"version":3,"backend":{},"modules":[{"path":[%q]}]}`, strings.Repeat("x", 1000)): encryption.State,
+		`{"version":3,"backend":{},"modules":null}`:                                                    encryption.BackendRecord,
+	} {
+		if info, err := encryption.Inspect([]byte(file)); err != nil || info.Kind != want {
+			t.Errorf("%s: %v, %v", file, info.Kind, err)
+		}
+	}
+}
+
+// TestZero: what nobody made gives errors.
+func TestZero(t *testing.T) {
+	t.Parallel()
+	var enc encryption.Encryption
+	remote, ok := enc.RemoteState("x")
+	if ok {
+		t.Error("there is no remote state here")
+	}
+	for _, target := range []encryption.Target{{}, enc.State(), enc.Plan(), remote, enc.Use(), enc.Use("unencrypted"), enc.Use("method.a.b")} {
+		for _, file := range []string{"", state, plan, record, string(seal(t, all, state))} {
+			if opened, err := target.Decrypt(t.Context(), []byte(file)); reason(t, err) != "not configured" {
+				t.Errorf("%q: %v, %v", file, opened, err)
+			}
+			if sealed, err := target.Encrypt(t.Context(), []byte(file)); reason(t, err) != "not configured" {
+				t.Errorf("%q: %s, %v", file, sealed, err)
+			}
+		}
+		if err := target.Check(); reason(t, err) != "not configured" {
+			t.Errorf("%v", err)
+		}
+		_, _ = target.Methods(), target.Enforce().Enforced()
+	}
+	if _, err := enc.DeriveKey(context.Background(), "key_provider.a.b", encryption.Derivation{Info: "x", Length: 32}); err == nil {
+		t.Error("a key was derived from nothing")
+	}
+}
