@@ -5,7 +5,7 @@
 #   [RACE=-race] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-package=internal/provider
+packages='internal/provider internal/wrap'
 
 for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
 export CHECKPOINT_DISABLE=1 TF_ACC=1
@@ -17,15 +17,28 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-tests=$work/provider.test$(go env GOEXE)
+exe=.test$(go env GOEXE)
 echo "compiling the acceptance tests"
-# shellcheck disable=SC2086 # RACE is a flag or nothing
-(cd "$root" && go test ${RACE:-} -c -o "$tests" "./$package")
+for package in $packages; do
+  tests=$work/${package##*/}$exe
+  # shellcheck disable=SC2086 # RACE is a flag or nothing
+  (cd "$root" && go test ${RACE:-} -c -o "$tests" "./$package")
 
-if ! (cd "$root/$package" && "$tests" -test.list '^TestAcc') | grep -q '^TestAcc'; then
-  echo "there are no acceptance tests in $package" >&2
-  exit 1
-fi
+  if ! (cd "$root/$package" && "$tests" -test.list '^TestAcc') | grep -q '^TestAcc'; then
+    echo "there are no acceptance tests in $package" >&2
+    exit 1
+  fi
+done
+
+run() { # run CLI: the tests of all packages, also if some fail
+  failures=0
+  for package in $packages; do
+    # shellcheck disable=SC2086 # TESTARGS is a list of flags
+    (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$1 "$work/${package##*/}$exe" -test.run '^TestAcc' -test.parallel 4 \
+      -test.timeout 20m ${TESTARGS:-}) || failures=1
+  done
+  return "$failures"
+}
 
 ran='' missing='' failed=''
 for name in "$@"; do
@@ -50,8 +63,7 @@ for name in "$@"; do
   export TF_ACC_PROVIDER_NAMESPACE=statecrypt TF_ACC_PROVIDER_HOST=$host
 
   echo "acceptance tests on $version"
-  # shellcheck disable=SC2086 # TESTARGS is a list of flags
-  if (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$cli "$tests" -test.run '^TestAcc' -test.parallel 4 -test.timeout 20m ${TESTARGS:-}); then
+  if run "$cli"; then
     ran="$ran  passed   $version ($name)
 "
   else

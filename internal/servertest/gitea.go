@@ -1,0 +1,164 @@
+package servertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Gitea is a real server that keeps states.
+type Gitea struct {
+	URL string // http://127.0.0.1:12345
+
+	program, config string
+	env             []string
+}
+
+// StartGitea starts the server whose binary STATECRYPT_GITEA names. It ends
+// with the test.
+func StartGitea(t *testing.T) *Gitea {
+	t.Helper()
+	program := Program(t, "STATECRYPT_GITEA")
+	account, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	port := Port(t)
+	g := &Gitea{
+		URL: "http://127.0.0.1:" + port, program: program, config: filepath.Join(dir, "app.ini"),
+		env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")},
+	}
+	config := fmt.Sprintf(`
+WORK_PATH = %[1]s
+RUN_USER = %[2]s
+RUN_MODE = prod
+I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = %[3]t
+[server]
+STATIC_ROOT_PATH = %[4]s
+HTTP_ADDR = 127.0.0.1
+HTTP_PORT = %[5]s
+ROOT_URL = %[6]s/
+DISABLE_SSH = true
+OFFLINE_MODE = true
+[database]
+DB_TYPE = sqlite3
+PATH = %[1]s/gitea.db
+[security]
+INSTALL_LOCK = true
+SECRET_KEY = for-tests
+[log]
+LEVEL = error
+[cron]
+ENABLED = false
+`, dir, account.Username, os.Getuid() == 0, giteaFiles(t), port, g.URL)
+	if err := os.WriteFile(g.config, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.Run(t, "migrate")
+	Start(t, program, []string{"--config", g.config, "web"}, g.env...).Await(t, func() bool {
+		return g.status(t, "", "/api/healthz") == http.StatusOK
+	})
+	return g
+}
+
+// giteaFiles is the folder of Gitea's module: what is beside the program.
+func giteaFiles(t *testing.T) string {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "code.gitea.io/gitea")
+	cmd.Dir = filepath.Join(strings.TrimSpace(string(root)), "tools", "gitea")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.Output()
+	var module struct{ Dir string }
+	if err != nil || json.Unmarshal(out, &module) != nil || module.Dir == "" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return module.Dir
+}
+
+// Run administers the server, and returns the last line of what it prints.
+func (g *Gitea) Run(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), g.program, append([]string{"--config", g.config},
+		args...)...) //nolint:gosec // the server under test
+	cmd.Env = g.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
+
+// NewUser makes a user.
+func (g *Gitea) NewUser(t *testing.T, name string) {
+	t.Helper()
+	g.Run(t, "admin", "user", "create", "--username", name, "--random-password", "--email", name+"@example.test",
+		"--must-change-password=false")
+}
+
+// NewToken returns a token of a user, with scopes such as "write:package".
+func (g *Gitea) NewToken(t *testing.T, name, scopes string) string {
+	t.Helper()
+	return g.Run(t, "admin", "user", "generate-access-token", "--username", name, "--token-name", scopes, "--scopes", scopes, "--raw")
+}
+
+// Hide lets nobody but the user, and administrators, see what the user has.
+func (g *Gitea) Hide(t *testing.T, name, adminToken string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"source_id":0,"login_name":%q,"visibility":"private"}`, name)
+	g.Do(t, http.MethodPatch, "/api/v1/admin/users/"+name, adminToken, body, http.StatusOK)
+}
+
+// Do sends a request, which must be answered with the status want, and returns
+// the body of the answer.
+func (g *Gitea) Do(t *testing.T, method, path, token, body string, want int) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, g.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil || resp.StatusCode != want {
+		t.Fatalf("%s %s: %s, %v\n%.300s", method, path, resp.Status, err, answer)
+	}
+	return answer
+}
+
+// status is what a GET is answered with; 0 for nothing.
+func (g *Gitea) status(t *testing.T, token, path string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}

@@ -1,0 +1,368 @@
+package wrap_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// tofuKeys are settings that OpenTofu understands too.
+const tofuKeys = `
+key_provider "pbkdf2" "k" {
+  passphrase = "passphrase-` + canary + `"
+  iterations = 200000
+}
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+state { method = method.aes_gcm.m }
+`
+
+// secret is in every state.
+const secret = "what-only-the-state-holds"
+
+// module is a root module with a backend, and an input that changes its state.
+func module(backend string) string {
+	return "terraform {\n" + backend + "\n}\n" + `
+variable "text" { default = "` + secret + `" }
+resource "terraform_data" "x" { input = var.text }
+output "text" { value = terraform_data.x.output }
+`
+}
+
+// project is a folder where the CLI under test works, with wrap or without.
+type project struct {
+	store  []string // variables that describe the backend
+	dir    string
+	cli    string // a name that wrap accepts
+	env    []string
+	target encryption.Target
+}
+
+// cliUnderTest is a link to the CLI that is called what it is.
+func cliUnderTest(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("acceptance tests are skipped unless TF_ACC is set")
+	}
+	path := os.Getenv("TF_ACC_TERRAFORM_PATH")
+	if path == "" {
+		path, _ = exec.LookPath("terraform")
+	}
+	if path == "" {
+		t.Skip("there is no CLI: terraform is not on PATH, and TF_ACC_TERRAFORM_PATH is not set")
+	}
+	name := "terraform"
+	if strings.Contains(filepath.Base(path), "tofu") {
+		name = "tofu"
+	}
+	return called(t, path, name)
+}
+
+// called is a link of that name to a program.
+func called(t *testing.T, path, name string) string {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), name+filepath.Ext(strings.TrimPrefix(filepath.Base(path), "terraform-1.5.7")))
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	return link
+}
+
+func newProject(t *testing.T, store []string, backend string) *project {
+	t.Helper()
+	home := t.TempDir()
+	p := &project{store: store, dir: t.TempDir(), cli: cliUnderTest(t), target: target(t, tofuKeys)}
+	p.env = append(cloudtest.Isolated(child.Bare(os.Environ())), "HOME="+home, "USERPROFILE="+home,
+		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color")
+	write(t, filepath.Join(p.dir, "main.tf"), module(backend))
+	return p
+}
+
+const empty = `backend "http" {}`
+
+// wrapped runs the CLI with wrap.
+func (p *project) wrapped(t *testing.T, args ...string) (int, error, string) { //nolint:staticcheck // in the order of Run
+	t.Helper()
+	out := &lines{}
+	code, err := wrap.Run(t.Context(), wrap.Options{
+		State: p.target, Command: append([]string{p.cli, "-chdir=" + p.dir}, args...),
+		Environ: append(append(p.env, p.store...), "TF_ENCRYPTION="+tofuKeys, "TF_LOG=TRACE", "TF_LOG_PATH="+p.dir+".log"),
+		Stdin:   strings.NewReader(""), Stdout: out, Stderr: out,
+	})
+	if strings.Contains(out.String(), canary) {
+		t.Errorf("%q: this was printed: %s", args, out)
+	}
+	return code, err, out.String()
+}
+
+// must runs the CLI with wrap, successfully.
+func (p *project) must(t *testing.T, args ...string) string {
+	t.Helper()
+	code, err, out := p.wrapped(t, args...)
+	if code != 0 || err != nil {
+		t.Fatalf("%q: %d, %v\n%s", args, code, err, out)
+	}
+	return out
+}
+
+// bare runs a CLI without wrap.
+func (p *project) bare(t *testing.T, cli string, env []string, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), cli, args...)
+	cmd.Dir, cmd.Env = p.dir, append(p.env, env...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// checkClean looks for keys and passwords in everything that was left behind.
+func (p *project) checkClean(t *testing.T) {
+	t.Helper()
+	paths := []string{p.dir + ".log"}
+	_ = filepath.Walk(p.dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil || bytes.Contains(content, []byte(canary)) {
+			t.Errorf("%s holds a secret, or: %v", path, err)
+		}
+	}
+	if len(paths) < 3 {
+		t.Errorf("too few files: %q", paths)
+	}
+}
+
+// A state is written, changed, planned on one port and applied on another, locked
+// by others, unlocked by force, and destroyed; what lies in the backend is
+// encrypted all the time.
+func TestAccWrap(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("after apply: %d, %v\n%s", code, err, out)
+	}
+	p.must(t, "plan", "-out=tfplan", "-var=text="+secret+"2")
+	p.must(t, "apply", "tfplan")
+	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret+"2") {
+		t.Errorf("the output is %s", out)
+	}
+	if seen := s.requests(); count(seen, "POST /s?ID=") != 2 || count(seen, "LOCK /s/lock") != 4 || count(seen, "UNLOCK /s/lock") != 4 {
+		t.Errorf("the backend was asked to %q", seen)
+	}
+
+	s.hold([]byte(`{"ID":"4711","Operation":"OperationTypeApply","Who":"somebody","Created":"2026-01-01T00:00:00Z"}`))
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code != 1 || err != nil || !strings.Contains(out, "already locked: ID=4711") {
+		t.Errorf("locked: %d, %v\n%s", code, err, out)
+	}
+	p.must(t, "force-unlock", "-force", "4711")
+	p.must(t, "destroy", "-auto-approve")
+	p.checkClean(t)
+	s.checkSealed(t, secret)
+}
+
+// OpenTofu reads and writes the same file without wrap.
+func TestAccTofuAlone(t *testing.T) {
+	t.Parallel()
+	tofu := os.Getenv("STATECRYPT_TOFU")
+	if tofu == "" {
+		t.Skip("STATECRYPT_TOFU is not set")
+	}
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+
+	alone := append(s.environ(), "TF_ENCRYPTION="+tofuKeys, "TF_DATA_DIR=.tofu")
+	text := "-var=text=" + secret + "2"
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{args: []string{"init"}},
+		{args: []string{"plan", "-detailed-exitcode"}},
+		{args: []string{"apply", "-auto-approve", text}},
+	} {
+		if code, out := p.bare(t, tofu, alone, c.args...); code != c.code {
+			t.Fatalf("tofu %q: %d\n%s", c.args, code, out)
+		}
+	}
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", text); code != 0 || err != nil {
+		t.Errorf("after tofu: %d, %v\n%s", code, err, out)
+	}
+	s.checkSealed(t, secret)
+}
+
+// Two runs at once: while one writes, the other is told who has the lock.
+func TestAccTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	writes, goOn := make(chan struct{}), make(chan struct{})
+	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			close(writes)
+			<-goOn
+			s.intercept(nil)
+		}
+		return false
+	})
+	first := make(chan string)
+	go func() {
+		code, err, out := p.wrapped(t, "apply", "-auto-approve")
+		if code != 0 || err != nil {
+			t.Errorf("%d, %v\n%s", code, err, out)
+		}
+		close(first)
+	}()
+	select {
+	case <-writes:
+	case <-first:
+		t.Fatal("nothing was written")
+	}
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code != 1 || err != nil || !strings.Contains(out, "already locked") {
+		t.Errorf("the second: %d, %v\n%s", code, err, out)
+	}
+	close(goOn)
+	<-first
+	s.checkSealed(t, secret)
+}
+
+// A state moves in from a file, and out to one.
+func TestAccMigrate(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), `backend "local" {}`)
+	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
+		if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
+			t.Fatalf("%d\n%s", code, out)
+		}
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+	p.must(t, "init", "-migrate-state", "-force-copy")
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("moved in: %d, %v\n%s", code, err, out)
+	}
+	s.checkSealed(t, secret)
+
+	for _, left := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
+		_ = os.Remove(filepath.Join(p.dir, left))
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "local" {}`))
+	if out := p.must(t, "init", "-migrate-state", "-force-copy"); !strings.Contains(out, "wrap does not encrypt it there") {
+		t.Errorf("moved out: there is no warning\n%s", out)
+	}
+	if code, out := p.bare(t, p.cli, nil, "plan", "-detailed-exitcode"); code != 0 {
+		t.Errorf("moved out: %d\n%s", code, out)
+	}
+	if code, err, out := p.wrapped(t, "plan"); code != 1 || err == nil {
+		t.Errorf("with another backend: %d, %v\n%s", code, err, out)
+	}
+}
+
+// What the real CLIs write down about another backend is seen.
+func TestAccBypass(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), `backend "http" { address = "`+s.url+`/direct" }`)
+	direct := s.environ()[3:]
+	for _, args := range [][]string{{"init"}, {"plan", "-out=tfplan"}} {
+		if code, out := p.bare(t, p.cli, direct, args...); code != 0 {
+			t.Fatalf("%d\n%s", code, out)
+		}
+	}
+	const refused = `the backend has a setting of its own, "address"`
+	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
+		t.Errorf("the record: %d, %v\n%s", code, err, out)
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+	p.must(t, "init", "-reconfigure")
+	if code, err, out := p.wrapped(t, "apply", "tfplan"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
+		t.Errorf("the plan: %d, %v\n%s", code, err, out)
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "http" { lock_address = "`+s.url+`" }`))
+	if code, err, out := p.wrapped(t, "init", "-reconfigure"); code != 1 || err == nil || !strings.Contains(err.Error(), `"lock_address"`) {
+		t.Errorf("init: %d, %v\n%s", code, err, out)
+	}
+	if s.stored() != nil {
+		t.Errorf("this was stored: %s", s.stored())
+	}
+}
+
+// An interrupted apply still writes its state, encrypted, and gives the lock back.
+func TestAccInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no way to interrupt one process")
+	}
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	fifo := filepath.Join(p.dir, "started")
+	write(t, filepath.Join(p.dir, "more.tf"), `resource "terraform_data" "slow" {
+  depends_on = [terraform_data.x]
+  provisioner "local-exec" { command = "trap : INT; echo > '`+fifo+`'; sleep 600 & wait" }
+}`)
+	interruptWhen(t, fifo)
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code != 1 || err != nil {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+	s.checkSealed(t, secret)
+	if seen := s.requests(); count(seen, "UNLOCK /s/lock") != 1 {
+		t.Errorf("the backend was asked to %q", seen)
+	}
+	opened, err := p.target.Decrypt(t.Context(), s.stored())
+	if err != nil || !bytes.Contains(opened.Data, []byte(secret)) {
+		t.Errorf("what was made before is not in the state: %v", err)
+	}
+}
+
+// Gitea keeps states, and locks them in its own way.
+func TestAccRealGitea(t *testing.T) {
+	g := servertest.StartGitea(t)
+	g.NewUser(t, "ci")
+	writer := g.NewToken(t, "ci", "write:package")
+	const at = "/api/packages/ci/terraform/state/wrapped"
+	p := newProject(t, []string{
+		"TF_HTTP_ADDRESS=" + g.URL + at, "TF_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock", "TF_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
+		"TF_HTTP_LOCK_METHOD=POST", "TF_HTTP_UNLOCK_METHOD=DELETE", "TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + writer,
+	}, empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("after apply: %d, %v\n%s", code, err, out)
+	}
+	file := g.Do(t, http.MethodGet, at, writer, "", http.StatusOK)
+	opened, err := p.target.Decrypt(t.Context(), bytes.Clone(file))
+	if err != nil || !opened.Encrypted || bytes.Contains(file, []byte(secret)) || !bytes.Contains(opened.Data, []byte(secret)) {
+		t.Errorf("Gitea has %.300s, %v", file, err)
+	}
+
+	g.Do(t, http.MethodPost, at+"/lock", writer, `{"ID":"4711","Operation":"OperationTypeApply","Who":"a@b"}`, http.StatusOK)
+	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code != 1 || err != nil || !strings.Contains(out, "already locked: ID=4711") {
+		t.Errorf("locked: %d, %v\n%s", code, err, out)
+	}
+	g.Do(t, http.MethodDelete, at+"/lock", writer, `{"ID":"4711"}`, http.StatusOK)
+	p.must(t, "destroy", "-auto-approve")
+}

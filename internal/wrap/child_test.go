@@ -1,0 +1,272 @@
+package wrap_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// TestMain is the child as well, if a script for one is set.
+func TestMain(m *testing.M) {
+	if script := os.Getenv("WRAP_TEST_SCRIPT"); script != "" {
+		os.Exit(play(script))
+	}
+	m.Run()
+}
+
+// play is a child that talks to its backend. Each word of the script is a step.
+// It ends with the first status that is not a success.
+func play(script string) int {
+	signals := make(chan os.Signal, 9)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	for _, arg := range os.Args {
+		if dir, ok := strings.CutPrefix(arg, "-chdir="); ok {
+			_ = os.Chdir(dir)
+		}
+	}
+	for step := range strings.FieldsSeq(script) {
+		name, argument, _ := strings.Cut(step, "=")
+		switch name {
+		case "environ":
+			fmt.Println(strings.Join(os.Environ(), "\n")) //nolint:forbidigo // a program of its own
+		case "ready":
+			fmt.Println("ready") //nolint:forbidigo // a program of its own
+		case "signal":
+			fmt.Println("got", <-signals) //nolint:forbidigo // a program of its own
+		case "exit":
+			var code int
+			_, _ = fmt.Sscan(argument, &code)
+			return code
+		case "wrap":
+			return wrapAgain(strings.Split(argument, ","))
+		case "POSTLARGE":
+			large := `"outputs":{"x":{"type":"string","value":"` + strings.Repeat("x", 8<<20) + `"}}`
+			request("POST", os.Getenv("TF_HTTP_ADDRESS"), strings.Replace(state, `"outputs":{}`, large, 1))
+		case "die":
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		case "reset":
+			_ = os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(argument), 0o600)
+		default:
+			address := os.Getenv("TF_HTTP_ADDRESS")
+			if strings.HasSuffix(name, "LOCK") {
+				address = os.Getenv("TF_HTTP_" + name + "_ADDRESS")
+			}
+			if status := request(name, address, argument); status >= 300 && status != http.StatusNotFound {
+				fmt.Println(name, "was answered", status) //nolint:forbidigo // a program of its own
+				return 9
+			}
+		}
+	}
+	return 0
+}
+
+// wrapAgain is wrap as a program, for tests that kill it.
+func wrapAgain(command []string) int {
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(sealing, "test.hcl"))
+	if err != nil {
+		return 99
+	}
+	code, _ := wrap.Run(context.Background(), wrap.Options{
+		State: enc.State(), Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Environ: append(os.Environ(), "WRAP_TEST_SCRIPT="+os.Getenv("WRAP_TEST_CHILD_SCRIPT")),
+	})
+	return code
+}
+
+func request(method, address, body string) int {
+	req, _ := http.NewRequestWithContext(context.Background(), method, address, strings.NewReader(body))
+	req.SetBasicAuth(os.Getenv("TF_HTTP_USERNAME"), os.Getenv("TF_HTTP_PASSWORD"))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 999
+	}
+	defer resp.Body.Close()
+	content, _ := io.ReadAll(resp.Body)
+	fmt.Printf("%s %d %s\n", method, resp.StatusCode, content) //nolint:forbidigo // a program of its own
+	return resp.StatusCode
+}
+
+const ourRecord = `{"version":3,"backend":{"type":"http","config":{"address":null,"lock_address":null,"retry_max":null}}}`
+
+// scripted is a run of a child that plays a script, in a folder that init has
+// been run in.
+func scripted(t *testing.T, s *store, script string, args ...string) (o wrap.Options, dir string, out *lines) {
+	t.Helper()
+	dir = t.TempDir()
+	program := filepath.Join(t.TempDir(), "terraform")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, program); err != nil {
+		t.Skip(err)
+	}
+	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), ourRecord)
+	out = &lines{}
+	return wrap.Options{
+		State: target(t, sealing), Command: append([]string{program, "-chdir=" + dir}, args...),
+		Environ: append(append(os.Environ(), s.environ()...), "WRAP_TEST_SCRIPT="+script, "TF_ENCRYPTION="+canary),
+		Stdin:   strings.NewReader(""), Stdout: out, Stderr: out,
+	}, dir, out
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A child reads and writes through us, and its exit code comes back.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		args   []string
+		stored string // before
+		held   bool   // somebody has the lock
+		code   int
+		err    string
+		says   string
+	}{
+		"reads and writes": {script: "GET LOCK={} POST=" + state + " UNLOCK={}", args: []string{"apply"}},
+		"exit code":        {script: "GET exit=3", args: []string{"plan"}, code: 3},
+		"killed":           {script: "die", args: []string{"plan"}, code: 137},
+		"lock alone":       {script: "LOCK={} UNLOCK={}", args: []string{"apply"}, code: 1, err: "a lock was taken here, and no state came"},
+		"lock alone, code": {script: "LOCK={} exit=4", args: []string{"apply"}, code: 4, err: "a lock was taken here, and no state came"},
+		"lock denied":      {script: "LOCK={}", args: []string{"apply"}, held: true, code: 9, says: "LOCK was answered 423"},
+		"unlocked":         {script: "GET UNLOCK={}", args: []string{"force-unlock", "1"}},
+		"plaintext":        {script: "GET", args: []string{"plan"}, stored: state, code: 9, says: "GET was answered 422"},
+		"init elsewhere": {
+			script: `GET reset={"backend":{"type":"http","config":{"address":"x"}}}`, args: []string{"init"}, code: 1,
+			err: `the backend has a setting of its own, "address"`,
+		},
+		"migration out": {
+			script: `GET reset={"backend":{"type":"s3","config":{"bucket":"x"}}}`, args: []string{"init", "-migrate-state"},
+			says: "statecrypt: the state has been moved to another backend, and wrap does not encrypt it there",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			if c.stored != "" {
+				s.put([]byte(c.stored))
+			}
+			if c.held {
+				s.hold([]byte(`{"ID":"1"}`))
+			}
+			o, _, out := scripted(t, s, c.script, c.args...)
+			code, err := wrap.Run(t.Context(), o)
+			if code != c.code || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %d, %v; want %d, %q\n%s", code, err, c.code, c.err, out)
+			}
+			if !strings.Contains(out.String(), c.says) {
+				t.Errorf("it printed %s, want %q", out, c.says)
+			}
+		})
+	}
+}
+
+// The keys, and the password of the backend, are not in the environment of the
+// child, nor in anything that is printed.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	o, _, out := scripted(t, s, "environ GET", "plan")
+	o.Environ = append(o.Environ, "tf_http_password="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "TF_HTTP_LOCK_METHOD="+canary,
+		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept")
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+		t.Fatalf("%d, %v\n%s", code, err, out)
+	}
+	text := out.String()
+	if strings.Contains(text, canary) || strings.Contains(text, strings.TrimPrefix(s.url, "http://")) {
+		t.Errorf("the child has this:\n%s", text)
+	}
+	for _, kept := range []string{"AWS_PROFILE=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=http://127.0.0.1:", "GET 404"} {
+		if !strings.Contains(text, kept) {
+			t.Errorf("%q is missing:\n%s", kept, text)
+		}
+	}
+}
+
+// Without an address for locks there, there is none here.
+func TestNoLocks(t *testing.T) {
+	t.Parallel()
+	o, _, out := scripted(t, newStore(t), "environ", "plan")
+	o.Environ = slices.DeleteFunc(o.Environ, func(pair string) bool { return strings.Contains(pair, "LOCK_ADDRESS=") })
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil || strings.Contains(out.String(), "LOCK_ADDRESS") {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+}
+
+// After a signal, the child still writes its state, and its exit code comes back.
+// It is signalled once.
+func TestSignals(t *testing.T) {
+	for name, interrupt := range map[string]func(cancel func()){
+		"interrupt":  func(func()) { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) },
+		"terminated": func(func()) { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) },
+		"given up":   func(cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			o, _, out := scripted(t, s, "GET ready signal POST="+state+" exit=7", "plan")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ready := out.expect("ready")
+			go func() {
+				<-ready
+				interrupt(cancel)
+			}()
+			code, err := wrap.Run(ctx, o)
+			if code != 7 || err != nil || strings.Count(out.String(), "got ") != 1 {
+				t.Errorf("%d, %v\n%s", code, err, out)
+			}
+			s.checkSealed(t, `"lineage":"l","outputs"`)
+		})
+	}
+}
+
+// If wrap is killed while it sends a state, the old one stays.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	old := seal(t, sealing, state)
+	s.put(old)
+	o, _, out := scripted(t, s, "GET POSTLARGE", "plan")
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT=GET POSTLARGE")
+	cmd.Stdout, cmd.Stderr = out, out
+	sent := make(chan int, 1)
+	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return false
+		}
+		n, _ := io.ReadFull(r.Body, make([]byte, 1<<20))
+		sent <- n
+		_ = cmd.Process.Kill()
+		return false
+	})
+	if err := cmd.Run(); err == nil || len(sent) == 0 {
+		t.Fatalf("it was not killed: %v\n%s", err, out)
+	}
+	if n := <-sent; n != 1<<20 || !bytes.Equal(s.stored(), old) {
+		t.Errorf("after %d bytes, this is stored: %.300s\n%s", n, s.stored(), out)
+	}
+}

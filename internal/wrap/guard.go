@@ -1,0 +1,176 @@
+package wrap
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// invocation is a run of terraform or tofu.
+type invocation struct {
+	command []string
+	name    string   // the subcommand, "" if there is none
+	words   []string // arguments, also those in variables
+	dir     string   // where the child works
+	data    string   // its .terraform
+}
+
+func newInvocation(command, environ []string) (*invocation, error) {
+	if len(command) == 0 || !isCLI(command[0]) {
+		return nil, errors.New("only terraform and tofu can be run")
+	}
+	i := &invocation{command: command, dir: ".", words: slices.Clone(command[1:])}
+	for _, arg := range command[1:] {
+		if !strings.HasPrefix(arg, "-") {
+			i.name = arg
+			break
+		}
+		if dir, ok := strings.CutPrefix(arg, "-chdir="); ok {
+			i.dir = dir
+		}
+	}
+	lookup := variables(environ)
+	i.words = append(append(i.words, words(lookup, "TF_CLI_ARGS")...), words(lookup, "TF_CLI_ARGS_"+i.name)...)
+	i.data = ".terraform"
+	if dir, _ := lookup("TF_DATA_DIR"); dir != "" {
+		i.data = dir
+	}
+	if !filepath.IsAbs(i.data) {
+		i.data = filepath.Join(i.dir, i.data)
+	}
+	return i, nil
+}
+
+func isCLI(program string) bool {
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe")
+	return name == "terraform" || name == "tofu"
+}
+
+// words are the arguments in a variable. Quotes and backslashes are left out, so
+// that they hide no argument; one with a space in it becomes several.
+func words(lookup attr.LookupEnv, name string) []string {
+	text, _ := lookup(name)
+	return strings.Fields(strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(text))
+}
+
+// check refuses what would make the child read or write a state elsewhere. The
+// argument is the result of [invocation.record].
+func (i *invocation) check(recorded error) error {
+	for _, word := range i.words {
+		if !strings.HasPrefix(word, "-") {
+			continue
+		}
+		switch name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "="); name {
+		case "backend-config":
+			return errors.New("-backend-config is refused: it could send the state past the encryption; " +
+				"set TF_HTTP_ADDRESS and the other TF_HTTP_* variables")
+		case "state", "state-out":
+			return fmt.Errorf("-%s is refused: it names a state that is not encrypted", name)
+		}
+	}
+	switch {
+	case i.name == "init": // looked at afterwards
+		return nil
+	case recorded != nil:
+		return recorded
+	case i.name == "apply":
+		return i.checkPlans()
+	}
+	return nil
+}
+
+// checkPlans looks at whatever may be a plan: a plan brings its backend along.
+func (i *invocation) checkPlans() error {
+	for _, word := range i.words {
+		if word == "apply" || strings.HasPrefix(word, "-") {
+			continue
+		}
+		path := word
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(i.dir, path)
+		}
+		if err := checkPlan(path); err != nil {
+			return fmt.Errorf("the plan %s: %w", outside.Quoted(word, 300), err)
+		}
+	}
+	return nil
+}
+
+// checkAfter looks at the record once more, which init may have written. Before
+// is what it was.
+func (i *invocation) checkAfter(stderr io.Writer, before error) error {
+	if i.name != "init" {
+		return nil
+	}
+	after := i.record()
+	if after != nil && before == nil && (i.has("migrate-state") || i.has("force-copy")) {
+		say(stderr, "the state has been moved to another backend, and wrap does not encrypt it there")
+		return nil
+	}
+	if after != nil {
+		return fmt.Errorf("%w; a state that this run moved there is not encrypted", after)
+	}
+	return nil
+}
+
+func (i *invocation) has(flag string) bool {
+	return slices.ContainsFunc(i.words, func(word string) bool {
+		name, value, _ := strings.Cut(word, "=")
+		return (name == "-"+flag || name == "--"+flag) && value != "false"
+	})
+}
+
+// record looks at what init has written down about the backend. The error says
+// how the child would get around us.
+func (i *invocation) record() error {
+	path := filepath.Join(i.data, "terraform.tfstate")
+	content, err := keyfile.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New(`there is no record of a backend; the configuration requires an empty block, backend "http" {}, ` +
+			"and init has to be run with wrap")
+	}
+	if err != nil {
+		return err
+	}
+	var recorded struct {
+		Backend *struct {
+			Type   string         `json:"type"`
+			Config map[string]any `json:"config"`
+		} `json:"backend"`
+		StateStore any `json:"state_store"`
+	}
+	switch err := json.Unmarshal(content, &recorded); {
+	case err != nil: // it may quote a password
+		return fmt.Errorf("%s is not a record of a backend", outside.Quoted(path, 300))
+	case recorded.Backend == nil || recorded.StateStore != nil:
+		return notOurs("another kind")
+	}
+	for name, value := range recorded.Backend.Config {
+		if value != nil {
+			return hasSetting(name)
+		}
+	}
+	if recorded.Backend.Type != "http" {
+		return notOurs(outside.Quoted(recorded.Backend.Type, 100))
+	}
+	return nil
+}
+
+func notOurs(kind string) error {
+	return fmt.Errorf(`the backend is %s; the configuration requires an empty block, backend "http" {}`, kind)
+}
+
+// hasSetting is about any setting: those of the block win over ours.
+func hasSetting(name string) error {
+	return fmt.Errorf(`the backend has a setting of its own, %s; the block must be empty, backend "http" {}: `+
+		"set the TF_HTTP_* variables, and run init -reconfigure with wrap", outside.Quoted(name, 100))
+}

@@ -1,0 +1,102 @@
+package wrap
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"os"
+
+	"github.com/zclconf/go-cty/cty/msgpack"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// checkPlan refuses the plan at path if it has another backend in it. A path
+// where no plan is has nothing to refuse: that is up to the child.
+func checkPlan(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // see above
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if found, err := encryption.Inspect(content); err == nil && found.Kind == encryption.Encrypted {
+		return errors.New("it is encrypted; decrypt it first, with statecrypt decrypt -plan")
+	}
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	member, err := archive.Open("tfplan")
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	defer member.Close()
+	plan, err := source.Read(member, -1, maxState)
+	if err != nil {
+		return err
+	}
+	return planBackend(plan)
+}
+
+// Fields of the message Plan, and of the messages in it, in Terraform's
+// internal/plans/planproto/planfile.proto, which is that of OpenTofu too.
+const (
+	fieldBackend = 13
+	fieldStore   = 29
+	fieldType    = 1 // of Backend
+	fieldConfig  = 2 // of Backend
+	fieldMsgpack = 1 // of DynamicValue
+)
+
+// planBackend refuses a plan, in protobuf, whose backend is not an empty http
+// block.
+func planBackend(plan []byte) error {
+	kind, errKind := field(plan, fieldBackend, fieldType)
+	packed, errConfig := field(plan, fieldBackend, fieldConfig, fieldMsgpack)
+	store, errStore := field(plan, fieldStore)
+	t, errType := msgpack.ImpliedType(packed)
+	config, errValue := msgpack.Unmarshal(packed, t)
+	switch {
+	case errors.Join(errKind, errConfig, errStore) != nil:
+		return errors.New("it cannot be read")
+	case string(kind) != "http" || store != nil:
+		return notOurs("not http")
+	case errType != nil || errValue != nil || !t.IsObjectType():
+		return errors.New("it cannot be read")
+	}
+	for name := range t.AttributeTypes() {
+		if !config.GetAttr(name).IsNull() {
+			return hasSetting(name)
+		}
+	}
+	return nil
+}
+
+// field returns the content of a field in a message of protobuf: the last one
+// with the first number, in that the last one with the next, and so on. It is nil
+// if there is none.
+func field(message []byte, path ...protowire.Number) (content []byte, err error) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		size := protowire.ConsumeFieldValue(number, kind, message[n:])
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		if number == path[0] && kind == protowire.BytesType {
+			content, _ = protowire.ConsumeBytes(message[n:])
+		}
+		message = message[n+size:]
+	}
+	if content == nil || len(path) == 1 {
+		return content, nil
+	}
+	return field(content, path[1:]...)
+}

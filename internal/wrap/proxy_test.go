@@ -1,0 +1,484 @@
+package wrap
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5" //nolint:gosec // what the protocol wants
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+)
+
+const (
+	canary = "c4n4ry"
+
+	keys = `
+key_provider "static" "k" { key = "6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169" }
+method "aes_gcm" "m" { keys = key_provider.static.k }
+method "unencrypted" "u" {}
+`
+	sealing   = keys + "state { method = method.aes_gcm.m }"
+	migrating = keys + "state {\nmethod = method.aes_gcm.m\nfallback { method = method.unencrypted.u }\n}"
+
+	state = `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"l","outputs":{},"resources":[]}`
+	other = `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"other","outputs":{},"resources":[]}`
+)
+
+func target(t *testing.T, text string) encryption.Target {
+	t.Helper()
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "test.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc.State()
+}
+
+func seal(t *testing.T, plain string) []byte {
+	t.Helper()
+	file, err := target(t, sealing).Encrypt(context.Background(), []byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// said is what the user is told.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// take returns what was said since the last call.
+func (s *said) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.text.String()
+	s.text.Reset()
+	return text
+}
+
+// between is a proxy between a child and a backend at a URL.
+func between(t *testing.T, url, settings string, more ...string) (*proxy, *said) {
+	t.Helper()
+	environ := append([]string{
+		"TF_HTTP_ADDRESS=" + url + "/s?team=a", "TF_HTTP_LOCK_ADDRESS=" + url + "/l", "TF_HTTP_UNLOCK_ADDRESS=" + url + "/l",
+		"TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + canary,
+	}, more...)
+	upstream, err := newBackend(variables(environ))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := &said{}
+	return newProxy(Options{State: target(t, settings), Stderr: told}, upstream), told
+}
+
+// ask is a request of the child.
+func ask(p *proxy, method, path, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.SetBasicAuth(username, p.password)
+	p.ServeHTTP(w, r)
+	return w
+}
+
+// request is one that a backend got.
+type request struct {
+	method, uri, body string
+	header            http.Header
+}
+
+// upstream is a backend that answers whatever it is told to.
+func upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *request) {
+	t.Helper()
+	last = &request{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		*last = request{r.Method, r.URL.RequestURI(), string(body), r.Header}
+		(*answer)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, last
+}
+
+func status(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// What the backend answers comes through as it is, except for states.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	const holder = `{"ID":"1","Who":"somebody"}`
+	for name, c := range map[string]struct {
+		method, path, body string
+		settings           string // sealing if there are none
+		answer             http.HandlerFunc
+		status             int
+		want               string // the body
+		says               string
+	}{
+		"a state":            {method: "GET", path: "/state", answer: status(200, string(seal(t, state))), status: 200, want: state},
+		"none, 404":          {method: "GET", path: "/state", answer: status(404, "none"), status: 404, want: "none"},
+		"none, 204":          {method: "GET", path: "/state", answer: status(204, ""), status: 204},
+		"none, empty":        {method: "GET", path: "/state", answer: status(200, ""), status: 200},
+		"plaintext, allowed": {method: "GET", path: "/state", settings: migrating, answer: status(200, state), status: 200, want: state, says: "is not encrypted; the next one that is written will be"},
+		"plaintext":          {method: "GET", path: "/state", answer: status(200, state), status: 422, says: "the state in the backend: "},
+		"plaintext, a page":  {method: "GET", path: "/state", settings: migrating, answer: status(200, "<html>"+canary), status: 422, says: "the state in the backend: "},
+		"401":                {method: "GET", path: "/state", answer: status(401, "body"), status: 401, want: "body", says: "the backend answered 401 Unauthorized"},
+		"403":                {method: "GET", path: "/state", answer: status(403, "body"), status: 403, want: "body", says: "the backend answered 403 Forbidden"},
+		"500":                {method: "GET", path: "/state", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500 Internal Server Error"},
+		"sealed, not 200":    {method: "GET", path: "/state", answer: status(203, string(seal(t, state))), status: 203, want: string(seal(t, state))[:0] + "sealed"},
+		"locked":             {method: "LOCK", path: "/lock", body: "{}", answer: status(423, holder), status: 423, want: holder},
+		"in conflict":        {method: "LOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
+		"lock":               {method: "LOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
+		"lock, 500":          {method: "LOCK", path: "/lock", body: "{}", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500"},
+		"unlock":             {method: "UNLOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
+		"unlock, 409":        {method: "UNLOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
+		"delete":             {method: "DELETE", path: "/state", answer: status(200, "body"), status: 200, want: "body"},
+		"delete, 500":        {method: "DELETE", path: "/state", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500"},
+		"another path":       {method: "GET", path: "/other", status: 404, want: "404 page not found\n"},
+		"another method":     {method: "PUT", path: "/state", body: state, status: 405, want: "Method Not Allowed\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sealed := c.want == "sealed"
+			url, last := upstream(t, &c.answer)
+			settings := c.settings
+			if settings == "" {
+				settings = sealing
+			}
+			p, told := between(t, url, settings)
+			w := ask(p, c.method, c.path, c.body)
+			if got := w.Body.String(); w.Code != c.status || c.want != "" && got != c.want && !sealed || sealed && strings.Contains(got, `"lineage":"l","outputs"`) {
+				t.Errorf("got %d %q", w.Code, got)
+			}
+			if text := told.take(); !strings.Contains(text, c.says) || (text == "") != (c.says == "") || strings.Contains(text, canary) {
+				t.Errorf("it said %q, want %q", text, c.says)
+			}
+			if c.answer != nil && (last.method != c.method || last.body != c.body || last.header.Get("Authorization") == "") {
+				t.Errorf("the backend got %v", last)
+			}
+		})
+	}
+}
+
+// A state is sealed on its way, and the lock's ID goes with it.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	answer := status(404, "")
+	url, last := upstream(t, &answer)
+	p, told := between(t, url, sealing, "TF_HTTP_UPDATE_METHOD=PUT")
+	ask(p, "GET", "/state", "")
+	answer = status(201, "")
+	if w := ask(p, "POST", "/state?ID=4711", state); w.Code != 201 || told.take() != "" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	opened, err := target(t, sealing).Decrypt(t.Context(), []byte(last.body))
+	if err != nil || string(opened.Data) != state || !opened.Encrypted {
+		t.Errorf("the backend got %s, %v", last.body, err)
+	}
+	digest := md5.Sum([]byte(last.body)) //nolint:gosec // what the protocol wants
+	if last.method != "PUT" || last.uri != "/s?ID=4711&team=a" || last.header.Get("Content-Type") != "application/json" ||
+		last.header.Get("Content-Md5") != base64.StdEncoding.EncodeToString(digest[:]) {
+		t.Errorf("the backend got %v", last)
+	}
+}
+
+// A state is refused if it does not belong where it goes.
+func TestLineage(t *testing.T) {
+	t.Parallel()
+	const refused = "-force writes it all the same"
+	for name, c := range map[string]struct {
+		there  string // "" is none, "-" was not read, "401" could not be
+		body   string
+		force  bool
+		status int
+		says   string
+	}{
+		"the same":                {there: state, body: state, status: 200},
+		"the first":               {body: state, status: 200},
+		"another":                 {there: state, body: other, status: 422, says: `its lineage is "other", and that of the one that it would replace is "l"; ` + refused},
+		"another, forced":         {there: state, body: other, force: true, status: 200},
+		"not read":                {there: "-", body: state, status: 422, says: "has not been read; " + refused},
+		"not read, forced":        {there: "-", body: state, force: true, status: 200},
+		"not readable":            {there: "401", body: state, status: 422, says: "has not been read; " + refused},
+		"encrypted already":       {there: state, body: string(seal(t, state)), status: 422, says: "it is not a state in plaintext"},
+		"encrypted, forced":       {there: state, body: string(seal(t, state)), force: true, status: 422, says: "it is not a state in plaintext"},
+		"no state":                {there: state, body: `{"canary":"` + canary + `"}`, force: true, status: 422, says: "it is not a state in plaintext"},
+		"nothing":                 {there: state, force: true, status: 422, says: "it is not a state in plaintext"},
+		"lineage of a wrong kind": {there: state, body: `{"version":4,"serial":1,"lineage":["` + canary + `"]}`, status: 422, says: "the state was not written: it is not a state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := status(404, "")
+			switch c.there {
+			case "", "-":
+			case "401":
+				answer = status(401, "")
+			default:
+				answer = status(200, string(seal(t, c.there)))
+			}
+			url, last := upstream(t, &answer)
+			p, told := between(t, url, sealing)
+			p.force = c.force
+			if c.there != "-" {
+				ask(p, "GET", "/state", "")
+			}
+			told.take()
+			*last = request{}
+			answer = status(200, "")
+			w := ask(p, "POST", "/state?ID=1", c.body)
+			text := told.take()
+			if w.Code != c.status || !strings.Contains(text, c.says) || (text == "") != (c.says == "") || strings.Contains(text, canary) {
+				t.Errorf("got %d, and it said %q; want %d, %q", w.Code, text, c.status, c.says)
+			}
+			if (last.method == "POST") != (c.status == 200) {
+				t.Errorf("the backend got %v", last)
+			}
+		})
+	}
+}
+
+// After a state was written, the next one is compared with it, not with the one
+// before.
+func TestLineageFollows(t *testing.T) {
+	t.Parallel()
+	answer := status(404, "")
+	url, _ := upstream(t, &answer)
+	p, _ := between(t, url, sealing)
+	ask(p, "GET", "/state", "")
+	answer = status(500, "")
+	ask(p, "POST", "/state", other) // not written
+	answer = status(200, "")
+	for _, c := range []struct {
+		body   string
+		status int
+	}{{state, 200}, {other, 422}, {state, 200}} {
+		if w := ask(p, "POST", "/state", c.body); w.Code != c.status {
+			t.Errorf("%s: got %d, want %d", c.body, w.Code, c.status)
+		}
+	}
+}
+
+// Nobody else on this machine gets anything.
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	answer := status(200, string(seal(t, state)))
+	url, last := upstream(t, &answer)
+	p, _ := between(t, url, sealing)
+	for _, given := range [][2]string{{}, {username, ""}, {username, "x" + p.password}, {username, p.password[1:]}, {"", p.password}} {
+		for _, path := range []string{"/state", "/lock", "/"} {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest("GET", path, nil)
+			r.SetBasicAuth(given[0], given[1])
+			p.ServeHTTP(w, r)
+			if w.Code != 401 || w.Body.Len() > 0 || last.method != "" {
+				t.Errorf("%q: got %d %s", given, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// A redirect leads to the same server, and no write becomes a read.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	var stray string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stray = r.Method + r.URL.String() }))
+	t.Cleanup(elsewhere.Close)
+	for name, c := range map[string]struct {
+		method, body string
+		code         int
+		to           string
+		status       int
+		says         string
+	}{
+		"same server":           {method: "GET", code: 302, to: "/there", status: 200},
+		"write":                 {method: "POST", body: state, code: 307, to: "/there", status: 200},
+		"write becomes a read":  {method: "POST", body: state, code: 302, to: "/there", status: 502, says: "a redirect that would turn it into a GET"},
+		"another origin":        {method: "GET", code: 302, to: elsewhere.URL + "/s", status: 502, says: "redirected to another address"},
+		"write, another origin": {method: "POST", body: state, code: 307, to: elsewhere.URL + "/s", status: 502, says: "redirected to another address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/there" {
+					http.Redirect(w, r, c.to, c.code)
+				}
+			})
+			url, _ := upstream(t, &answer)
+			p, told := between(t, url, sealing)
+			p.force = true
+			w := ask(p, c.method, "/state", c.body)
+			if text := told.take(); w.Code != c.status || !strings.Contains(text, c.says) || strings.Contains(text, canary) {
+				t.Errorf("got %d, and it said %q", w.Code, text)
+			}
+		})
+	}
+	if stray != "" {
+		t.Errorf("another server was asked to %s", stray)
+	}
+}
+
+// Every truncation and every flipped bit of what lies in the backend gives an
+// error, or the state that was sealed.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	file := seal(t, state)
+	const member = `"encrypted_data":"`
+	start := bytes.Index(file, []byte(member)) + len(member)
+	end := start + bytes.IndexByte(file[start:], '"') - 4 // the last four digits of base64 may hold unused bits
+	encryptiontest.Damage(t, file, func(damaged []byte) (string, error) {
+		answer := status(200, string(damaged))
+		if len(damaged) == 0 {
+			return "", errors.New("the backend says that there is none")
+		}
+		p := &proxy{state: target(t, sealing), stderr: io.Discard, mux: http.NewServeMux(), backend: &backend{
+			client: http.Client{Transport: direct(answer)}, limit: 1 << 20, read: endpoint{"GET", httptest.NewRequest("GET", "http://h/", nil).URL}}}
+		w := httptest.NewRecorder()
+		p.get(w, httptest.NewRequest("GET", "/state", nil))
+		if w.Code != 200 {
+			return "", fmt.Errorf("%d %s", w.Code, w.Body)
+		}
+		return w.Body.String(), nil
+	}, encryptiontest.Harmless{
+		Why: "serial, lineage and names of members are not authenticated", Count: -1,
+		Is: func(d encryptiontest.Damaged) bool { return d.At < start || d.At >= end },
+	})
+}
+
+// direct is a handler without a network.
+type direct http.HandlerFunc
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	d(w, r)
+	resp := w.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// TestFaults has go wrong between us and the backend what goes wrong on networks.
+// The child tries again as Terraform does.
+func TestFaults(t *testing.T) {
+	const (
+		brokeOff = "the connection broke off before the answer was complete"
+		tooSlow  = "there was no complete answer in time"
+		notHTTP  = "the connection failed, or the answer is not valid"
+	)
+	sealed := seal(t, state)
+	faults.Suite{
+		Server: func(*testing.T) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, password, _ := r.BasicAuth(); password != canary {
+					w.WriteHeader(401)
+					return
+				}
+				_, _ = w.Write(sealed)
+			})
+		},
+		Want: []byte(state),
+		Client: func(t *testing.T, f *faults.Front) faults.Client {
+			p, told := between(t, f.URL, sealing, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM="+f.CA)
+			p.backend.client.Timeout, p.backend.limit = 1500*time.Millisecond, 1<<20
+			child := httptest.NewServer(p)
+			t.Cleanup(child.Close)
+			return faults.Client{Secrets: []string{canary}, Ask: func(ctx context.Context) ([]byte, error) {
+				return asTerraform(ctx, child.URL, p.password, told)
+			}}
+		},
+		Reads: func(r *http.Request, _ []byte) bool { return r.Method == http.MethodGet },
+		Check: func(*testing.T, error, bool) {},
+		Sees: map[string]string{
+			"nobody listens":           "the server cannot be reached: dial tcp",
+			"reset at once":            "the server cannot be reached: ",
+			"reset in the body":        "connection reset by peer",
+			"reset in the body, once":  faults.Works,
+			"closed without an answer": brokeOff,
+			"short body":               brokeOff,
+			"Content-Length too large": brokeOff,
+			"Content-Length too small": "the state in the backend: ",
+			"endless body":             "the file is larger than 1048576 bytes",
+			"gzip bomb":                faults.Works,
+			"not HTTP":                 notHTTP,
+			"malformed status line":    notHTTP,
+			"malformed header":         notHTTP,
+			"another service":          "the state in the backend: ",
+
+			"stall":             tooSlow,
+			"stall in the body": tooSlow,
+			"slow drip":         tooSlow,
+
+			"403":                            "the backend answered 403 Forbidden",
+			"500, once":                      faults.Works,
+			"500":                            "the backend answered 500 Internal Server Error",
+			"503, once":                      faults.Works,
+			"503 with Retry-After, once":     faults.Works,
+			"429 with Retry-After, once":     faults.Works,
+			"429 with Retry-After":           "the backend answered 429 Too Many Requests",
+			"429 with Retry-After of a year": "the backend answered 429 Too Many Requests",
+
+			"redirect loop":              "the backend redirected more than 10 times",
+			"redirect to another origin": "the backend redirected to another address",
+			"redirect to plain http":     "the backend redirected to another address",
+
+			"certificate expired":                 "certificate has expired",
+			"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "if that is expected, set TF_HTTP_CLIENT_CA_CERTIFICATE_PEM",
+			"TLS 1.0":                             "protocol version not supported",
+			"no TLS":                              "the server does not speak TLS",
+			"handshake breaks off":                brokeOff,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "Retry-After is not passed on, so that nobody waits",
+		},
+	}.Run(t)
+}
+
+// asTerraform reads the state as Terraform's http backend does.
+func asTerraform(ctx context.Context, url, password string, told *said) ([]byte, error) {
+	told.take()
+	client := retryablehttp.NewClient()
+	client.RetryMax, client.RetryWaitMin, client.RetryWaitMax, client.Logger = 1, time.Millisecond, time.Millisecond, nil
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url+"/state", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.SetBasicAuth(username, password)
+	resp, err := client.Do(req)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil { // after a 5xx
+		return nil, errors.New(strings.TrimSpace(strings.ReplaceAll(told.take(), "\n", " ")))
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != 200 {
+		err = errors.New(strings.TrimSpace(strings.ReplaceAll(told.take(), "\n", " ")))
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return body, err
+}

@@ -1,0 +1,28 @@
+//go:build unix
+
+package wrap_test
+
+import (
+	"io"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// interruptWhen interrupts this process when somebody writes to the pipe that it
+// makes at path.
+func interruptWhen(t *testing.T, path string) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		f, err := os.Open(path)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		_, _ = io.ReadAll(f)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
+	}()
+}

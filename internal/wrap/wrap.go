@@ -1,0 +1,158 @@
+// Package wrap runs Terraform or OpenTofu with an HTTP backend of its own on the
+// loopback interface, which passes on to the real backend what it has sealed, and
+// opens what it gets from there. Nothing is stored here.
+//
+// The child must not know another way to a state than ours: it would write
+// plaintext there. See [invocation.check], [record] and [planBackend].
+package wrap
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// Options say what to run, and where its state lies.
+type Options struct {
+	State   encryption.Target // opens and seals
+	Command []string          // terraform or tofu, and its arguments
+	Environ []string          // of the caller; its TF_HTTP_* describe the real backend
+	Force   bool              // writes a state of another lineage than the one that was read
+
+	// Stderr is written to by several goroutines, and by the child: an *os.File,
+	// or a writer that is safe for concurrent use.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Run runs the command and returns its exit code: 128 and the number of the
+// signal if one ended it. An error is what wrap itself has to say, in addition;
+// the code is not zero then.
+//
+// Run passes signals on to the child. A caller must not end ctx at a signal,
+// which would interrupt the child twice. The end of ctx interrupts the child,
+// and Run still waits for it, so that a state can be written.
+func Run(ctx context.Context, o Options) (exitCode int, err error) {
+	code, err := run(ctx, o)
+	if err != nil && code == 0 {
+		code = 1
+	}
+	return code, err
+}
+
+func run(ctx context.Context, o Options) (int, error) {
+	call, err := newInvocation(o.Command, o.Environ)
+	if err != nil {
+		return 0, err
+	}
+	upstream, err := newBackend(variables(o.Environ))
+	if err != nil {
+		return 0, err
+	}
+	before := call.record()
+	if err := call.check(before); err != nil {
+		return 0, err
+	}
+	p := newProxy(o, upstream)
+	if err := p.rehearse(ctx, call); err != nil {
+		return 0, err
+	}
+	code, err := serve(ctx, p, func(address string) (int, error) {
+		return call.run(ctx, o, p.environ(o.Environ, address))
+	})
+	if err != nil || code != 0 {
+		return code, errors.Join(err, p.bypassed())
+	}
+	return code, errors.Join(call.checkAfter(o.Stderr, before), p.bypassed())
+}
+
+// serve serves p while run runs. Writes that have arrived by then are finished.
+func serve(ctx context.Context, p *proxy, run func(address string) (int, error)) (int, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
+	}
+	server := &http.Server{
+		Handler: p, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = server.Serve(listener) // until Shutdown
+		close(ended)
+	}()
+	code, err := run("http://" + listener.Addr().String())
+	_ = server.Shutdown(context.WithoutCancel(ctx)) // each request has a limit of its own
+	<-ended
+	return code, err
+}
+
+// environ is the environment of the child: without the keys and the real
+// backend's credentials, and with ours. How often the child tries again is still
+// the caller's choice.
+func (p *proxy) environ(environ []string, address string) []string {
+	var kept []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		name = strings.ToUpper(name) // Windows does not tell the cases apart
+		if name != "TF_ENCRYPTION" && (!strings.HasPrefix(name, "TF_HTTP_") || strings.HasPrefix(name, "TF_HTTP_RETRY_")) {
+			kept = append(kept, pair)
+		}
+	}
+	kept = append(kept, "TF_HTTP_ADDRESS="+address+"/state", "TF_HTTP_USERNAME="+username, "TF_HTTP_PASSWORD="+p.password)
+	if p.backend.lock.url != nil {
+		kept = append(kept, "TF_HTTP_LOCK_ADDRESS="+address+"/lock")
+	}
+	if p.backend.unlock.url != nil {
+		kept = append(kept, "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
+	}
+	return kept
+}
+
+const username = "statecrypt"
+
+func newProxy(o Options, upstream *backend) *proxy {
+	p := &proxy{state: o.State, backend: upstream, force: o.Force, stderr: o.Stderr, password: rand.Text(), mux: http.NewServeMux()}
+	p.mux.HandleFunc("GET /state", p.get)
+	p.mux.HandleFunc("POST /state", p.post)
+	p.mux.HandleFunc("DELETE /state", p.relay(upstream.remove))
+	for pattern, to := range map[string]endpoint{"LOCK /lock": upstream.lock, "UNLOCK /lock": upstream.unlock} {
+		if to.url != nil {
+			p.mux.HandleFunc(pattern, p.relay(to))
+		}
+	}
+	return p
+}
+
+// rehearse seals and opens a state before a command that changes what it could
+// then not write down. Other commands may be run by those who can only read.
+func (p *proxy) rehearse(ctx context.Context, call *invocation) error {
+	if len(p.state.Methods()) == 0 {
+		return errors.New("no encryption is configured for states")
+	}
+	if err := p.state.Check(); err != nil {
+		return err
+	}
+	switch call.name {
+	case "apply", "destroy", "import", "refresh":
+		if _, err := p.seal(ctx, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
+			return fmt.Errorf("no state could be written after this run: %w", err)
+		}
+	}
+	return nil
+}
+
+// say writes a line for the user.
+func say(w io.Writer, text string) {
+	_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // nobody to tell
+}
