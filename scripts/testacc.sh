@@ -2,7 +2,7 @@
 # Runs the acceptance tests once for each CLI given: a path, or a name to find
 # on PATH. A name that is not on PATH is left out, and the list at the end says so.
 #
-#   [RACE=-race] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+#   [RACE=-race] [TIMEOUT=20m] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 package=internal/provider
@@ -21,6 +21,8 @@ tests=$work/provider.test$(go env GOEXE)
 echo "compiling the acceptance tests"
 # shellcheck disable=SC2086 # RACE is a flag or nothing
 (cd "$root" && go test ${RACE:-} -c -o "$tests" "./$package")
+summary=$work/testsummary$(go env GOEXE)
+(cd "$root/tools/testsummary" && CGO_ENABLED=0 go build -trimpath -o "$summary" .)
 
 if ! (cd "$root/$package" && "$tests" -test.list '^TestAcc') | grep -q '^TestAcc'; then
   echo "there are no acceptance tests in $package" >&2
@@ -36,7 +38,11 @@ for name in "$@"; do
   # Windows: the tests want the file itself, under its Windows name.
   if [ ! -f "$cli" ] && [ -f "$cli.exe" ]; then cli=$cli.exe; fi
   if [ ! -x "$cli" ]; then
-    missing="$missing  not run  $name (not found)
+    case $name in
+    .tools/bin/*) why="not compiled; make $name does that" ;;
+    *) why='not found' ;;
+    esac
+    missing="$missing  not run  $name ($why)
 "
     continue
   fi
@@ -50,12 +56,14 @@ for name in "$@"; do
   export TF_ACC_PROVIDER_NAMESPACE=statecrypt TF_ACC_PROVIDER_HOST=$host
 
   echo "acceptance tests on $version"
+  start=$(date +%s)
   # shellcheck disable=SC2086 # TESTARGS is a list of flags
-  if (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$cli "$tests" -test.run '^TestAcc' -test.parallel 4 -test.timeout 20m ${TESTARGS:-}); then
-    ran="$ran  passed   $version ($name)
+  if (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$cli go tool test2json -t -p "$package" \
+    "$tests" -test.v=test2json -test.run '^TestAcc' -test.parallel 4 -test.timeout "${TIMEOUT:-20m}" ${TESTARGS:-} | "$summary"); then
+    ran="$ran  passed   $version ($name), $(($(date +%s) - start)) s
 "
   else
-    failed="$failed  FAILED   $version ($name)
+    failed="$failed  FAILED   $version ($name), $(($(date +%s) - start)) s
 "
   fi
 done

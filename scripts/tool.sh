@@ -17,7 +17,7 @@ ldflags='-s -w'
 
 # A module under tools/ and a package of it, a package@version, or a release
 # (module@version) and its main package.
-module='' release='' package='' tags=''
+module='' release='' package='' tags='' cgo=0
 case $name in
 tofu)
   module=tools/tofu package=github.com/opentofu/opentofu/cmd/tofu
@@ -38,7 +38,7 @@ kube-apiserver)
   ;;
 gitea)
   module=tools/gitea package=code.gitea.io/gitea tags='sqlite sqlite_unlock_notify'
-  export CGO_ENABLED=1 # its SQLite is C; without a compiler there is no use in going on
+  cgo=1 # its SQLite is C; without a compiler there is no use in going on
   ;;
 goreleaser) module=tools/release package=github.com/goreleaser/goreleaser/v2 ;;
 # Each by its own go.mod, since its replace directives are part of what it is.
@@ -65,6 +65,9 @@ esac
 # Settings for the project's own build must not change what a tool is.
 unset GOFLAGS GOEXPERIMENT
 export GOWORK=off
+# Without C, as releases are built, so that what tools and the provider have in
+# common is compiled once. gitea is the exception.
+export CGO_ENABLED=$cgo
 
 key=$(
   {
@@ -99,18 +102,38 @@ func New() backend.Backend { panic("this backend is not in this build") }
 END
 }
 
+# Runs a go command, and says every half minute how many packages it compiled.
+compile() { # compile command arguments...
+  command=$1
+  shift
+  (
+    while sleep 30 >/dev/null 2>&1 && kill -0 $$; do
+      echo "    … $name: $(grep -vc '^go: ' "$work/log") packages compiled" >&2
+    done
+  ) &
+  beat=$!
+  status=0
+  go "$command" -v -trimpath -ldflags "$ldflags" "$@" 2>"$work/log" || status=$?
+  kill $beat 2>/dev/null || true
+  [ $status -eq 0 ] || tail -n 40 "$work/log" >&2
+  return $status
+}
+
 if [ ! -x "$built" ]; then
-  echo "building $name from source (once for this version)" >&2
+  echo "building $name from source (once for this version; large ones take minutes)" >&2
   mkdir -p "$cache/$key"
   work=$(mktemp -d "$cache/$key/build.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   if [ -n "$module" ]; then
-    (cd "$root/$module" && go build -trimpath -buildvcs=false -tags "$tags" -ldflags "$ldflags" -o "$work/$name$exe" "$package")
+    cd "$root/$module"
+    compile build -buildvcs=false -tags "$tags" -o "$work/$name$exe" "$package"
   elif [ -n "$release" ]; then
     unpack "$release" "$work/source"
-    (cd "$work/source" && go build -trimpath -buildvcs=false -ldflags "$ldflags" -o "$work/$name$exe" "$package")
+    cd "$work/source"
+    compile build -buildvcs=false -o "$work/$name$exe" "$package"
   else
-    GOBIN=$work go install -trimpath -ldflags "$ldflags" "$package"
+    export GOBIN="$work"
+    compile install "$package"
     binary=${package%@*}
     binary=${binary##*/}
     [ "$binary" = "$name" ] || mv "$work/$binary$exe" "$work/$name$exe"
@@ -118,6 +141,7 @@ if [ ! -x "$built" ]; then
   mv "$work/$name$exe" "$built" # in one step: another clone may be looking
 fi
 
-mkdir -p "$root/.tools/bin"
-cp "$built" "$root/.tools/bin/.$name.$$"
-mv "$root/.tools/bin/.$name.$$" "$root/.tools/bin/$name"
+cd "$root"
+mkdir -p .tools/bin
+cp "$built" ".tools/bin/.$name.$$"
+mv ".tools/bin/.$name.$$" ".tools/bin/$name"
