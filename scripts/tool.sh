@@ -92,13 +92,15 @@ unpack() { # unpack module@version into
 }
 
 stub() { # stub module folder: a backend that does nothing but exist
+  backend=${1##*/}
+  [ "$backend" != azure ] || backend=azurerm
   echo "module $1" >"$2/go.mod"
-  cat >"$2/stub.go" <<'END'
+  cat >"$2/stub.go" <<END
 package stub
 
 import "github.com/hashicorp/terraform/internal/backend"
 
-func New() backend.Backend { panic("this backend is not in this build") }
+func New() backend.Backend { panic("stub of the backend $backend; see scripts/tool.sh") }
 END
 }
 
