@@ -107,3 +107,17 @@ func TestTroubleshootingQuotesErrors(t *testing.T) {
 		}
 	}
 }
+
+// The registry lists guides without a subcategory after all others, in one heap.
+func TestGuidesAreGrouped(t *testing.T) {
+	guides, err := filepath.Glob("templates/guides/*.tmpl")
+	if err != nil || len(guides) == 0 {
+		t.Fatal(guides, err)
+	}
+	group := regexp.MustCompile(`(?m)\A---\n(?:.+\n)*?subcategory: "(?:Guides|Sources|Key services)"\n`)
+	for _, guide := range guides {
+		if !group.MatchString(readText(t, guide)) {
+			t.Errorf("%s has no known subcategory", guide)
+		}
+	}
+}

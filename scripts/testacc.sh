@@ -2,7 +2,7 @@
 # Runs the acceptance tests once for each CLI given: a path, or a name to find
 # on PATH. A name that is not on PATH is left out, and the list at the end says so.
 #
-#   [RACE=-race] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+#   [RACE=-race] [TIMEOUT=20m] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 packages='internal/provider internal/wrap'
@@ -19,6 +19,8 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 exe=.test$(go env GOEXE)
 echo "compiling the acceptance tests"
+summary=$work/testsummary$(go env GOEXE)
+(cd "$root/tools/testsummary" && CGO_ENABLED=0 go build -trimpath -o "$summary" .)
 for package in $packages; do
   tests=$work/${package##*/}$exe
   # shellcheck disable=SC2086 # RACE is a flag or nothing
@@ -34,8 +36,8 @@ run() { # run CLI: the tests of all packages, also if some fail
   failures=0
   for package in $packages; do
     # shellcheck disable=SC2086 # TESTARGS is a list of flags
-    (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$1 "$work/${package##*/}$exe" -test.run '^TestAcc' -test.parallel 4 \
-      -test.timeout 20m ${TESTARGS:-}) || failures=1
+    (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$1 go tool test2json -t -p "$package" "$work/${package##*/}$exe" \
+      -test.v=test2json -test.run '^TestAcc' -test.parallel 4 -test.timeout "${TIMEOUT:-20m}" ${TESTARGS:-} | "$summary") || failures=1
   done
   return "$failures"
 }
@@ -49,7 +51,11 @@ for name in "$@"; do
   # Windows: the tests want the file itself, under its Windows name.
   if [ ! -f "$cli" ] && [ -f "$cli.exe" ]; then cli=$cli.exe; fi
   if [ ! -x "$cli" ]; then
-    missing="$missing  not run  $name (not found)
+    case $name in
+    .tools/bin/*) why="not compiled; make $name does that" ;;
+    *) why='not found' ;;
+    esac
+    missing="$missing  not run  $name ($why)
 "
     continue
   fi
@@ -63,11 +69,12 @@ for name in "$@"; do
   export TF_ACC_PROVIDER_NAMESPACE=statecrypt TF_ACC_PROVIDER_HOST=$host
 
   echo "acceptance tests on $version"
+  start=$(date +%s)
   if run "$cli"; then
-    ran="$ran  passed   $version ($name)
+    ran="$ran  passed   $version ($name), $(($(date +%s) - start)) s
 "
   else
-    failed="$failed  FAILED   $version ($name)
+    failed="$failed  FAILED   $version ($name), $(($(date +%s) - start)) s
 "
   fi
 done

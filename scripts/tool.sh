@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|terraform-1.5.7|age|sops|golangci-lint|pictures|tfplugindocs|goreleaser|actionlint|vaultdev|minio|fake-gcs-server|consul|etcd|kube-apiserver|gitea
+#   scripts/tool.sh tofu|tofu-X.Y.Z|terraform-X.Y.Z|age|sops|golangci-lint|pictures|tfplugindocs|goreleaser|actionlint|vaultdev|minio|fake-gcs-server|consul|etcd|kube-apiserver|gitea
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -15,8 +15,9 @@ cache=${STATECRYPT_TOOL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/statecrypt-tools}
 exe=$(go env GOEXE)
 ldflags='-s -w'
 
-# Either a module under tools/ and a package of it, or a package@version.
-module='' package='' tags=''
+# A module under tools/ and a package of it, a package@version, or a release
+# (module@version) and its main package.
+module='' release='' package='' tags='' cgo=0
 case $name in
 tofu)
   module=tools/tofu package=github.com/opentofu/opentofu/cmd/tofu
@@ -37,12 +38,18 @@ kube-apiserver)
   ;;
 gitea)
   module=tools/gitea package=code.gitea.io/gitea tags='sqlite sqlite_unlock_notify'
-  export CGO_ENABLED=1 # its SQLite is C; without a compiler there is no use in going on
+  cgo=1 # its SQLite is C; without a compiler there is no use in going on
   ;;
 goreleaser) module=tools/release package=github.com/goreleaser/goreleaser/v2 ;;
-# The last Terraform under the MPL, and the last one whose go.mod has no
-# replace directives, which "go install" refuses.
-terraform-1.5.7) package=github.com/hashicorp/terraform@v1.5.7 ;;
+# Each by its own go.mod, since its replace directives are part of what it is.
+tofu-[0-9]*)
+  release=github.com/opentofu/opentofu@v${name#tofu-} package=./cmd/tofu
+  ldflags="$ldflags -X github.com/opentofu/opentofu/version.dev=no"
+  ;;
+terraform-[0-9]*)
+  release=github.com/hashicorp/terraform@v${name#terraform-} package=.
+  ldflags="$ldflags -X github.com/hashicorp/terraform/version.dev=no"
+  ;;
 # Not by our own go.mod: the program needs modules that its library does not.
 age) package=filippo.io/age/cmd/age@v1.3.2 ;;
 sops) package=github.com/getsops/sops/v3/cmd/sops@v3.13.3 ;;
@@ -58,10 +65,13 @@ esac
 # Settings for the project's own build must not change what a tool is.
 unset GOFLAGS GOEXPERIMENT
 export GOWORK=off
+# Without C, as releases are built, so that what tools and the provider have in
+# common is compiled once. gitea is the exception.
+export CGO_ENABLED=$cgo
 
 key=$(
   {
-    echo "$package $ldflags${tags:+ $tags}"
+    echo "$release$package $ldflags${tags:+ $tags}"
     go env GOVERSION GOOS GOARCH
     [ -z "$module" ] || cat "$root/$module/go.mod" "$root/$module/go.sum"
     [ "${package##*/tools/}" = "$package" ] || cat "$root/$module/main.go"
@@ -69,15 +79,63 @@ key=$(
 )
 built=$cache/$key/$name$exe
 
+# Copies a release to where it can be built. The module proxy has only its main
+# module; backends that are modules of their own inside it become stubs.
+unpack() { # unpack module@version into
+  go mod download "$1"
+  cp -R "$(go list -m -f '{{.Dir}}' "$1")" "$2"
+  chmod -R u+w "$2"
+  sed -n 's/^replace \([^ ]*\) => \.\/\(.*\)$/\1 \2/p' "$2/go.mod" | while read -r nested folder; do
+    mkdir -p "$2/$folder"
+    [ -f "$2/$folder/go.mod" ] || stub "$nested" "$2/$folder"
+  done
+}
+
+stub() { # stub module folder: a backend that does nothing but exist
+  backend=${1##*/}
+  [ "$backend" != azure ] || backend=azurerm
+  echo "module $1" >"$2/go.mod"
+  cat >"$2/stub.go" <<END
+package stub
+
+import "github.com/hashicorp/terraform/internal/backend"
+
+func New() backend.Backend { panic("stub of the backend $backend; see scripts/tool.sh") }
+END
+}
+
+# Runs a go command, and says every half minute how many packages it compiled.
+compile() { # compile command arguments...
+  command=$1
+  shift
+  (
+    while sleep 30 >/dev/null 2>&1 && kill -0 $$; do
+      echo "    … $name: $(grep -vc '^go: ' "$work/log") packages compiled" >&2
+    done
+  ) &
+  beat=$!
+  status=0
+  go "$command" -v -trimpath -ldflags "$ldflags" "$@" 2>"$work/log" || status=$?
+  kill $beat 2>/dev/null || true
+  [ $status -eq 0 ] || tail -n 40 "$work/log" >&2
+  return $status
+}
+
 if [ ! -x "$built" ]; then
-  echo "building $name from source (once for this version)" >&2
+  echo "building $name from source (once for this version; large ones take minutes)" >&2
   mkdir -p "$cache/$key"
   work=$(mktemp -d "$cache/$key/build.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   if [ -n "$module" ]; then
-    (cd "$root/$module" && go build -trimpath -buildvcs=false -tags "$tags" -ldflags "$ldflags" -o "$work/$name$exe" "$package")
+    cd "$root/$module"
+    compile build -buildvcs=false -tags "$tags" -o "$work/$name$exe" "$package"
+  elif [ -n "$release" ]; then
+    unpack "$release" "$work/source"
+    cd "$work/source"
+    compile build -buildvcs=false -o "$work/$name$exe" "$package"
   else
-    GOBIN=$work go install -trimpath -ldflags "$ldflags" "$package"
+    export GOBIN="$work"
+    compile install "$package"
     binary=${package%@*}
     binary=${binary##*/}
     [ "$binary" = "$name" ] || mv "$work/$binary$exe" "$work/$name$exe"
@@ -85,6 +143,7 @@ if [ ! -x "$built" ]; then
   mv "$work/$name$exe" "$built" # in one step: another clone may be looking
 fi
 
-mkdir -p "$root/.tools/bin"
-cp "$built" "$root/.tools/bin/.$name.$$"
-mv "$root/.tools/bin/.$name.$$" "$root/.tools/bin/$name"
+cd "$root"
+mkdir -p .tools/bin
+cp "$built" ".tools/bin/.$name.$$"
+mv ".tools/bin/.$name.$$" ".tools/bin/$name"

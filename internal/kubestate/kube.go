@@ -55,11 +55,8 @@ const (
 func Table() attr.Table {
 	return attr.Table{
 		Name: "object",
-		Doc: "A Kubernetes object that holds a state, or the pieces of one. With the `kubernetes` source it is read from the cluster, " +
-			"together with the secrets that it names; with any other source the file is a manifest in YAML or JSON that holds the object and " +
-			"its secrets: a single object, a list, or a stream of documents. Of a Kubeform module it is `status.state`, which the method " +
-			"`kubeform` decrypts. The state of a Kubeform resource, or of a managed resource of Crossplane made with Terrajet or Upjet, is " +
-			"rebuilt as its controller does; it has one resource, no outputs, and is not encrypted, so that the method has to be `unencrypted`.",
+		Doc: "A Kubernetes object of Kubeform or Crossplane that holds a state, or the pieces of one: in the cluster of a `kubernetes` " +
+			"source, else in a manifest in YAML or JSON.",
 		Attrs: []attr.Attr{
 			{Name: "api_version", Type: cty.String, Required: true,
 				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`."},
@@ -88,9 +85,8 @@ func Table() attr.Table {
 				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. " +
 					"An empty name leaves the field out."},
 			{Name: "sensitive_fields", Type: cty.Map(cty.String),
-				Doc: "For Crossplane, the fields in `spec.forProvider` that select a secret, by Terraform attribute, such as `admin_password = " +
-					"\"spec.forProvider.adminPasswordSecretRef\"`. It defaults to the fields whose name ends in `SecretRef` and that look like a " +
-					"selector."},
+				Doc: "For Crossplane, the fields in `spec.forProvider` that select a secret, by Terraform attribute. Defaults to those that end " +
+					"in `SecretRef` and look like a selector."},
 			{Name: "single_blocks", Type: cty.List(cty.String),
 				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API " +
 					"versions do this for blocks that may stand only once."},

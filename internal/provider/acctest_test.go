@@ -313,6 +313,7 @@ func builtProvider(tb testing.TB) string {
 			built.path += ".exe"
 		}
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built.path, "../..")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are built, and as other tests build it
 		if out, err := cmd.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("%w\n%s", err, out)
 		}

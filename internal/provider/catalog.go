@@ -33,22 +33,18 @@ func (c catalog) providerFields() []field {
 		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
 			entryBlocks(options.Methods, withOnlyKey)),
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
-		block("credentials", "Secrets and connection settings for sources. They are here and never in a data source, because any "+
-			"module can write a data source: each block is used only for the addresses that its `url` covers, or for the cluster "+
-			"that it names.", credentials),
-		argument("encryption", cty.String, "Encryption settings as OpenTofu writes them: the body of its `encryption` block, in "+
-			"native syntax or JSON, in place of `key_provider`, `method` and `default`. The environment variable `TF_ENCRYPTION` "+
-			"is merged over it, or used alone if this is not set. The default for data sources is "+
-			"`remote_state_data_sources.default`, else `state`."),
+		block("credentials", "Secrets and connection settings for sources. Each block is used only for the addresses that its `url` "+
+			"covers, or for the cluster that it names.", credentials),
+		argument("encryption", cty.String, "Encryption settings in OpenTofu's own text, HCL or JSON: the inside of its `encryption` block, "+
+			"in place of the blocks here. `TF_ENCRYPTION` is merged over it."),
 		secret(argument("encryption_variables", cty.Map(cty.String), "The values of `var.*` in the `encryption` text.")),
 		argument("enforced", cty.Bool, "Whether unencrypted states are refused everywhere, whatever a data source says. Defaults to "+
 			"`false`."),
 		argument("use_environment", cty.Bool, "Whether environment variables are read, such as `TF_ENCRYPTION` or `GIT_PASSWORD`, "+
 			"also by the clients of key services. Defaults to `true`."),
 		argument("allow_external", cty.Bool, "Whether a command may be run that only the environment names. Defaults to `false`."),
-		argument("allow_resource_reads", cty.Bool, "Whether `statecrypt_resource` may read resources of states. Any module can write "+
-			"such a read, and with the keys of this provider it gets the attributes of any resource, secrets included; outputs "+
-			"are what the owner of a state chose to give. Not needed if `object` is set. Defaults to `false`."),
+		argument("allow_resource_reads", cty.Bool, "Whether `statecrypt_resource` may read resources of states, which any module can write "+
+			"and which returns secrets too. Not needed if `object` is set. Defaults to `false`."),
 	}
 }
 

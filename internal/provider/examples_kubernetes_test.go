@@ -44,7 +44,7 @@ func TestAccExamplesKubernetes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "run", "provider.tf"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := applyExample(t, cli, buildForExamples(t), dir)
+	out := applyExample(t, cli, filepath.Dir(builtProvider(t)), dir)
 	for _, want := range []string{`vpc_id = "vpc-1"`, `project_id = "ext-public"`, `database_port = 25060`, `archived_org = "o1-archived"`} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%q is missing in:\n%s", want, out)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -39,7 +38,7 @@ func TestAccExamples(t *testing.T) {
 	}
 	examples := filepath.Join("..", "..", "examples")
 	shared := filepath.Join(examples, "provider")
-	bin := buildForExamples(t)
+	bin := filepath.Dir(builtProvider(t))
 	for name, c := range map[string]struct {
 		dirs []string
 		want []string
@@ -185,20 +184,6 @@ func applyExample(t *testing.T, cli, bin, dir string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return string(out)
-}
-
-func buildForExamples(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	name := "terraform-provider-statecrypt"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, name), "../..") //nolint:gosec // our own program
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return dir
 }
 
 // hasEphemeralValues: since Terraform 1.10 and OpenTofu 1.11.

@@ -20,9 +20,8 @@ func headerFields() []field {
 		computed("used_fallback", cty.Bool, "Whether a fallback opened the file. Its owner should then write it again."),
 		computed("revision", cty.String, "The revision that was read: a commit, an ETag or an object version; null if the "+
 			"source has none."),
-		computed("lock", lockType, "Who had the state locked when it was read, on sources that see locks (`git`, where "+
-			"terraform-backend-git writes them, `azurerm` and `remote`): an object with `id`, `who`, `operation` and "+
-			"`created`, each null if the lock does not tell it. Null if nobody had."),
+		computed("lock", lockType, "Who had the state locked when it was read (`git`, `azurerm` and `remote` see locks): an object with "+
+			"`id`, `who`, `operation` and `created`, each possibly null. Null if nobody had."),
 	}
 }
 

@@ -56,9 +56,8 @@ func sensitiveFields(as role, what, doc string) []field {
 		return []field{secret(computed(name, cty.DynamicPseudoType, doc))}
 	}
 	return []field{
-		argument("store_sensitive", cty.Bool, fmt.Sprintf("Whether `%s` is filled. Everything that a data source gives is stored "+
-			"in plaintext in the state of the configuration that reads. Defaults to `false`; the ephemeral resource of the same "+
-			"name gives sensitive %s without storing them.", name, what)),
+		argument("store_sensitive", cty.Bool, fmt.Sprintf("Whether `%s` is filled, and so stored in plaintext in your state. The ephemeral "+
+			"resource of the same name does not store it. Defaults to `false`.", name)),
 		secret(computed(name, cty.DynamicPseudoType, doc+" Null unless `store_sensitive = true`.")),
 	}
 }

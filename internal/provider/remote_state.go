@@ -43,9 +43,8 @@ func outputFields() []field {
 			"replaces an output that the state has, not even a null or sensitive one."),
 		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. Like every "+
 			"argument of a data source, it is stored in the state of the configuration that reads.")),
-		argument("on_missing", cty.String, "`error`, or `defaults` to continue with the defaults and a warning if there is no "+
-			"state. A refusal, a timeout, a missing repository or branch, or a state that cannot be decrypted is always an "+
-			"error, as is a missing state under `expected_lineage` or `minimum_serial`. Defaults to `error`."),
+		argument("on_missing", cty.String, "`error`, or `defaults` to continue with the defaults and a warning if there is no state. A "+
+			"refusal, a timeout or a failed decryption is always an error. Defaults to `error`."),
 
 		computed("outputs", cty.DynamicPseudoType, "An object of the outputs that are not marked as sensitive, with their exact "+
 			"types."),

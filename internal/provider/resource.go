@@ -36,13 +36,11 @@ func (c catalog) resource(as role) reading {
 
 func resourceFields() []field {
 	return []field{
-		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; "+
-			"without the last index, all its instances. It may be left out if `object` is set and the state has exactly one "+
-			"resource."),
+		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; without "+
+			"the last index, all instances. Optional with `object` if the state has exactly one resource."),
 
-		computed("attributes", cty.DynamicPseudoType, "An object of the attributes, with null in place of what the state marks as "+
-			"sensitive. All instances of a resource with `count` are a tuple of such objects, with null for an index that the "+
-			"state does not have; those of a resource with `for_each` are an object of them, by key."),
+		computed("attributes", cty.DynamicPseudoType, "The attributes as an object, with null in place of what is sensitive. Without an "+
+			"index, a tuple of such objects for `count`, or an object of them by key for `for_each`."),
 		computed("provider_address", cty.String, "The address of the resource's provider, such as "+
 			"`registry.terraform.io/hashicorp/aws`."),
 		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null if the "+

@@ -1,6 +1,9 @@
 // Command testsummary prints what "go test" would, from what "go test -json"
-// prints, and in the end which tests were skipped, by the reason. Its exit
-// status is that of the tests.
+// prints, how far it is whenever nothing else was printed for half a minute, and
+// in the end which tests were skipped, by the reason. Its exit status is that of
+// the tests.
+//
+//	testsummary [number of packages]
 package main
 
 import (
@@ -11,45 +14,81 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
+
+const silence = 30 * time.Second
 
 // event is described by "go doc test2json".
 type event struct{ Action, Package, Test, Output string }
 
 type summary struct {
-	output map[event][]string  // :: {Package, Test} → what it printed so far
-	skips  map[string][]string // :: reason → tests
-	ran    bool
-	failed bool
+	output  map[event][]string  // :: {Package, Test} → what it printed so far
+	running map[event]time.Time // :: {Package, Test} → since when
+	skips   map[string][]string // :: reason → tests
+	tests   int                 // that passed
+	ran     map[string]bool     // :: package → it passed
+	failed  bool
+	quiet   *time.Ticker // ticks when nothing was printed for a while
 }
 
 func main() {
-	s := summary{output: map[event][]string{}, skips: map[string][]string{}}
+	s := summary{
+		output: map[event][]string{}, running: map[event]time.Time{}, skips: map[string][]string{},
+		ran: map[string]bool{}, quiet: time.NewTicker(silence),
+	}
+	begin, lines := time.Now(), make(chan string)
+	go s.read(lines)
+	for open := true; open; {
+		select {
+		case <-s.quiet.C:
+			fmt.Printf("    … %s, %s\n", time.Since(begin).Round(time.Second), s.progress())
+		case line, ok := <-lines:
+			open = ok
+			s.line(line)
+		}
+	}
+	fmt.Printf("%d tests passed in %s\n", s.tests, time.Since(begin).Round(time.Second))
+	s.printSkips()
+	if s.failed || len(s.ran) == 0 {
+		os.Exit(1)
+	}
+}
+
+func (s *summary) read(lines chan<- string) {
+	defer close(lines)
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
 	for in.Scan() {
-		var e event
-		if json.Unmarshal(in.Bytes(), &e) != nil {
-			fmt.Println(in.Text()) // of the go command itself
-			continue
-		}
-		s.take(e)
+		lines <- in.Text()
 	}
 	if err := in.Err(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		s.failed = true
-	}
-	s.printSkips()
-	if s.failed || !s.ran {
 		os.Exit(1)
+	}
+}
+
+func (s *summary) line(line string) {
+	var e event
+	if json.Unmarshal([]byte(line), &e) == nil {
+		s.take(e)
+	} else if line != "" {
+		s.say(line + "\n") // of the go command itself
 	}
 }
 
 func (s *summary) take(e event) {
 	at := event{Package: e.Package, Test: e.Test}
 	switch e.Action {
+	case "start", "run", "cont":
+		s.running[at] = time.Now()
+		return
+	case "pause":
+		delete(s.running, at)
+		return
 	case "build-output":
-		fmt.Print(e.Output)
+		s.say(e.Output)
+		return
 	case "output":
 		s.output[at] = append(s.output[at], e.Output)
 		return
@@ -73,24 +112,51 @@ func (s *summary) take(e event) {
 		}
 		s.print(at)
 	case "pass":
-		s.ran = true
 		if e.Test == "" {
+			s.ran[e.Package] = true
 			s.print(at)
+			break
 		}
+		s.tests++
 	default:
 		return
 	}
 	delete(s.output, at)
+	delete(s.running, at)
 }
 
 // print prints what a test or a package has printed, without the noise of -v.
 func (s *summary) print(at event) {
 	for _, line := range s.output[at] {
 		if !strings.HasPrefix(line, "=== ") && line != "PASS\n" {
-			fmt.Print(line)
+			s.say(line)
 		}
 	}
 	delete(s.output, at)
+}
+
+func (s *summary) say(text string) {
+	fmt.Print(text)
+	s.quiet.Reset(silence)
+}
+
+// progress says what has ended and what has been running for longest. Go says
+// nothing while it compiles.
+func (s *summary) progress() string {
+	text := fmt.Sprintf("%d tests passed", s.tests)
+	if len(os.Args) > 1 {
+		text = fmt.Sprintf("%d of %s packages, ", len(s.ran), os.Args[1]) + text
+	}
+	var slowest event
+	for at, since := range s.running {
+		if at.Test != "" && (slowest.Test == "" || since.Before(s.running[slowest])) {
+			slowest = at
+		}
+	}
+	if slowest.Test == "" {
+		return text + ", compiling"
+	}
+	return fmt.Sprintf("%s, running %s for %s", text, slowest.Test, time.Since(s.running[slowest]).Round(time.Second))
 }
 
 // reason is what a test said when it skipped itself.

@@ -9,18 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
-const doc = "Has AWS KMS wrap the key of each file. Reading a file requires `kms:Decrypt` on the key and nothing " +
-	"else; sealing one requires `kms:GenerateDataKey`. " +
-	"Credentials come from the arguments below, else from where every AWS SDK looks: the environment " +
-	"(`AWS_ACCESS_KEY_ID` and the like, or a web identity), the shared configuration files (`AWS_PROFILE`), a " +
-	"container's role, an EC2 instance's role. " +
-	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint. The `credential_process` of a profile gets the " +
-	"environment without the secrets of this provider and of Terraform. " +
-	"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, " +
-	"such a program gets only the variables that it needs to run, and profiles that sign in with a browser " +
-	"(SSO) or name the environment (`credential_source`) are refused. " +
-	"Where KMS answers that the key is denied, disabled, not found or the wrong one, the next method is tried; a " +
-	"timeout or a missing credential is final."
+const doc = "AWS KMS wraps the key of each file. Reading requires `kms:Decrypt` on the key, and nothing else. Without credentials " +
+	"here, they come from where every AWS SDK looks."
 
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{

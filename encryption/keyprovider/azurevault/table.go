@@ -16,14 +16,8 @@ import (
 func table() attr.Table {
 	return attr.Table{
 		Name: "azure_vault",
-		Doc: "Has the key of a file encrypted and decrypted by a key of Azure Key Vault or of a Managed HSM. To " +
-			"read, the key permission `decrypt` is enough (the data action " +
-			"`Microsoft.KeyVault/vaults/keys/decrypt/action`). Of the ways to authenticate, the first that is set " +
-			"up is used: client certificate, client secret, OpenID Connect, managed identity, AKS workload " +
-			"identity, Azure CLI. With `use_environment = false`, AKS workload identity is refused, the Azure CLI " +
-			"gets no environment but what it needs to run, and where a variable that Azure's client reads by " +
-			"itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed identity, " +
-			"`AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
+		Doc: "A key of Azure Key Vault or of a Managed HSM encrypts the key of each file. Reading requires the key permission `decrypt`. " +
+			"The first way to authenticate that is set up is used.",
 		Attrs: append([]attr.Attr{
 			{Name: "vault_uri", Type: cty.String, Place: true, Required: true, Doc: "The URL of the vault, such as " +
 				"`https://example.vault.azure.net`."},

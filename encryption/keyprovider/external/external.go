@@ -35,10 +35,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 func table() attr.Table {
 	return attr.Table{
 		Name: "external",
-		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider. The " +
-			"program is started without a shell, " +
-			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
-			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). It has a minute.",
+		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for a minute. It gets the " +
+			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{
 			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its " +
 				"arguments. The program is looked up in `PATH`. " +

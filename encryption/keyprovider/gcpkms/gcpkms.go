@@ -50,13 +50,8 @@ func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvid
 func table() attr.Table {
 	return attr.Table{
 		Name: "gcp_kms",
-		Doc: "Has the key of a file encrypted and decrypted by Google Cloud KMS. To read, " +
-			"`cloudkms.cryptoKeyVersions.useToDecrypt` on the key is enough (`roles/cloudkms.cryptoKeyDecrypter`). " +
-			"Without `access_token` and `credentials`, the application default credentials are used: those of " +
-			"`gcloud auth application-default login`, else those of the machine in Google's cloud. With " +
-			"`use_environment = false`, proxies and Google's own variables are not used, and there is an error for " +
-			"credentials that only the environment completes: those of AWS, of a program or of a certificate, and " +
-			"those of the machine where `GCE_METADATA_HOST` or `GOOGLE_APPLICATION_CREDENTIALS` is set.",
+		Doc: "Google Cloud KMS wraps the key of each file. Reading requires `cloudkms.cryptoKeyVersions.useToDecrypt`. Without " +
+			"`access_token` and `credentials`, the application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{
 			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: " +
 				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},

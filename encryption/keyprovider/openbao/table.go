@@ -20,8 +20,8 @@ func table() attr.Table {
 	str, num, flag := cty.String, cty.Number, cty.Bool
 	return attr.Table{
 		Name: "openbao",
-		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault. Reading a file requires one `decrypt` call and nothing else. " +
-			"At most one of `auth_approle`, `auth_kubernetes` and `auth_jwt` logs in before that; without one, `token` is used.",
+		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault, with one `decrypt` call. At most one of the `auth_` " +
+			"blocks logs in before that; without one, `token` is used.",
 		Attrs: []attr.Attr{
 			{Name: "key_name", Type: str, Required: true, Doc: "The name of the key in the transit engine."},
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes: 16, " +
@@ -29,10 +29,8 @@ func table() attr.Table {
 				"Defaults to `32`."},
 			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Doc: "Where the transit " +
 				"engine is mounted. Defaults to `/transit`."},
-			{Name: "associated_data", Type: str, Doc: "Data that new keys are bound to, in base64. It is stored in " +
-				"the file; for a file that is read and names none, this is tried, then none. A new key that is " +
-				"bound to it is opened once to see that the server does so: Vault does not, and sealing fails. " +
-				"OpenTofu 1.12 does not have this argument, and cannot read what is sealed with it."},
+			{Name: "associated_data", Type: str, Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
+				"Vault does not bind keys, and OpenTofu 1.12 cannot read what is sealed with it."},
 			{Name: "address", Type: str, Place: true, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"),
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Doc: "The namespace of the transit engine and " +
@@ -82,9 +80,8 @@ func table() attr.Table {
 				Doc: "How long a request may take with its repetitions, as in `90s` or in seconds. Defaults to " +
 					"`60s`."},
 			{Name: "disable_redirects", Type: flag, Guard: true, Env: both("DISABLE_REDIRECTS"), Default: cty.True,
-				Doc: "Whether a redirect is refused: the token would go to wherever it leads. Set it to `false` " +
-					"for standby servers that redirect to the active one; one redirect is then followed, never from " +
-					"https to http. Defaults to `true`."},
+				Doc: "Whether a redirect is refused, as the token would go where it leads. `false` follows one, never from https to http, as " +
+					"standby servers require. Defaults to `true`."},
 		},
 	}
 }

@@ -31,18 +31,13 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
 			Name: "age",
-			Doc: "Files encrypted by [age](https://age-encryption.org), binary or armored. (A document that sops " +
-				"encrypted for an age key is for the method `sops`.) " +
-				"At least one of `identities`, `identity_files` and `passphrase` is needed to open files. As with " +
-				"the `age` program, no environment variable is read. " +
-				"Age plugins are not run. Recipients are public: whoever knows one can make a file that opens, so that this " +
-				"says nothing about who wrote it.",
+			Doc: "Files encrypted by [age](https://age-encryption.org). At least one of `identities`, `identity_files` and `passphrase` is " +
+				"needed. A document that sops encrypted for an age key is for `sops`.",
 			Attrs: []attr.Attr{
 				{
 					Name: "identities", Type: cty.List(cty.String), Sensitive: true,
-					Doc: "What opens the files, each in the form that `age --identity` reads from a file: lines " +
-						"that start with `AGE-SECRET-KEY-`, an SSH private " +
-						"key (Ed25519 or RSA), or an age file around such lines, sealed with `identity_passphrase`.",
+					Doc: "What opens the files, each as in a file for `age --identity`: `AGE-SECRET-KEY-…`, an SSH private key (Ed25519 or RSA), or " +
+						"an age file of such lines, sealed with `identity_passphrase`.",
 				},
 				{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Doc: "Paths of files with the " +
 					"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},

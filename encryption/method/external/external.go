@@ -35,9 +35,8 @@ func Block() encryption.Block[encryption.Method] {
 func table() attr.Table {
 	return attr.Table{
 		Name: "external",
-		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method. They are started without a shell, " +
-			"without a terminal, in the current directory, with the environment except for the variables that this provider and Terraform read " +
-			"(such as `TF_ENCRYPTION`, `TF_VAR_*`, `GITHUB_TOKEN`). Each has a minute.",
+		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method, for a minute each. They get the " +
+			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{
 			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the " +
 				"programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},

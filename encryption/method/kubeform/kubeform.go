@@ -41,11 +41,7 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
 			Name: "kubeform",
-			Doc: "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module " +
-				"objects: base91 around NaCl's secretbox " +
-				"around gzip. White space in the text is skipped; any other character that is not base91 is an " +
-				"error. Uncompressed, a state may have 64 MiB and 100 " +
-				"times the size of its compressed form, and at most 1 GiB.",
+			Doc:  "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects.",
 			Attrs: []attr.Attr{
 				{
 					Name: "key", Type: cty.String, Required: true, Sensitive: true,

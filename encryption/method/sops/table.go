@@ -6,16 +6,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-const doc = "Reads whole files that were encrypted by [sops](https://getsops.io), as JSON, YAML or binary, also by " +
-	"terraform-backend-git. Keys may be of age, PGP, AWS KMS, Google Cloud KMS, Azure Key Vault, and the transit " +
-	"engine of HashiCorp Vault or OpenBao, in any number of key groups. " +
-	"The file names the keys, so whoever can write it would decide which services are called. A service is therefore " +
-	"called only for the addresses, keys and vaults that the lists `allowed_…` name, the clouds with the identity that " +
-	"the environment gives, and no role or profile of the file is used unless it is allowed. " +
-	"If the environment may be read, so are `SOPS_AGE_SSH_PRIVATE_KEY_FILE`, `~/.vault-token`, what identifies this " +
-	"machine and its user to the clouds, as for the key providers of the same names, and, if no other age identity is " +
-	"configured, `sops/age/keys.txt` in the user's configuration folder. Without it, the clouds are not called. " +
-	"In JSON and YAML, sops protects values and not how lists are arranged: see the guide."
+const doc = "Files encrypted by [sops](https://getsops.io) as JSON, YAML or binary, also by terraform-backend-git. A key service is " +
+	"called only for what the lists `allowed_…` name."
 
 func table() attr.Table {
 	return attr.Table{Name: "sops", Doc: doc, Attrs: []attr.Attr{
@@ -23,9 +15,8 @@ func table() attr.Table {
 			Doc: "age identities (`AGE-SECRET-KEY-…`): one in each element, or the content of a key file."},
 		{Name: "age_identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Env: []string{"SOPS_AGE_KEY_FILE"},
 			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
-		{Name: "age_identity_command", Type: cty.List(cty.String), Command: true, Doc: "A program that prints age " +
-			"identities, and its arguments. It is started without a shell, has a minute, and finds the recipient " +
-			"in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read: a command has to stand in the configuration."},
+		{Name: "age_identity_command", Type: cty.List(cty.String), Command: true, Doc: "A program that prints age identities, and its " +
+			"arguments. It has a minute, and finds the recipient in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read."},
 		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
 			"are age identities, too, as they are for sops. It has no effect unless the environment may be read. " +
 			"Defaults to `false`."},
@@ -60,10 +51,8 @@ func table() attr.Table {
 		{Name: "allowed_azure_vaults", Type: cty.List(cty.String), Place: true, Doc: "The URLs of the vaults that a file " +
 			"may name, such as `https://example.vault.azure.net`, or `[\"*\"]` for any vault or managed HSM under " +
 			"Microsoft's own domains. Without it, Azure is not called."},
-		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may hold " +
-			"values that sops left unencrypted, by `unencrypted_suffix`, `encrypted_regex` and the like. Whoever " +
-			"can write the file can exchange such values for one another, and with `mac_only_encrypted` for " +
-			"anything. Defaults to `false`."},
+		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may contain values that sops left " +
+			"unencrypted, such as those of `unencrypted_suffix`. Whoever can write the file can exchange them. Defaults to `false`."},
 		attr.ThenAttr(),
 	}}
 }

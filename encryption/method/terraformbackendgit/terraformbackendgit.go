@@ -33,15 +33,8 @@ func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
 			Name: "terraform_backend_git",
-			Doc: "The legacy AES mode of " +
-				"[terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git), for files that were " +
-				"written " +
-				"with `TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE`. (Files of its sops mode are for the method `sops`.) " +
-				"It is read only, and each read warns, because " +
-				"the key is an unsalted MD5 sum of the passphrase. The format has no mark to recognize it by: " +
-				"every file of at least 28 bytes that is not text is " +
-				"taken for one, so among several methods for whole files put it last. Unlike " +
-				"terraform-backend-git, it never hands a file out that it cannot decrypt.",
+			Doc: "The legacy AES mode of [terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git). Each read warns, as it " +
+				"is weak. It takes every file that is not text, so put it last.",
 			Attrs: []attr.Attr{
 				{
 					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Env: []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},

@@ -11,9 +11,8 @@ import (
 func Attrs(group string, variables ...string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "credentials", Type: cty.String, Sensitive: true, Group: group, Env: variables,
-			Doc: "Google credentials as JSON, or the path of a file that holds them. Those that run a program (`executable`) need " +
-				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment; the program gets it without the secrets of this " +
-				"provider and of Terraform."},
+			Doc: "Google credentials as JSON, or the path of a file with them. Those that run a program (`executable`) require " +
+				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment."},
 		{Name: "access_token", Type: cty.String, Sensitive: true, Group: group, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
 		{Name: "impersonate_service_account", Type: cty.String,

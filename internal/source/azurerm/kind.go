@@ -26,9 +26,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "azurerm",
-		Doc: "Reads the state from a blob of Azure Storage, as Terraform's `azurerm` backend writes it, with one `GET`. " +
-			"The state of a workspace is the blob `<key>env:<workspace>`. " +
-			"How to sign in is set in `credentials`, in the provider block, with the arguments and variables of the backend.",
+		Doc: "Reads the state from a blob of Azure Storage, as the `azurerm` backend writes it, with one `GET`. How to sign in is set in " +
+			"`credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "storage_account_name", Type: cty.String, Required: true,
 				Doc: "The name of the storage account: 3 to 24 small letters and digits."},
@@ -39,10 +38,8 @@ func table() attr.Table {
 				Doc: "Reads this version of the blob, where the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
 					"it, the current one is read."},
 			{Name: "resource_group_name", Type: cty.String,
-				Doc: "The resource group of the storage account. With it, and with none of `access_key`, `sas_token` and `use_azuread_auth` in the " +
-					"credentials, the account's access key is looked up first, as the backend does: " +
-					"one `POST` to Azure's resource manager, for which the permission `Microsoft.Storage/storageAccounts/listKeys/action` is needed. " +
-					"Leave it out, and the identity itself reads the blob."},
+				Doc: "The resource group of the storage account, to look up the access key as the backend does, which requires permission to " +
+					"list keys. Leave it out, and the identity itself reads the blob."},
 			{Name: "subscription_id", Type: cty.String,
 				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used, or, where the " +
 					"Azure CLI signs in, its current one."},
@@ -69,17 +66,8 @@ func credentials() attr.Table {
 	}
 	return attr.Table{
 		Name: "azurerm",
-		Doc: "How to sign in to Azure Storage, with the arguments of Terraform's `azurerm` backend. The first of these is used: " +
-			"`access_key`, `sas_token`, and the identity that the other arguments make. " +
-			"Of the ways to make one, the first that is set up is used: client certificate, client secret, Azure Pipelines, OpenID Connect, " +
-			"managed identity, AKS workload identity, Azure CLI. " +
-			"The variables `ARM_*` fill only the block without a name. " +
-			"A key or a signature of the environment is not used where the block itself has one, " +
-			"says `use_azuread_auth`, or contains what an identity proves itself with. " +
-			"With `use_environment = false`, AKS workload identity and Azure Pipelines are refused, the Azure CLI gets no environment but what " +
-			"it needs to run, " +
-			"and where a variable that Azure's client reads by itself is set (`IDENTITY_ENDPOINT`, `MSI_ENDPOINT` and the like for a managed " +
-			"identity, `AZURE_REGIONAL_AUTHORITY_NAME`), there is an error.",
+		Doc: "How to sign in to Azure Storage, with the arguments of the `azurerm` backend: `access_key`, else `sas_token`, else an " +
+			"identity. The variables `ARM_*` fill only the block without a name.",
 		Attrs: append([]attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", Follows: "client", Env: []string{"ARM_ACCESS_KEY"},
@@ -91,9 +79,8 @@ func credentials() attr.Table {
 			{Name: "customer_provided_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
 				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, where it is one that the writer provides."},
 			{Name: "blob_endpoint", Type: cty.String, Place: true,
-				Doc: "The URL of the account's blob service, where it is not `https://<account>.blob.core.windows.net` or its counterpart of the " +
-					"cloud: for a private cloud, a DNS zone endpoint, or Azurite. " +
-					"The name of the account must be the first part of the host, or the path. It is `https`, or `http` on this machine itself."},
+				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +
+					"and `https`, unless it is on this machine."},
 			{Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
 				"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`."},

@@ -34,10 +34,8 @@ func home() source.Home {
 func table() attr.Table {
 	return attr.Table{
 		Name: "consul",
-		Doc: "Reads the state from a key of Consul, as Terraform's `consul` backend writes it. A state that is compressed, or divided among " +
-			"several keys because it is large, is put together. " +
-			"Only `GET` requests are sent, each for one key. " +
-			"How to reach Consul is set in `credentials`, in the provider block.",
+		Doc: "Reads the state from a key of Consul, as the `consul` backend writes it, with `GET` requests only. How to reach Consul is " +
+			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "path", Type: cty.String, Required: true,
 				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it."},
@@ -60,9 +58,7 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "consul",
-		Doc: "How to reach Consul, with the arguments of Terraform's `consul` backend. " +
-			"The variables `CONSUL_*` fill only the block without a name, and not where `CONSUL_HTTP_ADDR` names another server than `address`. " +
-			"Those that are about TLS fill no block that holds a secret itself.",
+		Doc:  "How to reach Consul, with the arguments of the `consul` backend. The variables `CONSUL_*` fill only the block without a name.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "address", Type: cty.String, Place: true, Env: []string{"CONSUL_HTTP_ADDR"},

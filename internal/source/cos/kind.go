@@ -41,9 +41,8 @@ func Vendor() object.Vendor {
 func table() attr.Table {
 	return attr.Table{
 		Name: "cos",
-		Doc: "Reads the state from a bucket of Tencent Cloud COS, where Terraform's `cos` backend keeps it: at `<prefix>/<key>`, or at " +
-			"`<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
-			"COS is asked over its S3 API. Keys and endpoints are set in `credentials`, in the provider block.",
+		Doc: "Reads the state from a bucket of Tencent Cloud COS, as the `cos` backend writes it: `<prefix>/<key>`. Keys and endpoints are " +
+			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true,
 				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`."},
@@ -62,11 +61,8 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "cos",
-		Doc: "Who reads from Tencent Cloud COS, with the arguments of Terraform's `cos` backend. Set one of `secret_id`, `profile` and " +
-			"`cam_role_name`; " +
-			"where a block without a name sets none, the variables `TENCENTCLOUD_CAM_ROLE_NAME`, `TENCENTCLOUD_SECRET_ID` and " +
-			"`TENCENTCLOUD_PROFILE` are tried in this order. " +
-			"With `assume_role`, that identity then assumes a role.",
+		Doc: "Who reads from Tencent Cloud COS, with the arguments of the `cos` backend: one of `secret_id`, `profile` and " +
+			"`cam_role_name`. The variables `TENCENTCLOUD_*` fill only the block without a name.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "secret_id", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_SECRET_ID"},
@@ -89,9 +85,8 @@ func credentials() attr.Table {
 				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`."},
 			{
 				Name: "assume_role",
-				Doc: "A role to assume for the read. In place of the block, the variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, " +
-					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, " +
-					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION` and `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID` can be set.",
+				Doc: "A role to assume for the read. The variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, `…_SESSION_NAME`, `…_SESSION_DURATION` and " +
+					"`…_EXTERNAL_ID` can replace the block.",
 				Attrs: []attr.Attr{
 					{Name: "role_arn", Type: cty.String, Required: true,
 						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},

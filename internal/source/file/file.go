@@ -24,9 +24,7 @@ func Kind() source.Kind {
 	return source.Kind{
 		Table: attr.Table{
 			Name: "file",
-			Doc: "Reads the state from a local file, as Terraform's `local` backend writes it. " +
-				"Only regular files, and symbolic links to them, are read. " +
-				"The state of a workspace is read from `<workspace_dir>/<workspace>/terraform.tfstate`.",
+			Doc:  "Reads the state from a local file, as the `local` backend writes it. It must be a regular file, or a symbolic link to one.",
 			Attrs: []attr.Attr{
 				{Name: "path", Type: cty.String, Required: true,
 					Doc: "The state file of the default workspace; it is not used for others. A relative path is relative to the working directory, " +

@@ -28,10 +28,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "gcs",
-		Doc: "Reads the state from a Google Cloud Storage bucket, where Terraform's `gcs` backend puts it: the object " +
-			"`<prefix>/<workspace>.tfstate`. " +
-			"One `GET` is sent, for which the permission `storage.objects.get` is enough. " +
-			"Who reads is set in `credentials`, in the provider block, with the arguments of the backend.",
+		Doc: "Reads the state from a Google Cloud Storage bucket, as the `gcs` backend writes it: `<prefix>/<workspace>.tfstate`, with one " +
+			"`GET`. Who reads is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
 			{Name: "prefix", Type: cty.String, Doc: "The folder of the states in the bucket. Defaults to none."},
@@ -45,13 +43,8 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "gcs",
-		Doc: "Who reads from Google Cloud Storage, with the arguments of Terraform's `gcs` backend. " +
-			"Without `access_token` and `credentials`, the application default credentials are used: those of `gcloud auth application-default " +
-			"login`, else those of the machine in Google's cloud. " +
-			"The variables fill only the block without a name, and `access_token` and `credentials` only where it has neither. " +
-			"With `use_environment = false`, proxies and Google's own variables are not used, and there is an error for credentials that only " +
-			"the environment completes: those of AWS, of a program or of a certificate, and those of the machine where `GCE_METADATA_HOST` or " +
-			"`GOOGLE_APPLICATION_CREDENTIALS` is set.",
+		Doc: "Who reads from Google Cloud Storage, with the arguments of the `gcs` backend. Without `access_token` and `credentials`, the " +
+			"application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
 		}, googleauth.Attrs("identity", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar), []attr.Attr{

@@ -30,29 +30,23 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "git",
-		Doc: "One file of a git repository, read with the `git` command (2.31 or newer) from `PATH`. Only the wanted files are downloaded, " +
-			"if the server supports partial clones, and nothing stays on disk. All files that a run reads at one `ref` come from the same " +
-			"commit. With terraform-backend-git's variables `TF_BACKEND_GIT_GIT_REPOSITORY`, `TF_BACKEND_GIT_GIT_REF` and " +
-			"`TF_BACKEND_GIT_GIT_STATE` set, the block can be empty.",
+		Doc: "Reads one file of a git repository with the `git` command (2.31 or later). Only the wanted files are downloaded, if the " +
+			"server can do that, and nothing stays on disk.",
 		Attrs: []attr.Attr{
 			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
-				Doc: "Where the repository is: `https://git.example.com/acme/infra.git`, `ssh://git@git.example.com/acme/infra.git`, " +
-					"`git@git.example.com:acme/infra.git`, `file:///srv/git/infra.git` or an absolute local path. A password or token in it is " +
-					"refused: set it in the provider's `credentials` block. The default is `TF_BACKEND_GIT_GIT_REPOSITORY`."},
+				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path, without a password. " +
+					"Defaults to `TF_BACKEND_GIT_GIT_REPOSITORY`."},
 			// Its variable is read by hand: it is meant for the repository that
 			// the environment names, not for every one.
 			{Name: "ref", Type: cty.String,
-				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. A branch wins over a tag of the " +
-					"same name. The default is the remote's `HEAD`, usually its default branch. For the repository that " +
-					"`TF_BACKEND_GIT_GIT_REPOSITORY` names, it is `TF_BACKEND_GIT_GIT_REF`, or `master` as in terraform-backend-git; " +
-					"`TF_BACKEND_GIT_GIT_REF` alone is the default for all repositories."},
+				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
+					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
 			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
 				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`. The default is " +
 					"`TF_BACKEND_GIT_GIT_STATE`."},
 			{Name: "on_locked", Type: cty.String,
-				Doc: "What to do while terraform-backend-git has the state locked, which is when the branch `locks/<path>` exists: `ignore`, " +
-					"`warn` or `error`. A state in git changes in one commit, so a read never sees half of a change. A `ref` that is a commit id has " +
-					"no lock. Defaults to `ignore`."},
+				Doc: "What to do while terraform-backend-git has the state locked, which is while the branch `locks/<path>` exists: `ignore`, " +
+					"`warn` or `error`. Defaults to `ignore`."},
 		},
 	}
 }
@@ -60,32 +54,24 @@ func table() attr.Table {
 func credentialsTable() attr.Table {
 	return attr.Table{
 		Name: "git",
-		Doc: "Credentials for git repositories below one URL. Without a block that covers a repository, git's own setup is used: credential " +
-			"helpers, `.netrc`, ssh keys and the ssh agent. `GITHUB_TOKEN` and `GITHUB_TOKEN_FILE` need no block for `https://github.com` or " +
-			"`GITHUB_SERVER_URL`. The variables of this block need none for the repository that `TF_BACKEND_GIT_GIT_REPOSITORY` names; those " +
-			"that are of use there then fill no block for another scheme, host or port. Variables of git's own, such as `GIT_SSL_NO_VERIFY`, " +
-			"change nothing about TLS for a block with a `password` or a `ca_file`. With `use_environment = false`, git gets none of them, nor " +
-			"proxies or the ssh agent (`SSH_AUTH_SOCK`); configuration files in the home directory stay in effect.",
+		Doc: "Credentials for git repositories below one URL. Without a block that covers a repository, git's own setup is used: " +
+			"credential helpers, `.netrc`, ssh keys and the ssh agent.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "What the block covers: `https://git.example.com/acme/` stands for every repository below `/acme`, on this scheme, host and " +
-					"port only. For `git@git.example.com:acme/infra.git`, write `ssh://git.example.com/acme/`. The secrets of this block, and those " +
-					"that the environment fills in, go nowhere else."},
+				Doc: "What the block covers: `https://git.example.com/acme/` is every repository below `/acme`, on this scheme, host and port. " +
+					"For `git@git.example.com:…`, write `ssh://git.example.com/…`."},
 			{Name: "username", Type: cty.String, Follows: "authorization", Env: []string{"GIT_USERNAME"},
 				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
 					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
 			{Name: "password", Type: cty.String, Sensitive: true, Group: "authorization", Env: []string{"GIT_PASSWORD"},
-				Doc: "A password or token, for http and https. Absent, it comes from the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, " +
-					"`GITHUB_TOKEN` and `GITHUB_TOKEN_FILE` that is set; with none, from git's own setup. The `_FILE` variables name a file that " +
-					"holds it."},
+				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
+					"`GITHUB_TOKEN_FILE` that is set, then to git's own setup."},
 			{Name: keyFileAttr, Type: cty.String, Secret: true, Env: []string{"SSH_PRIVATE_KEY"},
 				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
 					"offered after those of the agent. The default is what ssh uses."},
 			{Name: hostKeysAttr, Type: cty.String, Guard: true, Safe: []string{"yes"}, Env: []string{"StrictHostKeyChecking"},
-				Doc: "For ssh: `yes` accepts known hosts only; `accept-new` also accepts unknown ones, and ssh adds their keys to `known_hosts`; " +
-					"`no` accepts any host, gives a warning, and adds nothing. The default is ssh's own setting; without one, it acts as `yes`. For " +
-					"a block with a key of its own, the variable can only say `yes`. What your own ssh command (`GIT_SSH_COMMAND`, " +
-					"`core.sshCommand`) says about host keys wins."},
+				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, which ssh adds to `known_hosts`, and `no` any, " +
+					"with a warning. Defaults to ssh's own setting, then to `yes`."},
 			{Name: "ca_file", Type: cty.String,
 				Doc: "The path of a PEM file with the certificates to trust instead of the system's, for https."},
 			{Name: "allow_plain_http", Type: cty.Bool, Default: cty.False,

@@ -21,10 +21,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "http",
-		Doc: "Reads the state with one `GET` from a server that works with Terraform's `http` backend, such as GitLab. " +
-			"`200` is a state; `204` and `404` mean that there is none; any other answer is an error. " +
-			"User names, passwords, tokens and certificates are set in `credentials`, in the provider block. " +
-			"The variables `TF_HTTP_*` are used where `TF_HTTP_ADDRESS` covers the address.",
+		Doc: "Reads the state with one `GET` from a server for the `http` backend, such as GitLab. `204` and `404` mean that there is " +
+			"none. Credentials are set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "address", Type: cty.String, Required: true, Env: []string{"TF_HTTP_ADDRESS"},
 				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it."},
@@ -49,16 +47,12 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "http",
-		Doc: "What an HTTP server wants to see before it hands out a state, and how to reach it. " +
-			"It is used for addresses, and for redirects, that `url` covers, and for nothing else. " +
-			"Where `TF_HTTP_ADDRESS` is set, the other `TF_HTTP_*` variables fill only blocks for the same scheme, host and port. " +
-			"Those that are about TLS fill no block that holds a secret itself.",
+		Doc: "What an HTTP server requires before it returns a state, and how to reach it. It is used only for addresses, and for " +
+			"redirects, that `url` covers.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "The addresses that the block is for: the same scheme, host and port, and the path as whole segments. " +
-					"`https://example.com/acme/` covers `https://example.com/acme/db`, not `https://example.com/acme-x/db`. " +
-					"Of several blocks the longest path wins. An address with encoded characters, such as `%2F`, is covered only by a URL without a " +
-					"path."},
+				Doc: "The addresses that the block is for: the same scheme, host and port, and this path or one below it, in whole segments. Of " +
+					"several blocks the longest path wins."},
 			{Name: "username", Type: cty.String, Follows: "authorization", Env: []string{"TF_HTTP_USERNAME"},
 				Doc: "The user name for basic authentication."},
 			{Name: "password", Type: cty.String, Sensitive: true, Follows: "authorization", Env: []string{"TF_HTTP_PASSWORD"},

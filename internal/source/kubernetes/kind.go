@@ -29,10 +29,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "kubernetes",
-		Doc: "Reads the state from a secret of Terraform's `kubernetes` backend, which is called `tfstate-<workspace>-<secret_suffix>`, and " +
-			"from the further secrets that Terraform makes for large states. " +
-			"With an `object` block it reads that object instead, and the secrets that it names. Only `GET` requests are sent. " +
-			"How to reach the cluster is set in `credentials`, in the provider block, with the arguments of the backend.",
+		Doc: "Reads the state from the secrets of the `kubernetes` backend, or from an `object`, with `GET` requests only. How to reach " +
+			"the cluster is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "secret_suffix", Type: cty.String,
 				Doc: "The last part of the secret's name. It is required where there is no `object` block."},
@@ -48,11 +46,8 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "kubernetes",
-		Doc: "How to reach a Kubernetes cluster, with the arguments of Terraform's `kubernetes` backend. " +
-			"Where neither a block nor a `KUBE_*` variable says which cluster it is, the file that `KUBECONFIG` names, `~/.kube/config`, and " +
-			"the service account of the pod are tried in this order. " +
-			"The variables `KUBE_*` fill only the block without a name; those that say which cluster it is do so only where the block does not. " +
-			"Those that are about TLS and the proxy fill no block that holds a secret itself.",
+		Doc: "How to reach a Kubernetes cluster, with the arguments of the `kubernetes` backend. The defaults are the variables `KUBE_*`, " +
+			"then `KUBECONFIG`, `~/.kube/config` and the service account of the pod.",
 		Attrs: []attr.Attr{
 			source.NameAttr("cluster"),
 			{Name: "host", Type: cty.String, Place: true, Group: "cluster", Env: []string{"KUBE_HOST"},
@@ -92,9 +87,8 @@ func credentials() attr.Table {
 					"`HTTP_PROXY` and `NO_PROXY`."},
 			{
 				Name: "exec", Group: "account",
-				Doc: "A credential plugin: a program that prints a token or a client certificate. It is run without a shell, without a terminal " +
-					"and for a minute at most. " +
-					"It gets the environment without the secrets that are meant for this provider.",
+				Doc: "A credential plugin: a program that prints a token or a client certificate, in a minute at most. It gets the environment " +
+					"without the secrets that are meant for this provider.",
 				Attrs: []attr.Attr{
 					{Name: "api_version", Type: cty.String, Required: true,
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},

@@ -45,10 +45,8 @@ func Vendor() object.Vendor {
 func table() attr.Table {
 	return attr.Table{
 		Name: "oci",
-		Doc: "Reads the state from a bucket of Oracle Cloud's Object Storage, where Terraform's `oci` backend keeps it: at `<key>`, or " +
-			"at `<workspace_key_prefix>/<workspace>/<key>` for a workspace other than `default`. " +
-			"The bucket is asked over the Amazon S3 Compatibility API, with a Customer Secret Key, which is set in `credentials`, in " +
-			"the provider block.",
+		Doc: "Reads the state from Oracle Cloud's Object Storage, as the `oci` backend writes it, over the S3 API. The Customer Secret Key " +
+			"for it is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
 			{Name: "namespace", Type: cty.String, Required: true,
@@ -80,9 +78,8 @@ func credentials() attr.Table {
 			{Name: "sse_customer_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_sse_customer_key"},
 				Doc: "The key that the object is encrypted with, 32 bytes in base64, where the backend has a key of this name."},
 			{Name: "endpoint", Type: cty.String, Place: true,
-				Doc: "The host of the S3 API, or its URL, such as `compat.objectstorage.us-langley-1.oraclegovcloud.com` in another " +
-					"realm, or `compat.objectstorage.eu-frankfurt-1.oci.customer-oci.com`. The namespace is put before it. " +
-					"Defaults to `compat.objectstorage.<region>.oraclecloud.com`."},
+				Doc: "The host of the S3 API, or its URL, without the namespace: required in realms other than the commercial one. Defaults to " +
+					"`compat.objectstorage.<region>.oraclecloud.com`."},
 		},
 	}
 }

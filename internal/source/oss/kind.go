@@ -42,9 +42,8 @@ func Vendor() object.Vendor {
 func table() attr.Table {
 	return attr.Table{
 		Name: "oss",
-		Doc: "Reads the state from a bucket of Alibaba Cloud OSS, where Terraform's `oss` backend keeps it: at `<prefix>/<key>`, or at " +
-			"`<prefix>/<workspace>/<key>` for a workspace other than `default`. " +
-			"OSS is asked over its S3 API. Keys and endpoints are set in `credentials`, in the provider block.",
+		Doc: "Reads the state from a bucket of Alibaba Cloud OSS, as the `oss` backend writes it: `<prefix>/<key>`. Keys and endpoints are " +
+			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
 			object.KeyAttr(),
@@ -60,10 +59,8 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "oss",
-		Doc: "Who reads from Alibaba Cloud OSS, with the arguments of Terraform's `oss` backend. Set one of `access_key`, `profile` and " +
-			"`ecs_role_name`; " +
-			"where a block without a name sets none, the variables `ALICLOUD_*` are tried in the same order. With " +
-			"`assume_role_role_arn`, that identity then assumes a role.",
+		Doc: "Who reads from Alibaba Cloud OSS, with the arguments of the `oss` backend: one of `access_key`, `profile` and " +
+			"`ecs_role_name`. The variables `ALICLOUD_*` fill only the block without a name.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_ACCESS_KEY", "ALICLOUD_ACCESS_KEY_ID"},
@@ -89,9 +86,8 @@ func credentials() attr.Table {
 			{Name: "sts_endpoint", Type: cty.String, Place: true, Env: []string{"ALICLOUD_STS_ENDPOINT"},
 				Doc: "The host of STS, or its URL. Defaults to `sts.aliyuncs.com`."},
 			{Name: "endpoint", Type: cty.String, Place: true, Env: []string{"ALICLOUD_OSS_ENDPOINT", "OSS_ENDPOINT"},
-				Doc: "The host of OSS, or its URL, such as `oss-eu-central-1-internal.aliyuncs.com` inside Alibaba's network. The " +
-					"bucket's name is put before it. Defaults to `s3.oss-<region>.aliyuncs.com`. " +
-					"A host of OSS is asked at the name that its S3 API has, which is the same after `s3.`."},
+				Doc: "The host of OSS, or its URL, such as `oss-eu-central-1-internal.aliyuncs.com` inside Alibaba's network. Defaults to " +
+					"`s3.oss-<region>.aliyuncs.com`."},
 		},
 	}
 }

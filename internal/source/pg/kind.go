@@ -24,9 +24,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "pg",
-		Doc: "Reads the state from the PostgreSQL database of Terraform's `pg` backend, where it is the row that has the workspace's name. " +
-			"One `SELECT` is sent, in a read-only transaction. Locks are neither taken nor looked at. " +
-			"How to reach the database is set in `credentials`, in the provider block.",
+		Doc: "Reads the state from the PostgreSQL database of the `pg` backend, with one `SELECT`. How to reach it is set in " +
+			"`credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "schema_name", Type: cty.String, Env: []string{"PG_SCHEMA_NAME"}, Default: cty.StringVal("terraform_remote_state"),
 				Doc: "The schema of the table. Defaults to `terraform_remote_state`."},
@@ -40,19 +39,13 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "pg",
-		Doc: "How to reach a PostgreSQL database. " +
-			"What `conn_str` leaves open is filled in from the variables of libpq, such as `PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE` and " +
-			"`PGSERVICE`, and from the files `~/.pgpass`, `~/.pg_service.conf` and `~/.postgresql/`, " +
-			"but only for the block without a name, and not with `use_environment = false`. " +
-			"If `conn_str` contains a secret, `PGSSLMODE` counts only if it is `verify-ca` or `verify-full`, " +
-			"and `PGSSLROOTCERT`, `PGSERVICE` and the like do not count.",
+		Doc: "How to reach a PostgreSQL database. In the block without a name, what `conn_str` leaves open comes from the variables and " +
+			"files of libpq, such as `PGPASSWORD` and `~/.pgpass`.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "conn_str", Type: cty.String, Sensitive: true, Env: []string{connStrVar},
-				Doc: "The connection string: a URL such as `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=… " +
-					"password=…`. " +
-					"A block with a name needs it. `sslmode` defaults to `require`, which encrypts and does not verify the server's certificate; each " +
-					"read warns of that."},
+				Doc: "The connection string: `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
+					"defaults to `require`, which does not verify the server; each read warns of that."},
 		},
 	}
 }

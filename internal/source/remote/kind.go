@@ -27,10 +27,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "remote",
-		Doc: "Reads the state of a workspace in HCP Terraform, Terraform Enterprise or another service with their API, which the backends " +
-			"`remote` and `cloud` write. " +
-			"Only `GET` requests are sent, and nothing is locked or created. The token is set in `credentials`, in the provider block; " +
-			"without one there, those of the Terraform and OpenTofu CLIs are used.",
+		Doc: "Reads the state of a workspace in HCP Terraform, Terraform Enterprise or a service with their API, with `GET` requests only. " +
+			"The token is set in `credentials`, or is that of the CLIs.",
 		Attrs: []attr.Attr{
 			{Name: "hostname", Type: cty.String, Env: []string{"TF_CLOUD_HOSTNAME"}, Default: cty.StringVal("app.terraform.io"),
 				Doc: "The host of the service, with a port where it has one. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
@@ -51,8 +49,8 @@ func table() attr.Table {
 				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this " +
 					"workspace."},
 			{Name: "outputs_only", Type: cty.Bool,
-				Doc: "Asks the service for the outputs instead of the state, for a token that may read no more than outputs. " +
-					"They are in plain text, so `method` must allow `unencrypted`; serial and lineage are not known. Defaults to `false`."},
+				Doc: "Requests the outputs instead of the state, for a token that may read only outputs. They are plaintext, so `method` must " +
+					"allow `unencrypted`. Defaults to `false`."},
 		},
 	}
 }
@@ -61,17 +59,12 @@ func table() attr.Table {
 func credentials(variables ...string) attr.Table {
 	return attr.Table{
 		Name: "remote",
-		Doc: "The token for a service with the API of HCP Terraform, and how to connect to it. " +
-			"A block without `token`, or no block, leaves the token to the variable `TF_TOKEN_<host>` (`TF_TOKEN_app_terraform_io`) and then to " +
-			"the files of the CLIs: " +
-			"the one that `TF_CLI_CONFIG_FILE` names, or `credentials.tfrc.json`, which `terraform login` and `tofu login` write, `.tofurc` and " +
-			"`.terraformrc`. Credentials helpers are not run.",
+		Doc: "The token for a service with the API of HCP Terraform, and how to connect to it. The default is `TF_TOKEN_<host>`, then the " +
+			"files of the CLIs, such as those that `terraform login` writes.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "What the block is for: `https://app.terraform.io/` is for all workspaces of that host, and for whatever else is asked there. " +
-					"`https://app.terraform.io/app/acme/` is for those of the organization `acme`, and " +
-					"`https://app.terraform.io/app/acme/workspaces/network` for one, as a browser shows them. " +
-					"Of several blocks the longest path wins."},
+				Doc: "What the block is for: `https://app.terraform.io/`, `…/app/acme/` for an organization, or `…/app/acme/workspaces/network` " +
+					"for a workspace. Of several blocks the longest path wins."},
 			{Name: "token", Type: cty.String, Sensitive: true, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`."},
 			{Name: "client_ca_certificate_pem", Type: cty.String, Guard: true,

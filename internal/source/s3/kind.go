@@ -34,9 +34,8 @@ func Vendor() object.Vendor {
 func table() attr.Table {
 	return attr.Table{
 		Name: "s3",
-		Doc: "Reads the state from a bucket of Amazon S3, or of a store that speaks its protocol, as Terraform's `s3` backend wrote it. " +
-			"One `GetObject` is sent, which takes `s3:GetObject` and nothing else. " +
-			"Who asks, and at which endpoint, is set in `credentials`, in the provider block, with the arguments of the backend.",
+		Doc: "Reads the state from Amazon S3 or a compatible store, as the `s3` backend writes it, with one `GetObject`. Who reads, and at " +
+			"which endpoint, is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket, or the ARN of an access point."},
 			{Name: "key", Type: cty.String, Required: true,
@@ -67,15 +66,8 @@ const (
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "s3",
-		Doc: "Who reads from S3, and at which endpoint, with the arguments of Terraform's `s3` backend. " +
-			"Where a block says nothing of who asks, credentials come from where every AWS SDK looks: the environment " +
-			"(`AWS_ACCESS_KEY_ID` and its kin, or a web identity), the shared configuration files (`AWS_PROFILE`), a container's role, " +
-			"an EC2 instance's role. " +
-			"The other variables, those that name endpoints among them, fill only the block without a name. " +
-			"The `credential_process` of a profile gets the environment without the secrets of this provider and of Terraform. " +
-			"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, such a program " +
-			"gets no environment but what it needs to run, and profiles that sign in with a browser (SSO) or name the environment " +
-			"(`credential_source`) are refused.",
+		Doc: "Who reads from S3, and at which endpoint, with the arguments of the `s3` backend. Without credentials here, they come from " +
+			"where every AWS SDK looks.",
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar},
