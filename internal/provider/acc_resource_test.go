@@ -123,7 +123,7 @@ func TestAccResource(t *testing.T) {
 
 func TestAccResourceMistakes(t *testing.T) {
 	needAcceptance(t)
-	state, err := os.ReadFile(filepath.Join("..", "tfstate", "testdata", "resources", "opentofu.tfstate"))
+	state, err := os.ReadFile(filepath.Join("..", "..", "encryption", "tfstate", "testdata", "resources", "opentofu.tfstate"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,9 +67,9 @@ func TestMarshalNumbers(t *testing.T) {
 }
 
 func FuzzMarshal(f *testing.F) {
-	folders, err := filepath.Glob("../tfstate/testdata/*/outputs.json")
-	if err != nil {
-		f.Fatal(err)
+	folders, err := filepath.Glob("../../encryption/tfstate/testdata/*/expected_outputs.json")
+	if err != nil || len(folders) == 0 {
+		f.Fatalf("found %d files, %v", len(folders), err)
 	}
 	for _, folder := range folders {
 		text, err := os.ReadFile(folder)
