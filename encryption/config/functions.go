@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
@@ -18,10 +16,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
-
-// Functions returns the names of the functions that configuration text may
-// call, sorted. They behave as OpenTofu's functions of the same name.
-func Functions() []string { return slices.Sorted(maps.Keys(functions())) }
 
 func functions() map[string]function.Function {
 	return map[string]function.Function{

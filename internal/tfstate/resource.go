@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Resources is the index of a state's resources. Instances stay as the file
@@ -163,7 +163,7 @@ func (r *Resources) nearby(a Address) string {
 		}
 	}
 	slices.Sort(alike)
-	if found := attr.Suggest(a.resource(), alike); found != "" {
+	if found := syntax.Suggest(a.resource(), alike); found != "" {
 		return found
 	}
 	if len(elsewhere) == 0 {
