@@ -8,6 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Check looks at what must be right before any file is read: every method
@@ -80,7 +81,7 @@ func (e *Encryption) notConfigured(method string) string {
 		return fmt.Sprintf("%s requires settings, so it cannot be named by its kind alone: add a %[1]s block to method, "+
 			"and name method.%[1]s.main", method)
 	}
-	return outside.Line(method, maxName) + " is not configured" + attr.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
+	return outside.Line(method, maxName) + " is not configured" + syntax.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

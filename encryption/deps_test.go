@@ -35,6 +35,19 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// TestLinksLittle: the usual pair costs little more than the parser of settings.
+func TestLinksLittle(t *testing.T) {
+	t.Parallel()
+	const limit = 160 // packages, those of the standard library included
+	linked := dependencies(t, "encryption/keyprovider/pbkdf2", "encryption/method/aesgcm")
+	if len(linked) > limit {
+		t.Errorf("pbkdf2 and aes_gcm link %d packages, at most %d are allowed: %q", len(linked), limit, linked)
+	}
+	if within(linked, "net/http") || !within(linked, module+"encryption/config") {
+		t.Errorf("they link %q", linked)
+	}
+}
+
 // TestCoreKnowsNoKinds: what there is stands in a registry, and not here.
 func TestCoreKnowsNoKinds(t *testing.T) {
 	t.Parallel()
@@ -49,13 +62,17 @@ func TestCoreKnowsNoKinds(t *testing.T) {
 	}
 }
 
-// dependencies lists a package of this module with all that it imports.
-func dependencies(t *testing.T, pkg string) []string {
+// dependencies lists packages of this module with all that they import.
+func dependencies(t *testing.T, packages ...string) []string {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go tool")
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", module+pkg)
+	args := []string{"list", "-deps"}
+	for _, pkg := range packages {
+		args = append(args, module+pkg)
+	}
+	list := exec.CommandContext(t.Context(), "go", args...)
 	var stderr strings.Builder
 	list.Stderr = &stderr
 	out, err := list.Output()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
 
@@ -222,7 +223,7 @@ func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cf
 	if err != nil {
 		return keyProvider{}, err
 	}
-	common, err := cfg.Decode(entry, attr.Table{Attrs: config.KeyProviderAttrs()})
+	common, err := cfg.Decode(entry, attr.Table{Attrs: entries.KeyProviderAttrs()})
 	if err != nil {
 		return keyProvider{}, err
 	}
@@ -260,7 +261,7 @@ func build[T any](entry *attr.Entry, what string, kinds map[string]Block[T], cfg
 		for _, k := range kinds {
 			tables = append(tables, k.Table)
 		}
-		return none, config.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
+		return none, entries.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
 	}
 	values, err := cfg.Decode(entry, kind.Table)
 	if err != nil {

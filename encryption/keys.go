@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // KeyError says which key provider failed.
@@ -158,7 +159,7 @@ func (e *Encryption) claimed(name string) bool {
 func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 	build, ok := e.keyProviders[address]
 	if !ok {
-		return keyProvider{}, fmt.Errorf("this key provider is not configured%s", attr.Suggest(address, addresses(e.config.KeyProviders)))
+		return keyProvider{}, fmt.Errorf("this key provider is not configured%s", syntax.Suggest(address, addresses(e.config.KeyProviders)))
 	}
 	return build()
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Entry is one block as the user wrote it, not yet decoded: a key provider, a
@@ -101,11 +103,11 @@ func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 		}
 		s := Setting{Value: v}
 		switch a, _ := table.Attr(name); {
-		case a.Reference && v.IsKnown() && !IsKeyProviderAddress(v.AsString()):
+		case a.Reference && v.IsKnown() && !syntax.IsKeyProviderAddress(v.AsString()):
 			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
 				"required, such as key_provider.pbkdf2.main")}
-		case a.Method && v.IsKnown() && !IsMethod(v.AsString()):
-			s.Err = &Error{Address: address, Attr: name, Err: ErrMethodRequired}
+		case a.Method && v.IsKnown() && !syntax.IsMethod(v.AsString()):
+			s.Err = &Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
 		}
 		e.Settings[name] = s
 	}
@@ -210,7 +212,7 @@ func decodeNested(address string, a Attr, s Setting, env LookupEnv) (Values, err
 	}
 	settings := map[string]Setting{}
 	for name, val := range s.Value.AsValueMap() {
-		if _, ok := Find(a.Attrs, name); !ok {
+		if _, ok := find(a.Attrs, name); !ok {
 			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
 				"expected here%s", name, didYouMean(name, a.Attrs))}
 		}

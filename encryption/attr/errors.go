@@ -2,10 +2,8 @@ package attr
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
-	"github.com/agext/levenshtein"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Errors holds the mistakes found in one pass.
@@ -29,28 +27,9 @@ func (e Errors) Err() error {
 }
 
 func didYouMean(name string, attrs []Attr) string {
-	// As the RFC of OpenTofu's encryption spelled it.
-	if _, has := Find(attrs, "keys"); has && name == "key_provider" {
-		name = "keys"
-	}
 	names := make([]string, len(attrs))
 	for i, a := range attrs {
 		names[i] = a.Name
 	}
-	return Suggest(name, names)
-}
-
-// Suggest returns ". Did you mean …?" with the candidate nearest to name, and
-// "" when none is near.
-func Suggest(name string, candidates []string) string {
-	nearest, best := "", 3
-	for _, c := range candidates {
-		if d := levenshtein.Distance(strings.ToLower(name), c, nil); d < best {
-			nearest, best = c, d
-		}
-	}
-	if nearest == "" {
-		return ""
-	}
-	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
+	return syntax.Suggest(name, names)
 }

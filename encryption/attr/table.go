@@ -89,9 +89,9 @@ func ThenAttr() Attr {
 }
 
 // Attr returns the attribute called name, or false.
-func (t Table) Attr(name string) (Attr, bool) { return Find(t.Attrs, name) }
+func (t Table) Attr(name string) (Attr, bool) { return find(t.Attrs, name) }
 
-func Find(attrs []Attr, name string) (Attr, bool) {
+func find(attrs []Attr, name string) (Attr, bool) {
 	for _, a := range attrs {
 		if a.Name == name {
 			return a, true

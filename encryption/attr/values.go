@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Values are the attributes of one entry, decoded against its [Table]:
@@ -106,29 +108,11 @@ func (v Values) Bytes(name string) ([]byte, error) {
 	if !v.Has(name) {
 		return nil, nil
 	}
-	b, ok := Bytes(v.get(name))
+	b, ok := syntax.Bytes(v.get(name))
 	if !ok {
 		return nil, v.Errorf(name, "a list of numbers from 0 to 255 is required")
 	}
 	return b, nil
-}
-
-func Bytes(list cty.Value) ([]byte, bool) {
-	if !list.CanIterateElements() || !list.Type().IsListType() && !list.Type().IsTupleType() && !list.Type().IsSetType() {
-		return nil, false
-	}
-	b := make([]byte, 0, list.LengthInt())
-	for _, e := range list.AsValueSlice() {
-		if e.IsNull() || e.Type() != cty.Number {
-			return nil, false
-		}
-		n, acc := e.AsBigFloat().Int64()
-		if acc != big.Exact || n < 0 || n > 255 {
-			return nil, false
-		}
-		b = append(b, byte(n))
-	}
-	return b, true
 }
 
 // Identity is equal for equal values of the same kind of entry. It contains the

@@ -11,8 +11,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
@@ -139,30 +137,4 @@ func mergeTarget(earlier, later *Target) *Target {
 		merged.Fallbacks = slices.Clone(later.Fallbacks)
 	}
 	return &merged
-}
-
-// KeyProviderAttrs are the attributes that every key provider has in addition
-// to those of its table.
-func KeyProviderAttrs() []attr.Attr {
-	return []attr.Attr{
-		{
-			Name: "encrypted_metadata_alias",
-			Doc: "The name under which this key provider's metadata is stored inside encrypted files. Defaults to the " +
-				"address of the key provider, such as `key_provider.pbkdf2.main`.",
-			Type: cty.String,
-		},
-		{
-			Name: "exportable",
-			Doc: "Whether `statecrypt_derived_key` may derive keys for other uses from this key provider. " +
-				"Defaults to `false`.",
-			Type:    cty.Bool,
-			Default: cty.False,
-		},
-	}
-}
-
-// WithCommon returns a key provider's table with [KeyProviderAttrs] added.
-func WithCommon(t attr.Table) attr.Table {
-	t.Attrs = slices.Concat(t.Attrs, KeyProviderAttrs())
-	return t
 }

@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,11 +19,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
-// Functions returns the names of the functions that configuration text may
-// call, sorted. They behave as OpenTofu's functions of the same name.
-func Functions() []string { return slices.Sorted(maps.Keys(functions(""))) }
-
-// functions returns them; relative paths begin in dir, "" for that of the process.
+// functions are those that configuration text may call. They behave as
+// OpenTofu's functions of the same name; relative paths begin in dir, "" for
+// that of the process.
 func functions(dir string) map[string]function.Function {
 	return map[string]function.Function{
 		"base64decode": textFunction(decodeBase64),

@@ -12,6 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Options say what configuration text may use.
@@ -161,7 +163,7 @@ func (p *parser) root(body hcl.Body) {
 		case "key_provider":
 			tables := make([]attr.Table, len(p.opts.KeyProviders))
 			for i, t := range p.opts.KeyProviders {
-				tables[i] = WithCommon(t)
+				tables[i] = entries.WithCommon(t)
 			}
 			p.entry(block, tables, p.config.KeyProviders)
 		case "method":
@@ -206,7 +208,7 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*a
 		Settings: map[string]attr.Setting{},
 		Pos:      position(block.DefRange),
 	}
-	if !attr.IsName(kind) || !attr.IsName(name) {
+	if !syntax.IsName(kind) || !syntax.IsName(name) {
 		p.fail("", "", e.Pos, fmt.Errorf("the type and the name of a %s may hold letters, digits, underscores and dashes only", block.Type))
 		return
 	}
@@ -217,21 +219,10 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*a
 
 	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == kind })
 	if i < 0 {
-		e.Err = UnknownKind(e.Address, block.Type, kind, e.Pos, tables)
+		e.Err = entries.UnknownKind(e.Address, block.Type, kind, e.Pos, tables)
 		return
 	}
 	p.settings(e, block.Body, tables[i].Attrs)
-}
-
-// UnknownKind is the error for a key provider or method of a kind that does
-// not exist.
-func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) error {
-	names := make([]string, len(tables))
-	for i, t := range tables {
-		names[i] = t.Name
-	}
-	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
-		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), attr.Suggest(kind, names))}
 }
 
 func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
@@ -254,7 +245,7 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 		if _, twice := e.Settings[block.Type]; twice {
 			p.fail(e.Address, block.Type, position(block.DefRange), errors.New("configured twice"))
 		}
-		a, _ := attr.Find(attrs, block.Type)
+		a, _ := attr.Table{Attrs: attrs}.Attr(block.Type)
 		e.Settings[block.Type] = p.nested(e.Address+"."+block.Type, block, a)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // References are read as syntax and never looked up here: the text of one layer
@@ -27,7 +28,7 @@ func (p *parser) keyReference(e *attr.Entry, written *hcl.Attribute) attr.Settin
 		return p.setting(e.Address, written, cty.NilVal, err)
 	case !v.IsWhollyKnown() || v.IsNull():
 		return p.setting(e.Address, written, v, nil)
-	case v.Type() == cty.String && attr.IsKeyProviderAddress(v.AsString()):
+	case v.Type() == cty.String && syntax.IsKeyProviderAddress(v.AsString()):
 		return p.setting(e.Address, written, v, nil)
 	case v.Type().IsObjectType() || v.Type().IsMapType():
 		address := e.Address + "." + written.Name
@@ -50,7 +51,7 @@ func literalKey(v cty.Value) (Literal, error) {
 		if list.IsNull() {
 			continue
 		}
-		b, ok := attr.Bytes(list)
+		b, ok := syntax.Bytes(list)
 		if !ok {
 			return l, wrong
 		}
@@ -78,10 +79,10 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 		return cty.NilVal, err
 	case !v.IsKnown() || v.IsNull():
 		return v, nil
-	case v.Type() == cty.String && attr.IsMethodAddress(v.AsString()):
+	case v.Type() == cty.String && syntax.IsMethodAddress(v.AsString()):
 		return v, nil
 	}
-	return cty.NilVal, attr.ErrMethodRequired
+	return cty.NilVal, syntax.ErrMethodRequired
 }
 
 // targetMethod reads the method of a target. A mistake is recorded, and ""
@@ -89,7 +90,7 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
 	v, err := p.methodReference(written.Expr)
 	if err != nil || !v.IsKnown() || v.IsNull() {
-		p.fail(target, written.Name, position(written.Range), attr.ErrMethodRequired)
+		p.fail(target, written.Name, position(written.Range), syntax.ErrMethodRequired)
 		return ""
 	}
 	return v.AsString()

@@ -20,7 +20,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
 )
 
 // patience is what hostile input may cost. The race detector slows much down.
@@ -431,7 +431,7 @@ func checkTable(t *testing.T, table attr.Table) {
 		t.Error("the kind has no name or no documentation")
 	}
 	seen := map[string]bool{}
-	for _, a := range config.WithCommon(table).Attrs {
+	for _, a := range entries.WithCommon(table).Attrs {
 		if a.Name == "" || a.Doc == "" || !strings.HasSuffix(a.Doc, ".") {
 			t.Errorf("%q has no name or no documentation in sentences", a.Name)
 		}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/address"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // storedResource is a resource in format 4, with its address in the state.
@@ -159,7 +159,7 @@ func (index resourceIndex) nearby(a address.Address) string {
 		}
 	}
 	slices.Sort(alike)
-	if found := attr.Suggest(a.Resource(), alike); found != "" {
+	if found := syntax.Suggest(a.Resource(), alike); found != "" {
 		return found
 	}
 	if len(elsewhere) == 0 {

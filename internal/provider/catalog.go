@@ -7,7 +7,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -29,7 +29,7 @@ func (c catalog) providerFields() []field {
 	}
 	return []field{
 		block("key_provider", "Where keys come from. The address of an entry is its path, such as `key_provider.pbkdf2.main`.",
-			entryBlocks(options.KeyProviders, config.WithCommon)),
+			entryBlocks(options.KeyProviders, entries.WithCommon)),
 		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
 			entryBlocks(options.Methods, withOnlyKey)),
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),

@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // configured is the provider after ConfigureProvider: what one provider block
@@ -191,7 +192,7 @@ func (d *decoder) entry(into map[string]*attr.Entry, what string, table attr.Tab
 	}
 	address := what + "." + table.Name + "." + name
 	switch {
-	case !attr.IsName(name):
+	case !syntax.IsName(name):
 		d.fail(p.AtName("name"), "a name of letters, digits, underscores and dashes is required")
 	case into[address] != nil:
 		d.fail(p.AtName("name"), "%s is configured twice: give each a name of its own, such as name = \"old\"", address)
@@ -258,7 +259,7 @@ func (d *decoder) target(block cty.Value, p path.Path, only *config.Target) *con
 
 func (d *decoder) checkMethod(address string, p path.Path) {
 	isKind := func(b encryption.Block[encryption.Method]) bool { return b.Name == address }
-	if !attr.IsMethodAddress(address) && !slices.ContainsFunc(d.catalog.registry.Methods, isKind) {
+	if !syntax.IsMethodAddress(address) && !slices.ContainsFunc(d.catalog.registry.Methods, isKind) {
 		d.fail(p, "the address of a method is required, such as method.aes_gcm.main, or a kind without settings, "+
 			"such as sops or unencrypted")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // derivedKey is ephemeral "statecrypt_derived_key".
@@ -46,7 +47,7 @@ func derivedKeyFrom(arguments cty.Value, _ attr.LookupEnv) (request, []problem) 
 	d := decoder{block: arguments}
 	out := derivedKeyRequest{derivation: encryption.Derivation{Info: text(arguments, "info"), Length: 32}}
 	if s, ok := given(arguments, "key_provider"); ok {
-		if out.keyProvider = s; !attr.IsKeyProviderAddress(s) {
+		if out.keyProvider = s; !syntax.IsKeyProviderAddress(s) {
 			d.fail(path.Root("key_provider"), "the address of a key provider is required, such as key_provider.pbkdf2.main")
 		}
 	}

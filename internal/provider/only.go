@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // What is the only one of its kind need not be named. This is for blocks:
@@ -125,7 +126,7 @@ func (d *decoder) checkReferences(cfg *config.Config, address string, table attr
 		case s.Err != nil:
 			d.failAt(d.places[address].AtName(a.Name), reason(s.Err))
 		case !exists:
-			d.fail(d.places[address].AtName(a.Name), "%s is not configured%s", name, attr.Suggest(name, sortedKeys(cfg.KeyProviders)))
+			d.fail(d.places[address].AtName(a.Name), "%s is not configured%s", name, syntax.Suggest(name, sortedKeys(cfg.KeyProviders)))
 		}
 	}
 }

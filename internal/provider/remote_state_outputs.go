@@ -9,9 +9,9 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // acceptMissing decides whether to go on without a state.
@@ -121,7 +121,7 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
 			return nil, fmt.Errorf("`only` lists %s, but neither the state nor the defaults have it%s",
-				outside.Quoted(name, maxName), attr.Suggest(name, names))
+				outside.Quoted(name, maxName), syntax.Suggest(name, names))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil

@@ -40,8 +40,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// Provider has AWS KMS wrap and unwrap keys.
-type Provider struct {
+// provider has AWS KMS wrap and unwrap keys.
+type provider struct {
 	keyID   string
 	keySpec types.DataKeySpec
 	context map[string]string // for new keys; a file stores its own
@@ -50,9 +50,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*Provider)(nil)
-	_ encryption.Recognizer = (*Provider)(nil)
-	_ encryption.Deriver    = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
 )
 
 // metadata is what a file stores, with the names of
@@ -63,7 +63,7 @@ type metadata struct {
 }
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &Provider{
+	p := &provider{
 		keyID:   v.String("kms_key_id"),
 		keySpec: types.DataKeySpec(v.String("key_spec")),
 		context: v.StringMap("encryption_context"),
@@ -90,7 +90,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 // Key has KMS decrypt the key that stored holds. The encryption context is the
 // stored one, so that changing the configured one locks nobody out.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 }
 
 // NewKey has KMS make a data key.
-func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	client, err := p.connection.client(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -137,13 +137,13 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 }
 
 // Recognizes reports whether document is metadata of this kind.
-func (p *Provider) Recognizes(document json.RawMessage) bool {
+func (p *provider) Recognizes(document json.RawMessage) bool {
 	_, err := parse(document)
 	return err == nil
 }
 
 // Stored returns wrapped, which is opened to the same key each time.
-func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 
@@ -172,6 +172,6 @@ func contextSize(pairs map[string]string) int {
 }
 
 // service names KMS and the key in errors.
-func (p *Provider) service() string {
+func (p *provider) service() string {
 	return fmt.Sprintf("AWS KMS in %s (key %s)", p.connection.settings.Region, p.keyID)
 }

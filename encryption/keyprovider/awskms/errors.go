@@ -14,7 +14,7 @@ import (
 
 // explain says what an error of KMS means. The codes are those of
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
-func (p *Provider) explain(operation string, err error) error {
+func (p *provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return awsauth.Failure(p.service()+": "+awsauth.NoAnswer(err), err)
@@ -30,7 +30,7 @@ func (p *Provider) explain(operation string, err error) error {
 
 // reason says what a code means, and whether the next method may be tried: if this
 // key is denied, disabled, not found or the wrong one.
-func (p *Provider) reason(operation, code string) (text string, noKey bool) {
+func (p *provider) reason(operation, code string) (text string, noKey bool) {
 	switch code {
 	case "AccessDeniedException":
 		return fmt.Sprintf("access is denied; the credentials need kms:%s on this key, and its policy, with any "+
@@ -60,7 +60,7 @@ func (p *Provider) reason(operation, code string) (text string, noKey bool) {
 }
 
 // otherRegion points out the most likely mistake if a key is not found.
-func (p *Provider) otherRegion() string {
+func (p *provider) otherRegion() string {
 	a, err := arn.Parse(p.keyID)
 	if err != nil || a.Region == p.connection.settings.Region {
 		return ""

@@ -51,8 +51,8 @@ func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
 	}
 }
 
-// Provider has keys encrypted and decrypted by one key of a vault.
-type Provider struct {
+// provider has keys encrypted and decrypted by one key of a vault.
+type provider struct {
 	vault     string // URL
 	name      string // of the key
 	algorithm azkeys.EncryptionAlgorithm
@@ -66,9 +66,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*Provider)(nil)
-	_ encryption.Recognizer = (*Provider)(nil)
-	_ encryption.Deriver    = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
 )
 
 type metadata struct {
@@ -81,7 +81,7 @@ type metadata struct {
 }
 
 // Key has the vault decrypt the stored key: one call, and nothing else.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 
 // NewKey makes a random key and has the current version of the vault's key
 // encrypt it.
-func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
 	if _, err := rand.Read(key); err != nil {
 		return nil, nil, err
@@ -148,13 +148,13 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 }
 
 // Recognizes reports whether document has the shape of this metadata.
-func (p *Provider) Recognizes(document json.RawMessage) bool {
+func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	return err == nil && m.KeyVersion != "" && m.Algorithm != ""
 }
 
 // Stored returns wrapped, which is opened to the same key each time.
-func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 

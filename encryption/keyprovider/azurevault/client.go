@@ -12,7 +12,7 @@ import (
 const defaultPatience = 60 * time.Second
 
 // connect makes the client when it is first needed, once.
-func (p *Provider) connect(ctx context.Context) (*azkeys.Client, error) {
+func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
 	return p.clients.Do(ctx, struct{}{}, func(ctx context.Context) (*azkeys.Client, error) {
 		credential, err := p.credential, error(nil)
 		if credential == nil {

@@ -16,7 +16,7 @@ import (
 
 // explain says what an error of the vault means, and whether another key
 // provider may be tried. The bodies of answers are not shown.
-func (p *Provider) explain(ctx context.Context, verb string, err error) error {
+func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for %s: %w", p.vault, ctx.Err())
 	}
@@ -31,7 +31,7 @@ func (p *Provider) explain(ctx context.Context, verb string, err error) error {
 
 // explainAnswer knows the vault's error codes:
 // https://learn.microsoft.com/azure/key-vault/general/rest-error-codes
-func (p *Provider) explainAnswer(verb string, answer *azcore.ResponseError) error {
+func (p *provider) explainAnswer(verb string, answer *azcore.ResponseError) error {
 	key := "the key " + p.name + " of " + p.vault
 	switch answer.StatusCode {
 	case http.StatusNotFound:

@@ -7,9 +7,9 @@ import (
 )
 
 // SetPatience shortens how long a provider waits.
-func SetPatience(p encryption.KeyProvider, d time.Duration) { p.(*Provider).patience = d }
+func SetPatience(p encryption.KeyProvider, d time.Duration) { p.(*provider).patience = d }
 
 // SetRetryDelay shortens the first wait between tries, and with it the others.
 func SetRetryDelay(p encryption.KeyProvider, d time.Duration) {
-	p.(*Provider).access.RetryDelay = d
+	p.(*provider).access.RetryDelay = d
 }

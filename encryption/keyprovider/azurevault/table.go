@@ -34,7 +34,7 @@ func table() attr.Table {
 }
 
 func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
-	p := &Provider{
+	p := &provider{
 		vault:     v.String("vault_uri"),
 		name:      v.String("vault_key_name"),
 		algorithm: azkeys.EncryptionAlgorithmRSAOAEP256,
@@ -58,7 +58,7 @@ func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 	return p, nil
 }
 
-func (p *Provider) setSymmetric(v attr.Values) error {
+func (p *provider) setSymmetric(v attr.Values) error {
 	size, err := v.Int("symmetric_key_size", 128, 256)
 	switch {
 	case err != nil:
@@ -82,7 +82,7 @@ var (
 	vaultName = regexp.MustCompile(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)
 )
 
-func (p *Provider) checkVault(v attr.Values) error {
+func (p *provider) checkVault(v attr.Values) error {
 	if len(p.name) > 127 || !keyName.MatchString(p.name) {
 		return v.Errorf("vault_key_name", "a key's name has 1 to 127 letters, digits and hyphens")
 	}

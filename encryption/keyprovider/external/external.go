@@ -45,15 +45,15 @@ func table() attr.Table {
 	}
 }
 
-// Provider runs a program for each key.
-type Provider struct {
+// provider runs a program for each key.
+type provider struct {
 	command program.Command
 }
 
 var (
-	_ encryption.KeyMaker   = (*Provider)(nil)
-	_ encryption.Recognizer = (*Provider)(nil)
-	_ encryption.Deriver    = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
 )
 
 // metadata is what a file stores, and what the program is given. Numbers in it
@@ -72,7 +72,7 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &Provider{command: program.Command{Argv: v.Strings("command"), Magic: magic}}
+	p := &provider{command: program.Command{Argv: v.Strings("command"), Magic: magic}}
 	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)
 	}
@@ -81,7 +81,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 // Key runs the program for the key of a file. A program that is missing or
 // fails has no key for the file; one that takes too long might have one.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
 	var m metadata
 	if stored != nil {
 		if len(stored) > maxMetadata {
@@ -108,7 +108,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 }
 
 // NewKey runs the program for the key of a new file.
-func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	out, err := p.run(ctx, metadata{})
 	if err != nil {
 		return nil, nil, err
@@ -126,7 +126,7 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 
 // Recognizes reports whether stored has the shape of this kind's metadata. Its
 // content is up to the program.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
+func (p *provider) Recognizes(stored json.RawMessage) bool {
 	_, err := parse(stored)
 	return err == nil
 }
@@ -142,11 +142,11 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider", encryption.ErrDamaged)
 
 // Stored returns wrapped, from which the program gives the same key each time.
-func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	return stored.Wrapped(salt, wrapped, "an external key provider", parse)
 }
 
-func (p *Provider) run(ctx context.Context, m metadata) (output, error) {
+func (p *provider) run(ctx context.Context, m metadata) (output, error) {
 	input := []byte("null") // also when what is stored is null: OpenTofu's Encode
 	if m.ExternalData != nil {
 		var err error

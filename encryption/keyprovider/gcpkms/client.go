@@ -32,7 +32,7 @@ const (
 // call makes one call and retries like the client itself: while the service is
 // unavailable, for at most a minute.
 func call[Request, Response any](
-	ctx context.Context, p *Provider, verb string,
+	ctx context.Context, p *provider, verb string,
 	method func(*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption) (Response, error), request Request,
 ) (Response, error) {
 	var none Response
@@ -69,7 +69,7 @@ func (r retryer) Retry(err error) (time.Duration, bool) {
 }
 
 // connect makes the client.
-func (p *Provider) connect(ctx context.Context) (*kms.KeyManagementClient, error) {
+func (p *provider) connect(ctx context.Context) (*kms.KeyManagementClient, error) {
 	creds, err := p.access.Open(ctx)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 // explain says what an error of the service means, and whether another key
 // provider may be tried. The text of the service is not shown: it may repeat
 // what was sent.
-func (p *Provider) explain(ctx context.Context, verb string, err error) error {
+func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for Cloud KMS: %w", ctx.Err())
 	}

@@ -7,4 +7,4 @@ import (
 )
 
 // SetPatience shortens how long a provider retries.
-func SetPatience(p encryption.KeyProvider, d time.Duration) { p.(*Provider).patience = d }
+func SetPatience(p encryption.KeyProvider, d time.Duration) { p.(*provider).patience = d }

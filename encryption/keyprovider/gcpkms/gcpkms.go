@@ -65,8 +65,8 @@ func table() attr.Table {
 	}
 }
 
-// Provider has keys wrapped and unwrapped by one key of Cloud KMS.
-type Provider struct {
+// provider has keys wrapped and unwrapped by one key of Cloud KMS.
+type provider struct {
 	name           string // of the key
 	keyLength      int    // of new keys
 	additionalData []byte
@@ -78,9 +78,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*Provider)(nil)
-	_ encryption.Recognizer = (*Provider)(nil)
-	_ encryption.Deriver    = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
 )
 
 type metadata struct {
@@ -90,7 +90,7 @@ type metadata struct {
 var keyName = regexp.MustCompile(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$`)
 
 func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
-	p := &Provider{name: v.String("kms_encryption_key"), options: options, patience: defaultPatience}
+	p := &provider{name: v.String("kms_encryption_key"), options: options, patience: defaultPatience}
 	if !keyName.MatchString(p.name) {
 		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+
 			"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
@@ -113,7 +113,7 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 }
 
 // Key has Cloud KMS decrypt the stored key: one call, and nothing else.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 }
 
 // NewKey makes a random key and has Cloud KMS encrypt it.
-func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
 	if _, err := rand.Read(key); err != nil {
 		return nil, nil, err
@@ -170,7 +170,7 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 // Recognizes reports whether document has the shape of this metadata: a
 // ciphertext and nothing else. OpenBao's has that shape as well, but with a
 // text in it.
-func (p *Provider) Recognizes(document json.RawMessage) bool {
+func (p *provider) Recognizes(document json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	m, err := parse(document)
 	return err == nil && json.Unmarshal(document, &members) == nil && len(members) == 1 &&
@@ -178,7 +178,7 @@ func (p *Provider) Recognizes(document json.RawMessage) bool {
 }
 
 // Stored returns wrapped, which is opened to the same key each time.
-func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 

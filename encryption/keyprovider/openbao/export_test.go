@@ -7,4 +7,4 @@ import (
 )
 
 // SetRetryWait shortens the waits between tries.
-func SetRetryWait(p encryption.KeyProvider, d time.Duration) { p.(*Provider).server.retryWait = d }
+func SetRetryWait(p encryption.KeyProvider, d time.Duration) { p.(*provider).server.retryWait = d }

@@ -35,8 +35,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// Provider gets keys from a transit engine.
-type Provider struct {
+// provider gets keys from a transit engine.
+type provider struct {
 	server         *server
 	transit        string
 	keyName        string
@@ -45,9 +45,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*Provider)(nil)
-	_ encryption.Recognizer = (*Provider)(nil)
-	_ encryption.Deriver    = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
 )
 
 // metadata is what a file stores, with the names of OpenTofu's provider.go.
@@ -60,7 +60,7 @@ type metadata struct {
 var token = regexp.MustCompile(`^vault:v[0-9]+:`)
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &Provider{transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data")}
+	p := &provider{transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data")}
 	if p.keyName == "" || p.keyName == "." || p.keyName == ".." {
 		return nil, v.Errorf("key_name", "the name of a key is required")
 	}
@@ -84,7 +84,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 // configured, and nothing else. The associated data is that of the file or, if
 // it has none, the configured one, because OpenTofu's development version binds
 // keys to it without storing it.
-func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (p *Provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 	return key, err
 }
 
-func (p *Provider) decrypt(ctx context.Context, ciphertext []byte, associatedData string) ([]byte, error) {
+func (p *provider) decrypt(ctx context.Context, ciphertext []byte, associatedData string) ([]byte, error) {
 	body := map[string]any{"ciphertext": string(ciphertext)}
 	if associatedData != "" {
 		body["associated_data"] = associatedData
@@ -117,7 +117,7 @@ func (p *Provider) decrypt(ctx context.Context, ciphertext []byte, associatedDat
 }
 
 // NewKey requests a data key, as OpenTofu does.
-func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	body := map[string]any{"bits": p.keyLength * 8}
 	if p.associatedData != "" {
 		body["associated_data"] = p.associatedData
@@ -145,7 +145,7 @@ func (p *Provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 
 // checkBound has the new key opened once. Vault ignores the associated data of
 // data keys, and the file could not be opened with it afterwards.
-func (p *Provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
+func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {
 		return errors.New("the server does not bind data keys to associated_data, as Vault does not; leave it out")
@@ -161,13 +161,13 @@ func (p *Provider) checkBound(ctx context.Context, key []byte, wrapped string) e
 
 // Recognizes reports whether document is metadata of this kind. Other kinds call
 // a member ciphertext as well; only here it is the text of a transit engine.
-func (p *Provider) Recognizes(document json.RawMessage) bool {
+func (p *provider) Recognizes(document json.RawMessage) bool {
 	_, err := parse(document)
 	return err == nil
 }
 
 // Stored returns wrapped, which is opened to the same key each time.
-func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 

@@ -194,7 +194,7 @@ func (s *server) put(ctx context.Context, client *api.Client, token, where strin
 }
 
 // ask has the transit engine do something with the key.
-func (p *Provider) ask(ctx context.Context, operation string, body map[string]any) (map[string]any, error) {
+func (p *provider) ask(ctx context.Context, operation string, body map[string]any) (map[string]any, error) {
 	client, token, err := p.server.ready(ctx)
 	if err != nil {
 		return nil, err

@@ -71,8 +71,8 @@ func table() attr.Table {
 	}
 }
 
-// Provider derives keys with PBKDF2.
-type Provider struct {
+// provider derives keys with PBKDF2.
+type provider struct {
 	passphrase    []byte
 	chain         string
 	fresh         metadata // what new keys are made with; no salt
@@ -81,9 +81,9 @@ type Provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*Provider)(nil)
-	_ encryption.Recognizer = (*Provider)(nil)
-	_ encryption.Deriver    = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
 )
 
 // metadata is what a file stores, with the names of
@@ -96,7 +96,7 @@ type metadata struct {
 }
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &Provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
+	p := &provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
 	switch {
 	case v.Has("passphrase") && v.Has("chain"):
 		return nil, v.Errorf("", "passphrase and chain are mutually exclusive")
@@ -125,7 +125,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 }
 
 // Key derives the key that stored describes.
-func (p *Provider) Key(ctx context.Context, keys encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, keys encryption.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (p *Provider) Key(ctx context.Context, keys encryption.Keys, document json.
 }
 
 // NewKey derives a key from a new salt.
-func (p *Provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
 	m := p.fresh
 	m.Salt = make([]byte, p.saltLength)
 	if _, err := rand.Read(m.Salt); err != nil {
@@ -152,14 +152,14 @@ func (p *Provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, js
 }
 
 // Recognizes reports whether document is metadata of this kind.
-func (p *Provider) Recognizes(document json.RawMessage) bool {
+func (p *provider) Recognizes(document json.RawMessage) bool {
 	_, err := parse(document)
 	return err == nil
 }
 
 // Stored returns metadata for derived keys: the configured parameters with
 // salt, or wrapped, if it is no weaker than what is allowed for new keys.
-func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	m := p.fresh
 	switch {
 	case salt != nil && wrapped != nil:
@@ -205,7 +205,7 @@ func parse(document json.RawMessage) (metadata, error) {
 // limit refuses what a hostile file may ask for, before any work is done. The
 // work is iterations times blocks, because PBKDF2 repeats its iterations for
 // each block of the key.
-func (p *Provider) limit(m metadata) error {
+func (p *provider) limit(m metadata) error {
 	newHash, err := hashFunction(m.HashFunction)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (p *Provider) limit(m metadata) error {
 	return nil
 }
 
-func (p *Provider) derive(ctx context.Context, keys encryption.Keys, m metadata) ([]byte, error) {
+func (p *provider) derive(ctx context.Context, keys encryption.Keys, m metadata) ([]byte, error) {
 	password := p.passphrase
 	if p.chain != "" {
 		upstream, err := keys(ctx, p.chain)

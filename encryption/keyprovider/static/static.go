@@ -40,16 +40,16 @@ func table() attr.Table {
 	}
 }
 
-// Provider gives the same key for every file.
-type Provider struct {
+// provider gives the same key for every file.
+type provider struct {
 	key  []byte
 	file string // read for the key when key is nil
 }
 
 var (
-	_ encryption.KeyMaker   = (*Provider)(nil)
-	_ encryption.Recognizer = (*Provider)(nil)
-	_ encryption.Deriver    = (*Provider)(nil)
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
 )
 
 // metadata is what OpenTofu's static key provider stores: a mark, and nothing
@@ -70,7 +70,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if set != 1 {
 		return nil, v.Errorf("", "exactly one of key, key_base64 and key_file is required")
 	}
-	var p Provider
+	var p provider
 	var err error
 	switch {
 	case v.Has("key"):
@@ -100,7 +100,7 @@ func checkLength(key []byte) error {
 }
 
 // Key returns the key. A file need not store anything for that.
-func (p *Provider) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (p *provider) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored != nil && !p.Recognizes(stored) {
 		return nil, errors.New("the metadata in the file is not that of a static key provider")
 	}
@@ -108,7 +108,7 @@ func (p *Provider) Key(_ context.Context, _ encryption.Keys, stored json.RawMess
 }
 
 // NewKey returns the key, and the mark to store.
-func (p *Provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
 	key, err := p.load()
 	if err != nil {
 		return nil, nil, err
@@ -118,13 +118,13 @@ func (p *Provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMes
 }
 
 // Recognizes reports whether stored is the mark.
-func (p *Provider) Recognizes(stored json.RawMessage) bool {
+func (p *provider) Recognizes(stored json.RawMessage) bool {
 	var m metadata
 	return json.Unmarshal(stored, &m) == nil && m.Magic == magic
 }
 
 // Stored returns nothing: the key is always the same.
-func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
 		return nil, errors.New("a static key needs neither salt nor wrapped_key; tell keys apart by info")
 	}
@@ -135,7 +135,7 @@ func (p *Provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	return nil, err
 }
 
-func (p *Provider) load() ([]byte, error) {
+func (p *provider) load() ([]byte, error) {
 	if p.file == "" {
 		return bytes.Clone(p.key), nil
 	}

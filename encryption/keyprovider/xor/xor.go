@@ -37,15 +37,15 @@ func table() attr.Table {
 	}
 }
 
-// Provider combines two keys.
-type Provider struct{ a, b string }
+// provider combines two keys.
+type provider struct{ a, b string }
 
 var (
-	_ encryption.KeyMaker = (*Provider)(nil)
+	_ encryption.KeyMaker = (*provider)(nil)
 )
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &Provider{a: v.String("a"), b: v.String("b")}
+	p := &provider{a: v.String("a"), b: v.String("b")}
 	if p.a == p.b {
 		return nil, v.Errorf("b", "a and b are the same key provider, which gives a key of zeros")
 	}
@@ -54,7 +54,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 // Key combines the keys of a file. What is stored under its own name, if
 // anything, is of no use to it.
-func (p *Provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMessage) ([]byte, error) {
 	a, err := keys(ctx, p.a)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (p *Provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMess
 }
 
 // NewKey combines the keys for a new file.
-func (p *Provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
 	key, err := p.Key(ctx, keys, nil)
 	return key, nil, err
 }

@@ -35,15 +35,15 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// Method encrypts with AES-GCM.
-type Method struct {
+// method encrypts with AES-GCM.
+type method struct {
 	keys string
 	aad  []byte
 }
 
 var (
-	_ encryption.Method    = (*Method)(nil)
-	_ encryption.Encrypter = (*Method)(nil)
+	_ encryption.Method    = (*method)(nil)
+	_ encryption.Encrypter = (*method)(nil)
 )
 
 func build(v attr.Values) (encryption.Method, error) {
@@ -51,11 +51,11 @@ func build(v attr.Values) (encryption.Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Method{keys: v.String("keys"), aad: aad}, nil
+	return &method{keys: v.String("keys"), aad: aad}, nil
 }
 
 // Decrypt opens data in place.
-func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 }
 
 // Encrypt seals plain in place, under a random nonce.
-func (m *Method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (m *Method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte
 	return gcm.Seal(nonce, nonce, plain, m.aad), nil
 }
 
-func (m *Method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD, error) {
+func (m *method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD, error) {
 	key, err := keys(ctx, m.keys)
 	if err != nil {
 		return nil, err

@@ -56,12 +56,12 @@ func Block() encryption.Block[encryption.Method] {
 			},
 		},
 		Build:      build,
-		Recognizes: (*Method)(nil).RecognizesFile,
+		Recognizes: (*method)(nil).RecognizesFile,
 	}
 }
 
-// Method is the encryption of age.
-type Method struct {
+// method is the encryption of age.
+type method struct {
 	identities         func() ([]age.Identity, error) // parsed once: a protected key takes its time
 	identityFiles      []string
 	identityPassphrase string
@@ -70,14 +70,14 @@ type Method struct {
 }
 
 var (
-	_ encryption.Method     = (*Method)(nil)
-	_ encryption.FileMethod = (*Method)(nil)
-	_ encryption.Encrypter  = (*Method)(nil)
+	_ encryption.Method     = (*method)(nil)
+	_ encryption.FileMethod = (*method)(nil)
+	_ encryption.Encrypter  = (*method)(nil)
 )
 
 func build(v attr.Values) (encryption.Method, error) {
 	texts := v.Strings("identities")
-	m := &Method{
+	m := &method{
 		identityFiles:      v.Strings("identity_files"),
 		identityPassphrase: v.String("identity_passphrase"),
 		passphrase:         v.String("passphrase"),
@@ -122,7 +122,7 @@ func parseRecipient(text string) (age.Recipient, error) {
 const intro = "age-encryption.org/"
 
 // RecognizesFile reports whether file is of age, armored or not.
-func (m *Method) RecognizesFile(file []byte) bool {
+func (m *method) RecognizesFile(file []byte) bool {
 	return bytes.HasPrefix(file, []byte(intro)) || armored(file)
 }
 
@@ -131,7 +131,7 @@ func armored(file []byte) bool {
 }
 
 // Decrypt opens file with the first identity that it is for.
-func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	identities, err := m.load()
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func describe(types []string) string {
 }
 
 // Encrypt seals plain for the recipients, else with the passphrase.
-func (m *Method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
 	recipients := m.recipients
 	if len(recipients) == 0 {
 		recipient, err := age.NewScryptRecipient(m.passphrase)

@@ -19,7 +19,7 @@ import (
 
 // parseAll reads the identities of the configuration. Its errors, and those
 // below, hold nothing of an identity.
-func (m *Method) parseAll(texts []string) ([]age.Identity, error) {
+func (m *method) parseAll(texts []string) ([]age.Identity, error) {
 	var all []age.Identity
 	for i, text := range texts {
 		identities, err := m.parse([]byte(text))
@@ -32,7 +32,7 @@ func (m *Method) parseAll(texts []string) ([]age.Identity, error) {
 }
 
 // load returns everything that may open a file.
-func (m *Method) load() ([]age.Identity, error) {
+func (m *method) load() ([]age.Identity, error) {
 	own, err := m.identities()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func withPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 }
 
 // parse reads the content of an identity file of age.
-func (m *Method) parse(text []byte) ([]age.Identity, error) {
+func (m *method) parse(text []byte) ([]age.Identity, error) {
 	text = bytes.TrimSpace(text)
 	if m.RecognizesFile(text) {
 		plain, err := m.unseal(text)
@@ -98,7 +98,7 @@ func (m *Method) parse(text []byte) ([]age.Identity, error) {
 }
 
 // unseal opens an identity file that is an age file itself.
-func (m *Method) unseal(file []byte) ([]byte, error) {
+func (m *method) unseal(file []byte) ([]byte, error) {
 	if m.identityPassphrase == "" {
 		return nil, errPassphraseMissing
 	}
@@ -118,7 +118,7 @@ var (
 	errPassphraseWrong   = errors.New("identity_passphrase is not the passphrase of this identity")
 )
 
-func (m *Method) parseSSH(pem []byte) (age.Identity, error) {
+func (m *method) parseSSH(pem []byte) (age.Identity, error) {
 	key, err := ssh.ParseRawPrivateKey(pem)
 	if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
 		if m.identityPassphrase == "" {

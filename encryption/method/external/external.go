@@ -48,15 +48,15 @@ func table() attr.Table {
 	}
 }
 
-// Method encrypts with programs.
-type Method struct {
+// method encrypts with programs.
+type method struct {
 	keys             string // "" when the programs get no key
 	encrypt, decrypt program.Command
 }
 
 var (
-	_ encryption.Method    = (*Method)(nil)
-	_ encryption.Encrypter = (*Method)(nil)
+	_ encryption.Method    = (*method)(nil)
+	_ encryption.Encrypter = (*method)(nil)
 )
 
 // input and output are what goes to the program and comes back, as in
@@ -71,7 +71,7 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.Method, error) {
-	m := &Method{
+	m := &method{
 		keys:    v.String("keys"),
 		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic},
 		decrypt: program.Command{Argv: v.Strings("decrypt_command"), Magic: magic},
@@ -88,7 +88,7 @@ func build(v attr.Values) (encryption.Method, error) {
 // Decrypt gives data to the program. Unlike a key provider's, its failures and
 // its wrong answers all mean that the next method is tried, as in OpenTofu:
 // a program has no other way to say that the key is the wrong one.
-func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be cut off", encryption.ErrNoKey)
 	}
@@ -100,11 +100,11 @@ func (m *Method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 }
 
 // Encrypt gives plain to the program.
-func (m *Method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
 	return m.run(ctx, keys, m.encrypt, plain)
 }
 
-func (m *Method) run(ctx context.Context, keys encryption.Keys, command program.Command, data []byte) ([]byte, error) {
+func (m *method) run(ctx context.Context, keys encryption.Keys, command program.Command, data []byte) ([]byte, error) {
 	in := input{Payload: data}
 	if m.keys != "" {
 		key, err := keys(ctx, m.keys)

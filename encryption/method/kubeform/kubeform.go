@@ -55,13 +55,13 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// Method is Kubeform's encryption.
-type Method struct{ key [keySize]byte }
+// method is Kubeform's encryption.
+type method struct{ key [keySize]byte }
 
 var (
-	_ encryption.Method     = (*Method)(nil)
-	_ encryption.FileMethod = (*Method)(nil)
-	_ encryption.Encrypter  = (*Method)(nil)
+	_ encryption.Method     = (*method)(nil)
+	_ encryption.FileMethod = (*method)(nil)
+	_ encryption.Encrypter  = (*method)(nil)
 )
 
 func build(v attr.Values) (encryption.Method, error) {
@@ -72,12 +72,12 @@ func build(v attr.Values) (encryption.Method, error) {
 	if len(key) != keySize {
 		return nil, v.Errorf("key", "the key has %d bytes; Kubeform's have %d", len(key), keySize)
 	}
-	return &Method{[keySize]byte(key)}, nil
+	return &method{[keySize]byte(key)}, nil
 }
 
 // RecognizesFile reports whether file is base91 and white space alone. So is
 // compact JSON, which is no file of Kubeform.
-func (m *Method) RecognizesFile(file []byte) bool {
+func (m *method) RecognizesFile(file []byte) bool {
 	values := digits()
 	blank := true
 	for _, c := range file {
@@ -90,7 +90,7 @@ func (m *Method) RecognizesFile(file []byte) bool {
 }
 
 // Decrypt opens file, layer by layer.
-func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	message, err := decode(file)
 	if err != nil {
 		return nil, fmt.Errorf("base91: %w", err)
@@ -128,7 +128,7 @@ func unzip(packed []byte) ([]byte, error) {
 }
 
 // Encrypt seals plain under a random nonce.
-func (m *Method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write(plain); err != nil {

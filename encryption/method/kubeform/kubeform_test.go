@@ -51,22 +51,22 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func newMethod(tb testing.TB, secretKey string) *Method {
+func newMethod(tb testing.TB, secretKey string) *method {
 	tb.Helper()
 	block := Block()
 	values, err := attr.NewEntry("method.kubeform.m", block.Table, key(secretKey)).Decode(block.Table, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	method, err := block.Build(values)
+	built, err := block.Build(values)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return method.(*Method)
+	return built.(*method)
 }
 
 // seal does the two outer layers, around anything.
-func (m *Method) seal(content []byte) []byte {
+func (m *method) seal(content []byte) []byte {
 	var nonce [nonceSize]byte
 	return encode(secretbox.Seal(nonce[:], content, &nonce, &m.key))
 }

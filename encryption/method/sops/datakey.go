@@ -43,7 +43,7 @@ const (
 
 // groups decides what to do about each key of a file. What is not allowed is
 // known before anything is contacted.
-func (m *Method) groups(doc *document) []group {
+func (m *method) groups(doc *document) []group {
 	var out []group
 	for i, from := range doc.tree.Metadata.KeyGroups {
 		g := group{number: i + 1}
@@ -57,7 +57,7 @@ func (m *Method) groups(doc *document) []group {
 	return out
 }
 
-func (m *Method) key(from keys.MasterKey) key {
+func (m *method) key(from keys.MasterKey) key {
 	sealed := string(from.EncryptedDataKey())
 	k := key{id: fmt.Sprintf("%T %q", from, sealed)}
 	var refused error

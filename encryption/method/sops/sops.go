@@ -29,12 +29,12 @@ func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Bloc
 		Table: table(),
 		Build: func(v attr.Values) (encryption.Method, error) { return build(v, services) },
 
-		Recognizes: (*Method)(nil).RecognizesFile,
+		Recognizes: (*method)(nil).RecognizesFile,
 	}
 }
 
-// Method opens files of sops. It does not seal.
-type Method struct {
+// method opens files of sops. It does not seal.
+type method struct {
 	age      ageKeys
 	pgp      pgpKeys
 	services services
@@ -44,12 +44,12 @@ type Method struct {
 }
 
 var (
-	_ encryption.Method     = (*Method)(nil)
-	_ encryption.FileMethod = (*Method)(nil)
+	_ encryption.Method     = (*method)(nil)
+	_ encryption.FileMethod = (*method)(nil)
 )
 
 func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
-	m := &Method{partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys)}
+	m := &method{partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys)}
 	var err error
 	if m.age, err = newAgeKeys(v); err != nil {
 		return nil, err
@@ -66,13 +66,13 @@ func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (en
 const maxDataKeys = 1000 // that a method remembers
 
 // Close forgets the data keys of files.
-func (m *Method) Close() { m.dataKeys.Clear() }
+func (m *method) Close() { m.dataKeys.Clear() }
 
 var yamlMark = regexp.MustCompile(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
 
 // RecognizesFile reports whether file is a JSON object, or looks like a YAML
 // mapping, with the metadata of sops in it.
-func (m *Method) RecognizesFile(file []byte) bool {
+func (m *method) RecognizesFile(file []byte) bool {
 	switch {
 	case !bytes.Contains(file, []byte("sops")):
 		return false
@@ -96,7 +96,7 @@ func isJSON(file []byte) bool {
 
 // Decrypt opens a file: what it is, its data key, its values, its MAC. A YAML
 // file becomes JSON.
-func (m *Method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	doc, err := load(file, m.partial)
 	if err != nil {
 		return nil, err

@@ -47,13 +47,13 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// Method opens files of the AES mode.
-type Method struct{ key []byte }
+// method opens files of the AES mode.
+type method struct{ key []byte }
 
 var (
-	_ encryption.Method     = (*Method)(nil)
-	_ encryption.FileMethod = (*Method)(nil)
-	_ encryption.Warner     = (*Method)(nil)
+	_ encryption.Method     = (*method)(nil)
+	_ encryption.FileMethod = (*method)(nil)
+	_ encryption.Warner     = (*method)(nil)
 )
 
 func build(v attr.Values) (encryption.Method, error) {
@@ -62,17 +62,17 @@ func build(v attr.Values) (encryption.Method, error) {
 		return nil, v.Errorf("passphrase", "the passphrase is empty")
 	}
 	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format has it
-	return &Method{key: hex.AppendEncode(nil, sum[:])}, nil
+	return &method{key: hex.AppendEncode(nil, sum[:])}, nil
 }
 
 // RecognizesFile reports whether file can be one of this mode. It looks like
 // random bytes, so all that is checked is that it is long enough and not text.
-func (m *Method) RecognizesFile(file []byte) bool {
+func (m *method) RecognizesFile(file []byte) bool {
 	return len(file) >= nonceSize+tagSize && !utf8.Valid(file)
 }
 
 // Decrypt opens file in place.
-func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	if len(file) < nonceSize+tagSize {
 		return nil, fmt.Errorf("the file is %d bytes long; nonce and tag alone are %d: it is cut off, or of "+
 			"another format", len(file), nonceSize+tagSize)
@@ -98,7 +98,7 @@ func (m *Method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 }
 
 // Warning says how to leave this mode.
-func (m *Method) Warning() string {
+func (m *method) Warning() string {
 	return "The AES mode of terraform-backend-git derives its key from the passphrase by one unsalted MD5 sum, so " +
 		"whoever has the file can guess " +
 		"passphrases fast. Move the state to OpenTofu's encryption, or to the sops mode of terraform-backend-git " +

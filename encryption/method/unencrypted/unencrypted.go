@@ -17,24 +17,24 @@ func Block() encryption.Block[encryption.Method] {
 			Doc: "Plaintext. A state that is not encrypted is read only where this is the method or a fallback. " +
 				"The address `unencrypted` stands for it without a block.",
 		},
-		Build: func(attr.Values) (encryption.Method, error) { return Method{}, nil },
+		Build: func(attr.Values) (encryption.Method, error) { return method{}, nil },
 	}
 }
 
-// Method hands plaintext through.
-type Method struct{}
+// method hands plaintext through.
+type method struct{}
 
 var (
-	_ encryption.Method    = Method{}
-	_ encryption.Encrypter = Method{}
+	_ encryption.Method    = method{}
+	_ encryption.Encrypter = method{}
 )
 
 // Decrypt returns data.
-func (Method) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, error) {
+func (method) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, error) {
 	return data, nil
 }
 
 // Encrypt returns plain.
-func (Method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
 	return plain, nil
 }
