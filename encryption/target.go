@@ -107,28 +107,33 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // target's primary method: in OpenTofu's envelope, as OpenTofu writes it. What is
 // encrypted already is refused. An error is an [*Error].
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
-	if err := t.Check(); err != nil {
-		return nil, err
-	}
-	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
-	}
 	if err := t.checkPlain(plain); err != nil {
-		return nil, &Error{Step: StepEnvelope, Err: err}
+		return nil, err
 	}
 	return t.encryption.seal(ctx, t.methods[0], plain)
 }
 
-// checkPlain refuses to seal what could not be opened again as what it is.
+// checkPlain looks at what must be right before anything is sealed: there is a
+// method, and what it seals could be opened again as what it is.
 func (t Target) checkPlain(plain []byte) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if len(t.methods) == 0 {
+		return &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
+	}
 	kind, _, _ := identify(plain)
+	err := t.accept(kind)
 	switch {
 	case kind == Empty:
-		return errors.New("there is nothing to seal")
+		err = errors.New("there is nothing to seal")
 	case kind == Encrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
-		return errors.New("this is encrypted already")
+		err = errors.New("this is encrypted already")
 	case kind != State && kind != Plan:
-		return errors.New("this is not a state and not a plan, so it could not be opened again")
+		err = errors.New("this is not a state and not a plan, so it could not be opened again")
 	}
-	return t.accept(kind)
+	if err != nil {
+		return &Error{Step: StepEnvelope, Err: err}
+	}
+	return nil
 }
