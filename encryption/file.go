@@ -46,9 +46,9 @@ type Info struct {
 	KeyProviders []string // names in the metadata of an envelope, sorted
 }
 
-// Inspect says what file is, without a key. The error is that of an envelope
-// that is damaged; it wraps [ErrDamaged]. It goes through all of the file, and
-// copies only its small members.
+// Inspect says what file is, without a key. It goes through all of the file, and
+// copies only its small members. An error is about an envelope: it is damaged,
+// which is [ErrDamaged], or of a version that is not known here.
 //
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds

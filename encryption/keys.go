@@ -72,7 +72,9 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 // file. What the settings hold, such as a passphrase, stays. It is for programs
 // that live on; a file that is opened afterwards gets its key anew.
 func (e *Encryption) Close() {
-	e.derived.Clear()
+	if e.derived != nil { // nil in a zero Encryption
+		e.derived.Clear()
+	}
 	for _, build := range e.methods {
 		if m, err := build(); err == nil {
 			if c, ok := m.Method.(interface{ Close() }); ok {

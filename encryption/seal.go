@@ -16,14 +16,8 @@ import (
 // room for many files. Without room for 4/3 of plain and 6 KiB, it allocates as
 // much. The room of dst and plain must not overlap.
 func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, error) {
-	if err := t.Check(); err != nil {
-		return nil, err
-	}
-	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
-	}
 	if err := t.checkPlain(plain); err != nil {
-		return nil, &Error{Step: StepEnvelope, Err: err}
+		return nil, err
 	}
 	return t.encryption.seal(ctx, t.methods[0], dst, plain)
 }

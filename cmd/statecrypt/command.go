@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // What the program ends with.
@@ -152,7 +152,7 @@ func (c *call) find(name string) error {
 		}
 		names = append(names, c.name)
 	}
-	return usageError(fmt.Sprintf("there is no command %q%s; see statecrypt -h", name, attr.Suggest(name, names)))
+	return usageError(fmt.Sprintf("there is no command %q%s; see statecrypt -h", name, syntax.Suggest(name, names)))
 }
 
 // print prints one of the texts.
