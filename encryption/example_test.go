@@ -13,7 +13,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
 
 const exampleText = `
@@ -28,16 +32,148 @@ state {
   enforced = true
 }`
 
-// Seal a state as OpenTofu does, look at the file without a key, and open it
-// again.
+// Read an output of a state, encrypted or not, with the settings of the
+// environment, as tofu does.
 func Example() {
-	ctx := context.Background()
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(exampleText, "encryption.hcl"))
+	os.Setenv("TF_ENCRYPTION", exampleText)
+	defer os.Unsetenv("TF_ENCRYPTION")
+
+	file, err := os.ReadFile("../examples/demo/network.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
+	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
+	if err != nil {
+		log.Fatal(err)
+	}
+	opened, err := enc.State().Decrypt(context.Background(), file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var state struct {
+		Outputs map[string]struct{ Value any }
+	}
+	if err := json.Unmarshal(opened.Data, &state); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(state.Outputs["vpc_id"].Value)
+	// Output:
+	// vpc-0a1b2c3d4e5f
+}
 
-	file, err := enc.State().Encrypt(ctx, []byte(`{"version":4,"serial":3,"lineage":"l","outputs":{}}`))
+// TF_ENCRYPTION does not decide what runs: a command in it is refused, unless
+// the program allows it.
+func ExampleEnvironment() {
+	lookup := func(name string) (string, bool) {
+		return `
+			key_provider "external" "main" { command = ["curl", "https://example.com"] }
+			method "aes_gcm" "main" { keys = key_provider.external.main }
+			state { method = method.aes_gcm.main }
+		`, name == "TF_ENCRYPTION"
+	}
+	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(lookup))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = enc.State().Encrypt(context.Background(), []byte(`{"version":4,"serial":1,"lineage":"l"}`))
+	fmt.Println(err)
+	// Output:
+	// the data could not be sealed:
+	//   - method.aes_gcm.main: TF_ENCRYPTION:2,37: key_provider.external.main.command: only the environment names this command; it runs if it also stands in the configuration, or with allow_external = true
+}
+
+// The settings in a module's .tf files. What they leave to a variable, the
+// program gives.
+func ExampleModule() {
+	variables := map[string]cty.Value{"passphrase": cty.StringVal("correct-horse-battery-staple")}
+	enc, err := encryption.Load(builtin.Registry(), encryption.Module("testdata/module", variables))
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	opened, err := enc.State().Decrypt(context.Background(), file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("opened by", opened.Method)
+	// Output:
+	// opened by method.aes_gcm.main
+}
+
+// A program that has a passphrase needs no text.
+func ExamplePassphrase() {
+	enc, err := encryption.Load(builtin.Registry(), encryption.Passphrase("correct-horse-battery-staple"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	opened, err := enc.State().Decrypt(context.Background(), file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(opened.Kind, "opened by", opened.Method)
+	// Output:
+	// plaintext state opened by method.aes_gcm.main
+}
+
+// Layers are merged attribute by attribute, the later over the earlier: the code
+// says how, and the environment brings the passphrase.
+func ExampleLoad() {
+	code := encryption.Code(`
+		key_provider "pbkdf2" "main" { iterations = 600000 }
+		method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
+		state {
+			method   = method.aes_gcm.main
+			enforced = true
+		}
+	`, "encryption.hcl")
+	environment := encryption.Environment(func(name string) (string, bool) {
+		return `key_provider "pbkdf2" "main" { passphrase = "correct-horse-battery-staple" }`, name == "TF_ENCRYPTION"
+	})
+	enc, err := encryption.Load(builtin.Registry(), code, environment)
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	opened, err := enc.State().Decrypt(context.Background(), file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("opened by", opened.Method)
+	// Output:
+	// opened by method.aes_gcm.main
+}
+
+// Settings in code, with a registry that links in these two kinds and no others.
+func ExampleNew() {
+	registry := encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{pbkdf2.Block()},
+		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+	}
+	const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
+	enc, err := encryption.New(registry, &config.Config{
+		KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, pbkdf2.Block().Table, map[string]cty.Value{
+			"passphrase": cty.StringVal("correct-horse-battery-staple"),
+			"iterations": cty.NumberIntVal(1_000_000),
+		})},
+		Methods: map[string]*attr.Entry{method: attr.NewEntry(method, aesgcm.Block().Table, map[string]cty.Value{
+			"keys": cty.StringVal(keys),
+		})},
+		State: &config.Target{Method: method, Enforced: true},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := enc.State().Encrypt(context.Background(), []byte(`{"version":4,"serial":3,"lineage":"l","outputs":{}}`))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,15 +182,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(info.Kind, "with serial", *info.Serial, "and metadata of", info.KeyProviders)
-
-	opened, err := enc.State().Decrypt(ctx, file) // consumes file
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(opened.Method, "opened", string(opened.Data))
 	// Output:
 	// encrypted file with serial 3 and metadata of [key_provider.pbkdf2.main]
-	// method.aes_gcm.main opened {"version":4,"serial":3,"lineage":"l","outputs":{}}
 }
 
 // The passphrase comes from somewhere else than the text.
@@ -101,59 +230,87 @@ func ExampleInspect() {
 	// needs [key_provider.pbkdf2.main]
 }
 
-// Open a state that OpenTofu sealed.
+// Say why a file cannot be opened.
 func ExampleTarget_Decrypt() {
+	sealed, err := os.ReadFile("../examples/demo/network.tfstate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, settings := range []encryption.Layer{
+		encryption.Code("", "none"),
+		encryption.Passphrase("not-the-right-passphrase"),
+		encryption.Passphrase("correct-horse-battery-staple"),
+	} {
+		enc, err := encryption.Load(builtin.Registry(), settings)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, file := range [][]byte{sealed, sealed[:500], []byte(`{"version":4,"serial":1,"lineage":"l"}`)} {
+			opened, err := enc.State().Decrypt(context.Background(), file)
+			switch {
+			case errors.Is(err, encryption.ErrNoKey):
+				fmt.Println("wrong key, or the ciphertext was changed")
+			case errors.Is(err, encryption.ErrNotConfigured):
+				fmt.Println("encrypted, and there are no settings for it")
+			case errors.Is(err, encryption.ErrPlaintext):
+				fmt.Println("not encrypted, and it should be")
+			case errors.Is(err, encryption.ErrDamaged):
+				fmt.Println("damaged")
+			case err != nil:
+				log.Fatal(err) // the settings, or a key service
+			default:
+				fmt.Println("opened; it was encrypted:", opened.Encrypted)
+			}
+		}
+	}
+	// Output:
+	// encrypted, and there are no settings for it
+	// damaged
+	// opened; it was encrypted: false
+	// wrong key, or the ciphertext was changed
+	// damaged
+	// not encrypted, and it should be
+	// opened; it was encrypted: true
+	// damaged
+	// not encrypted, and it should be
+}
+
+// Rotate a key: what only the old one opens is sealed with the new one.
+func ExampleTarget_Encrypt() {
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(`
+		key_provider "pbkdf2" "main" { passphrase = "correct-horse-battery-staple" }
+		key_provider "pbkdf2" "new" { passphrase = "another-horse-another-staple" }
+		method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
+		method "aes_gcm" "new" { keys = key_provider.pbkdf2.new }
+		state {
+			method = method.aes_gcm.new
+			fallback { method = method.aes_gcm.main }
+		}
+	`, "encryption.hcl"))
+	if err != nil {
+		log.Fatal(err)
+	}
 	file, err := os.ReadFile("../examples/demo/network.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(exampleText, "encryption.hcl"))
-	if err != nil {
-		log.Fatal(err)
+	ctx := context.Background()
+	for range 2 {
+		opened, err := enc.State().Decrypt(ctx, file)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("opened by", opened.Method)
+		if !opened.UsedFallback {
+			break
+		}
+		if file, err = enc.State().Encrypt(ctx, opened.Data); err != nil {
+			log.Fatal(err)
+		}
 	}
-
-	opened, err := enc.State().Decrypt(context.Background(), file) // consumes file
-	switch {
-	case errors.Is(err, encryption.ErrNoKey):
-		log.Fatal("the passphrase is another one: ", err)
-	case err != nil:
-		log.Fatal(err)
-	}
-	var state struct {
-		Serial  int64
-		Outputs map[string]struct{ Value any }
-	}
-	if err := json.Unmarshal(opened.Data, &state); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(opened.Encrypted, opened.Method, opened.UsedFallback)
-	fmt.Println(state.Serial, state.Outputs["vpc_id"].Value)
 	// Output:
-	// true method.aes_gcm.main false
-	// 1 vpc-0a1b2c3d4e5f
-}
-
-// Seal a state as OpenTofu does. It has a new key and a new nonce each time.
-func ExampleTarget_Encrypt() {
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(exampleText, "encryption.hcl"))
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	state := []byte(`{"version":4,"serial":8,"lineage":"a-lineage","outputs":{}}`)
-	file, err := enc.State().Encrypt(context.Background(), state)
-	if err != nil {
-		log.Fatal(err)
-	}
-	info, err := encryption.Inspect(file)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(info.Kind, "with serial", *info.Serial, "and lineage", info.Lineage)
-	fmt.Println("the outputs show:", bytes.Contains(file, []byte("outputs")))
-	// Output:
-	// encrypted file with serial 8 and lineage a-lineage
-	// the outputs show: false
+	// opened by method.aes_gcm.main
+	// opened by method.aes_gcm.new
 }
 
 // Open a plan that OpenTofu sealed. A plan is a zip archive.

@@ -172,9 +172,9 @@ func TestThirdPartyMethodSuite(t *testing.T) {
 	}.Run(t)
 }
 
-// Bring a registry of your own. This one has a key provider that is not ours,
-// hkdf, and of the methods just two.
-func ExampleLoad() {
+// A registry of your own, with a key provider of your own. This one has hkdf, which
+// is not ours, and just two methods.
+func Example_ownKeyProvider() {
 	registry := encryption.Registry{
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{hkdfBlock()},
 		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block(), xchachaBlock()},

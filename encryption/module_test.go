@@ -1,0 +1,182 @@
+package encryption_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+)
+
+// block is an encryption block with this expression as its passphrase.
+func block(passphrase string) string {
+	return "encryption {\n  key_provider \"pbkdf2\" \"k\" {\n    passphrase = " + passphrase + `
+    iterations = 200000
+  }
+  method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+  state {
+    method = method.aes_gcm.m
+    enforced = true
+  }
+}
+`
+}
+
+func inTerraform(passphrase string) string { return "terraform {\n" + block(passphrase) + "}\n" }
+
+const (
+	right = `"correct horse battery staple"`
+	wrong = `"another horse, another battery"`
+
+	jsonBlock = `{"terraform": {"encryption": {
+		"key_provider": {"pbkdf2": {"k": {"passphrase": "${local.p}", "iterations": 200000}}},
+		"method": {"aes_gcm": {"m": {"keys": "${key_provider.pbkdf2.k}"}}},
+		"state": {"method": "method.aes_gcm.m"}}},
+		"variable": {"p": {"default": ` + right + `}}, "locals": {"p": "${var.p}"}}`
+	newPassphrase = "terraform {\n  encryption {\n    key_provider \"pbkdf2\" \"k\" { passphrase = " + right + " }\n  }\n}\n"
+)
+
+// modules are folders that OpenTofu either accepts, and so do we, or refuses, and
+// so do we.
+var modules = map[string]struct {
+	files     map[string]string
+	variables map[string]string
+	plaintext bool   // there is no encryption
+	err       string // of ours
+}{
+	"one file":                    {files: map[string]string{"main.tf": inTerraform(right)}},
+	"a .tofu file":                {files: map[string]string{"main.tofu": inTerraform(right)}},
+	".tofu hides .tf":             {files: map[string]string{"main.tf": inTerraform(wrong), "main.tofu": inTerraform(right)}},
+	".tofu hides without a block": {files: map[string]string{"main.tf": inTerraform(wrong), "main.tofu": "", "z.tf": inTerraform(right)}},
+	"JSON":                        {files: map[string]string{"main.tf.json": jsonBlock}},
+	".tofu.json hides .tf.json":   {files: map[string]string{"main.tofu.json": jsonBlock, "main.tf.json": "{"}},
+	"JSON, beside a .tofu":        {files: map[string]string{"main.tofu": "", "main.tf.json": jsonBlock}},
+	"no block":                    {files: map[string]string{"main.tf": "terraform {}\n"}, plaintext: true},
+	"an empty block":              {files: map[string]string{"main.tf": "terraform {\n  encryption {}\n}\n"}, plaintext: true},
+	"among others": {files: map[string]string{"a.tf": "output \"a\" { value = 1 }\n", "main.tf": inTerraform(right),
+		"z.tf": "terraform {\n  required_version = \">= 1.0\"\n}\n"}},
+	"ignored names": {files: map[string]string{"main.tf": inTerraform(right), ".hidden.tf": inTerraform(wrong), "#x.tf#": "{",
+		"main.tf~": inTerraform(wrong), "x.tf.bak": inTerraform(wrong), "terraform.hcl": inTerraform(wrong)}},
+
+	"override":              {files: map[string]string{"main.tf": inTerraform(wrong), "override.tf": newPassphrase}},
+	"override in .tofu":     {files: map[string]string{"main.tf": inTerraform(wrong), "x_override.tofu": newPassphrase}},
+	"override alone":        {files: map[string]string{"x_override.tf": inTerraform(right)}},
+	"the last override":     {files: map[string]string{"main.tf": inTerraform(wrong), "a_override.tf": inTerraform(wrong), "b_override.tf": newPassphrase}},
+	"override that is none": {files: map[string]string{"override_x.tf": inTerraform(right)}},
+	"hidden override": {files: map[string]string{"main.tf": inTerraform(right), "override.tf": inTerraform(wrong),
+		"override.tofu": ""}},
+
+	"default": {files: map[string]string{"main.tf": inTerraform("var.p"), "v.tf": `variable "p" { default = ` + right + " }\n"}},
+	"given":   {files: map[string]string{"main.tf": inTerraform("var.p") + `variable "p" {}` + "\n"}, variables: map[string]string{"p": right}},
+	"given, a default": {files: map[string]string{"main.tf": inTerraform("var.p") + `variable "p" { default = ` + wrong + " }\n"},
+		variables: map[string]string{"p": right}},
+	"default of an override": {files: map[string]string{"main.tf": inTerraform("var.p") + `variable "p" { default = ` + wrong + " }\n",
+		"override.tf": `variable "p" { default = ` + right + " }\n"}},
+	"locals": {files: map[string]string{"main.tf": inTerraform("local.a"), "l.tf": "locals {\n  b = var.p\n  unused = terraform_data.x.id\n}\nresource \"terraform_data\" \"x\" {}\n" +
+		"locals { a = join(\" \", [local.b, \"battery staple\"]) }\nvariable \"p\" { default = \"correct horse\" }\n"}},
+	"local of an override": {files: map[string]string{"main.tf": inTerraform("local.p") + "locals { p = " + wrong + " }\n",
+		"override.tf": "locals { p = " + right + " }\n"}},
+	"a file":          {files: map[string]string{"main.tf": inTerraform("file(\"p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
+	"a file, by path": {files: map[string]string{"main.tf": inTerraform("file(\"${path.module}/p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
+
+	"two files": {files: map[string]string{"a.tf": inTerraform(right), "b.tf": inTerraform(right)},
+		err: "b.tf:2,1: there is more than one encryption block"},
+	"two in a file":  {files: map[string]string{"a.tf": inTerraform(right) + inTerraform(right)}, err: "more than one"},
+	"two in a block": {files: map[string]string{"a.tf": "terraform {\n" + block(right) + block(right) + "}\n"}, err: "more than one"},
+	"two in an override": {files: map[string]string{"a.tf": inTerraform(right), "override.tf": inTerraform(right) + inTerraform(right)},
+		err: "more than one"},
+	"a circle":        {files: map[string]string{"a.tf": inTerraform("local.a") + "locals {\n  a = local.b\n  b = local.a\n}\n"}, err: "refers to itself"},
+	"no such local":   {files: map[string]string{"a.tf": inTerraform("local.a")}, err: "local.a does not exist"},
+	"no value":        {files: map[string]string{"a.tf": inTerraform("var.p") + `variable "p" {}` + "\n"}, err: "var.p has no value"},
+	"a resource":      {files: map[string]string{"a.tf": inTerraform("terraform_data.x.id") + `resource "terraform_data" "x" {}` + "\n"}, err: "only var"},
+	"not HCL":         {files: map[string]string{"a.tf": inTerraform(right), "b.tf": "terraform {"}, err: "b.tf:1,"},
+	"not JSON":        {files: map[string]string{"a.tf": inTerraform(right), "b.tf.json": "{"}, err: "b.tf.json:1,"},
+	"a mistake in it": {files: map[string]string{"a.tf": "terraform {\n  encryption {\n    metod \"a\" \"b\" {}\n  }\n}\n"}, err: "a.tf:3,5"},
+	"no module":       {files: map[string]string{"main.hcl": inTerraform(right)}, err: "there is no module in this folder"},
+}
+
+// TestModule: OpenTofu seals a state in each of the folders, and we open it; where
+// it refuses the folder, we do.
+func TestModule(t *testing.T) {
+	t.Parallel()
+	sealed := seal(t, block(right), state)
+	for name, c := range modules {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range c.files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			variables := map[string]cty.Value{"unused": cty.StringVal("x")}
+			for name, value := range c.variables {
+				variables[name] = cty.StringVal(strings.Trim(value, `"`))
+			}
+			file := sealed
+			if c.plaintext {
+				file = []byte(state)
+			}
+			if tofu := os.Getenv("STATECRYPT_TOFU"); tofu != "" {
+				file = sealIn(t, dir, tofu, c.variables, c.err == "", file)
+			}
+			opened, err := openModule(t, dir, variables, file)
+			switch {
+			case c.err != "":
+				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "horse") {
+					t.Errorf("got %v", err)
+				}
+			case err != nil:
+				t.Error(err)
+			case opened.Encrypted == c.plaintext:
+				t.Errorf("got %+v", opened)
+			}
+		})
+	}
+}
+
+func openModule(t *testing.T, dir string, variables map[string]cty.Value, file []byte) (*encryption.Opened, error) {
+	t.Helper()
+	enc, err := encryption.Load(builtin.Registry(), encryption.Module(dir, variables))
+	if err != nil {
+		return nil, err
+	}
+	return enc.State().Decrypt(t.Context(), file)
+}
+
+// sealIn has OpenTofu write the state of a module; if it must not accept the
+// module, otherwise is returned.
+func sealIn(t *testing.T, dir, tofu string, variables map[string]string, accepted bool, otherwise []byte) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), tofu, "apply", "-auto-approve")
+	cmd.Dir = dir
+	cmd.Env = append(child.Bare(os.Environ()), "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
+	for name, value := range maps.All(variables) {
+		cmd.Env = append(cmd.Env, "TF_VAR_"+name+"="+strings.Trim(value, `"`))
+	}
+	if out, err := cmd.CombinedOutput(); (err == nil) != accepted {
+		t.Fatalf("OpenTofu: %v\n%s", err, out)
+	}
+	if !accepted {
+		return otherwise
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestModuleIsThere(t *testing.T) {
+	t.Parallel()
+	if _, err := encryption.Load(builtin.Registry(), encryption.Module(filepath.Join(t.TempDir(), "gone"), nil)); !os.IsNotExist(err) {
+		t.Errorf("got %v", err)
+	}
+}
