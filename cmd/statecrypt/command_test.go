@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 				method "aes_gcm" "m" { keys = key_provider.external.c }
 				state { method = method.aes_gcm.m }`},
 		"outputs of nothing":    {args: "outputs", code: 1, want: "a plaintext state is required"},
-		"outputs, encrypted":    {args: "outputs", stdin: sealed, code: 1, want: "this is an encrypted file"},
+		"outputs, encrypted":    {args: "outputs", stdin: sealed, code: 1, want: "found: encrypted file"},
 		"outputs, unknown":      {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x"`},
 		"outputs, sensitive":    {args: "outputs -only n,s", stdin: plain, code: 1, want: `"s" is sensitive`},
 		"outputs, version":      {args: "outputs", stdin: `{"version":5,"outputs":{}}`, code: 1, want: "format version 5"},
@@ -214,18 +214,19 @@ func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string { return write(t, filepath.Join(dir, name), text) }
 	o, n, p := file("old", must(t, onlyOld, plain, "encrypt")), file("new", must(t, onlyNew, plain, "encrypt")), file("plain", plain)
+	byOld, byNew, byPlain := o+": fallback, method.aes_gcm.old\n", n+": ok, method.aes_gcm.new\n", p+": fallback, method.unencrypted.p\n"
 	for name, c := range map[string]struct {
 		settings string
 		files    []string
 		code     int
 		want     string
 	}{
-		"primary":              {settings: newAndOld, files: []string{n}, code: 0, want: n + ": ok, method.aes_gcm.new\n"},
-		"fallback":             {settings: newAndOld, files: []string{o, n}, code: 3, want: o + ": fallback, method.aes_gcm.old\n" + n + ": ok, method.aes_gcm.new\n"},
-		"not opened":           {settings: newAndOld, files: []string{p, o}, code: 1, want: p + ": does not open\n" + o + ": fallback, method.aes_gcm.old\n"},
-		"not opened, last":     {settings: newAndOld, files: []string{o, p}, code: 1, want: o + ": fallback, method.aes_gcm.old\n" + p + ": does not open\n"},
-		"not there":            {settings: newAndOld, files: []string{n, dir + "/x"}, code: 1, want: n + ": ok, method.aes_gcm.new\n"},
-		"plaintext allowed":    {settings: migration, files: []string{p, n}, code: 3, want: p + ": fallback, method.unencrypted.p\n" + n + ": ok, method.aes_gcm.new\n"},
+		"primary":              {settings: newAndOld, files: []string{n}, code: 0, want: byNew},
+		"fallback":             {settings: newAndOld, files: []string{o, n}, code: 3, want: byOld + byNew},
+		"not opened":           {settings: newAndOld, files: []string{p, o}, code: 1, want: p + ": does not open\n" + byOld},
+		"not opened, last":     {settings: newAndOld, files: []string{o, p}, code: 1, want: byOld + p + ": does not open\n"},
+		"not there":            {settings: newAndOld, files: []string{n, dir + "/x"}, code: 1, want: byNew},
+		"plaintext allowed":    {settings: migration, files: []string{p, n}, code: 3, want: byPlain + byNew},
 		"the key has changed":  {settings: onlyNew, files: []string{o}, code: 1, want: o + ": does not open\n"},
 		"enforced, old method": {settings: onlyOld, files: []string{o}, code: 0, want: o + ": ok, method.aes_gcm.old\n"},
 	} {

@@ -65,21 +65,15 @@ func inspectFile(name string, file []byte) (inspection, error) {
 
 // text is the inspection for people.
 func (i inspection) text() string {
-	var b strings.Builder
-	b.WriteString(shown(i.File) + ":")
-	for _, word := range []string{i.Kind, i.Format, i.Version} {
-		if word != "" {
-			b.WriteString(" " + outside.Line(word, maxName))
-		}
-	}
+	text := shown(i.File) + ": " + strings.Join(strings.Fields(i.Kind+" "+i.Format+" "+i.Version), " ")
 	if i.Serial != nil {
-		fmt.Fprintf(&b, "\n  serial: %d", *i.Serial)
+		text += fmt.Sprintf("\n  serial: %d", *i.Serial)
 	}
 	if i.Lineage != "" {
-		b.WriteString("\n  lineage: " + outside.Line(i.Lineage, maxName))
+		text += "\n  lineage: " + outside.Line(i.Lineage, maxName)
 	}
 	for _, name := range i.KeyProviders {
-		b.WriteString("\n  key provider: " + outside.Line(name, maxName))
+		text += "\n  key provider: " + outside.Line(name, maxName)
 	}
-	return b.String() + "\n"
+	return text + "\n"
 }

@@ -1,28 +1,63 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const maxBinary = 45_000_000 // bytes; there is room for the SDKs of the key services
 
-// The program itself, as a release builds it.
-func TestBinary(t *testing.T) {
-	t.Parallel()
+// built builds the program as a release does, once for all tests.
+func built(t *testing.T) (path string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds the command")
 	}
-	path := filepath.Join(t.TempDir(), "statecrypt.exe")
+	path, err := buildOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var buildOnce = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(folder, "statecrypt")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=1.2.3", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	out, err := build.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, out)
 	}
+	return path, err
+})
+
+// folder is for what all tests share.
+var folder string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "statecrypt")
+	if err != nil {
+		panic(err)
+	}
+	folder = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// The program itself, as a release builds it.
+func TestBinary(t *testing.T) {
+	t.Parallel()
+	path := built(t)
 	if info, err := os.Stat(path); err != nil || info.Size() > maxBinary {
 		t.Errorf("the binary has %d bytes, want at most %d: %v", info.Size(), maxBinary, err)
 	}

