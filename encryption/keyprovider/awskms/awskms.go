@@ -85,7 +85,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 		return nil, err
 	}
 	p.connection.settings = settings
-	return p, nil
+	return p, p.connection.setEndpoint(v)
 }
 
 // Key has KMS decrypt the key that stored holds. The encryption context is the

@@ -14,7 +14,7 @@ const doc = "Has AWS KMS wrap the key of each file. Reading a file requires `kms
 	"Credentials come from the arguments below, else from where every AWS SDK looks: the environment " +
 	"(`AWS_ACCESS_KEY_ID` and the like, or a web identity), the shared configuration files (`AWS_PROFILE`), a " +
 	"container's role, an EC2 instance's role. " +
-	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint. The `credential_process` of a profile gets the " +
+	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint, unless the secret of the credentials is one of the arguments. The `credential_process` of a profile gets the " +
 	"environment without the secrets of this provider and of Terraform. " +
 	"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, " +
 	"such a program gets only the variables that it needs to run, and profiles that sign in with a browser " +
@@ -24,7 +24,9 @@ const doc = "Has AWS KMS wrap the key of each file. Reading a file requires `kms
 
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{
-		Name: "endpoints", Doc: "Endpoints to use instead of AWS's own. That of KMS is set with `AWS_ENDPOINT_URL_KMS`.", Attrs: []attr.Attr{
+		Name: "endpoints", Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
+			{Name: "kms", Type: cty.String, Place: true, Env: endpointVars(), Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
+				"not have. The variables count without an `endpoints` block as well."},
 			{Name: "sts", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
 			{Name: "iam", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Doc: "Accepted as " +
 				"in OpenTofu. AWS IAM is never called."},
@@ -32,6 +34,9 @@ func table() attr.Table {
 	}))
 	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs}
 }
+
+// endpointVars are the variables that the SDK reads.
+func endpointVars() []string { return []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"} }
 
 func keyAttrs() []attr.Attr {
 	return []attr.Attr{
