@@ -15,6 +15,7 @@ import (
 type connection struct {
 	settings awsauth.Settings
 	endpoint string // of KMS; "" leaves it to the SDK
+	known    string // the endpoint as far as it is known before the SDK looks it up
 	clients  memo.Memo[struct{}, *kms.Client]
 }
 
@@ -50,11 +51,12 @@ func (c *connection) setEndpoint(v attr.Values) error {
 	if endpoints, ok := v.Block("endpoints"); ok {
 		c.endpoint = awsauth.WithScheme(endpoints.String("kms"))
 	}
-	if c.endpoint != "" {
+	if c.known = c.endpoint; c.known != "" {
 		return nil
 	}
 	for _, name := range endpointVars() {
-		if _, set := v.Environment().Get(name); set {
+		if url, set := v.Environment().Get(name); set {
+			c.known = url
 			return v.Refuse(name, "endpoints.kms")
 		}
 	}

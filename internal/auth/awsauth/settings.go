@@ -61,6 +61,9 @@ type Settings struct {
 	imdsMode     imds.EndpointModeState
 }
 
+// Unverified reports whether any certificate is accepted.
+func (s Settings) Unverified() bool { return s.insecure }
+
 // role is a role to assume.
 type role struct {
 	arn, sessionName, policy string
