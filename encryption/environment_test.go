@@ -141,8 +141,9 @@ key_name = "k" `
 			token:  "own", text: "the server at " + server.URL,
 		},
 		"a token of a variable": {
-			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code"), encryption.Environment(variables("BAO_ADDR", server.URL, "BAO_TOKEN", "own"))},
-			token:  "own", text: "the server at " + server.URL,
+			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code"),
+				encryption.Environment(variables("BAO_ADDR", server.URL, "BAO_TOKEN", "own"))},
+			token: "own", text: "the server at " + server.URL,
 		},
 		"var.* in TF_ENCRYPTION": {
 			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION",

@@ -172,22 +172,23 @@ func TestPolicyOnTheWire(t *testing.T) {
 	`
 	token, keys := "token = \"OWN\"\n", "access_key = \"OWN\"\nsecret_key = \"x\"\n"
 	at := func(url string) string { return "address = \"" + url + "\"\n" }
+	baoToken, awsKeys := []string{"BAO_TOKEN", "ENV"}, []string{"AWS_ACCESS_KEY_ID", "ENV", "AWS_SECRET_ACCESS_KEY", "x"}
 	kms := "endpoints {\nkms = \"" + secure.URL + "\"\n}\n"
 	for name, c := range map[string]struct {
 		settings, secret string // of the code
 		env              []string
 		own              []string // the same secret of the environment
 	}{
-		"openbao, address":      {bao, token, []string{"BAO_ADDR", plain.URL}, []string{"BAO_TOKEN", "ENV"}},
-		"openbao, agent":        {bao, token, []string{"BAO_AGENT_ADDR", plain.URL}, []string{"BAO_TOKEN", "ENV"}},
+		"openbao, address":      {bao, token, []string{"BAO_ADDR", plain.URL}, baoToken},
+		"openbao, agent":        {bao, token, []string{"BAO_AGENT_ADDR", plain.URL}, baoToken},
 		"openbao, of Vault":     {bao, token, []string{"VAULT_ADDR", plain.URL}, []string{"VAULT_TOKEN", "ENV"}},
-		"openbao, unverified":   {bao + at(secure.URL), token, []string{"BAO_SKIP_VERIFY", "true"}, []string{"BAO_TOKEN", "ENV"}},
-		"openbao, authority":    {bao + at(secure.URL), token, []string{"VAULT_CACERT_BYTES", nettest.PEM(secure.Certificate())}, []string{"BAO_TOKEN", "ENV"}},
-		"openbao, proxy":        {bao + at("http://bao.example.com"), token, []string{"BAO_PROXY_ADDR", plain.URL}, []string{"BAO_TOKEN", "ENV"}},
-		"aws_kms, endpoint":     {aws, keys, []string{"AWS_ENDPOINT_URL_KMS", plain.URL}, []string{"AWS_ACCESS_KEY_ID", "ENV", "AWS_SECRET_ACCESS_KEY", "x"}},
-		"aws_kms, any endpoint": {aws, keys, []string{"AWS_ENDPOINT_URL", plain.URL}, []string{"AWS_ACCESS_KEY_ID", "ENV", "AWS_SECRET_ACCESS_KEY", "x"}},
+		"openbao, unverified":   {bao + at(secure.URL), token, []string{"BAO_SKIP_VERIFY", "true"}, baoToken},
+		"openbao, authority":    {bao + at(secure.URL), token, []string{"VAULT_CACERT_BYTES", nettest.PEM(secure.Certificate())}, baoToken},
+		"openbao, proxy":        {bao + at("http://bao.example.com"), token, []string{"BAO_PROXY_ADDR", plain.URL}, baoToken},
+		"aws_kms, endpoint":     {aws, keys, []string{"AWS_ENDPOINT_URL_KMS", plain.URL}, awsKeys},
+		"aws_kms, any endpoint": {aws, keys, []string{"AWS_ENDPOINT_URL", plain.URL}, awsKeys},
 		"aws_kms, authority": {aws + kms, keys, []string{"AWS_CA_BUNDLE", authority},
-			[]string{"AWS_ACCESS_KEY_ID", "ENV", "AWS_SECRET_ACCESS_KEY", "x"}},
+			awsKeys},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const rest = "}\nmethod \"aes_gcm\" \"x\" { keys = key_provider.openbao.x }\nstate { method = method.aes_gcm.x }"
@@ -209,7 +210,7 @@ func TestPolicyOnTheWire(t *testing.T) {
 			if got := try(c.settings+c.secret, c.env...); got != "" {
 				t.Errorf("a stranger got %s", got)
 			}
-			if got := try(c.settings, append(c.env, c.own...)...); !strings.Contains(got, "ENV") {
+			if got := try(c.settings, slices.Concat(c.env, c.own)...); !strings.Contains(got, "ENV") {
 				t.Errorf("the variables have no effect: %q", got)
 			}
 		})

@@ -27,12 +27,13 @@ func TestKeyServicesWarn(t *testing.T) {
 		env           []string
 		want          string
 	}{
-		"verified":           {address: secure.URL, rest: fmt.Sprintf("ca_cert_pem = %q", nettest.PEM(secure.Certificate()))},
-		"this machine":       {address: bao.URL},
-		"the code":           {address: secure.URL, rest: "skip_tls_verify = true", want: want},
-		"a variable":         {address: secure.URL, env: []string{"BAO_SKIP_VERIFY", "true"}, want: want},
-		"not without a TLS":  {address: bao.URL, rest: "skip_tls_verify = true"},
-		"a proxy, plaintext": {address: "http://bao.example.com", rest: fmt.Sprintf("proxy_address = %q", bao.URL), want: "address begins with http"},
+		"verified":     {address: secure.URL, rest: fmt.Sprintf("ca_cert_pem = %q", nettest.PEM(secure.Certificate()))},
+		"this machine": {address: bao.URL},
+		"the code":     {address: secure.URL, rest: "skip_tls_verify = true", want: want},
+		"a variable":   {address: secure.URL, env: []string{"BAO_SKIP_VERIFY", "true"}, want: want},
+		"without TLS":  {address: bao.URL, rest: "skip_tls_verify = true"},
+		"through a proxy": {address: "http://bao.example.com", rest: fmt.Sprintf("proxy_address = %q", bao.URL),
+			want: "address begins with http"},
 	} {
 		for _, keys := range []string{"key_provider.openbao.x", "key_provider.pbkdf2.x"} {
 			text := fmt.Sprintf(`key_provider "openbao" "x" {

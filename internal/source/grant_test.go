@@ -153,6 +153,7 @@ func sample() (attr.Table, Home) {
 }
 
 func TestFill(t *testing.T) {
+	const refused = "error: X_HOST must not decide where a secret of the configuration goes: "
 	text := cty.StringVal
 	all := map[string]string{
 		"X_HOST": "home", "X_REGION": "r", "X_USER": "u", "X_PASSWORD": "p", "X_CERT": "c",
@@ -175,22 +176,23 @@ func TestFill(t *testing.T) {
 		"a block with a name":           {all, attrs{"name": text("a")}, ""},
 		"half a pair":                   {all, attrs{"cert": text("own")}, "host region user password mode insecure timeout"},
 		"a user":                        {all, attrs{"user": text("own")}, "host region password cert key mode insecure timeout"},
-		"its own secret":                {all, attrs{"token": text("own")}, "error: block.host: the environment variable X_HOST must not decide where a secret of the configuration goes: token. Set host in the configuration as well"},
-		"its own key":                   {all, attrs{"key": text("own")}, "error: block.host: the environment variable X_HOST must not decide where a secret of the configuration goes: key"},
-		"a secret in a block":           {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, "error: block.host: the environment variable X_HOST must not decide where a secret of the configuration goes: plugin.args"},
+		"its own secret":                {all, attrs{"token": text("own")}, refused + "token. Set host in the configuration as well"},
+		"its own key":                   {all, attrs{"key": text("own")}, refused + "key"},
+		"a secret in a block":           {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, refused + "plugin.args"},
 		"its own secret, no place":      {with("X_HOST", ""), attrs{"token": text("own")}, "region cert key timeout"},
 		"its own secret, its own place": {with("X_HOST", "own"), attrs{"token": text("own"), "host": text("own")}, "cert key timeout"},
 		"an unknown secret":             {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
 		"an empty secret":               {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
-		"a safe value":                  {with("X_MODE", "strict"), attrs{"token": text("own"), "host": text("home")}, "cert key mode timeout"},
-		"a switch of its own":           {all, attrs{"insecure": cty.False}, "host region user password cert key mode timeout"},
-		"the same server":               {all, attrs{"host": text("home")}, "user password cert key mode insecure timeout"},
-		"another server":                {all, attrs{"host": text("other")}, "timeout"},
-		"another server, safe":          {with("X_MODE", "strict"), attrs{"host": text("other")}, "mode timeout"},
-		"a server of another way":       {all, attrs{"local": cty.True}, "timeout"},
-		"not of another way":            {all, attrs{"local": cty.False}, "host region user password cert key mode insecure timeout"},
-		"no home":                       {with("X_HOST", ""), attrs{"host": text("other")}, "user password cert key mode insecure timeout"},
-		"perhaps":                       {with("X_INSECURE", "perhaps"), attrs{}, "error: the environment variable X_INSECURE must be true or false"},
+		"a safe value": {with("X_MODE", "strict"), attrs{"token": text("own"), "host": text("home")},
+			"cert key mode timeout"},
+		"a switch of its own":     {all, attrs{"insecure": cty.False}, "host region user password cert key mode timeout"},
+		"the same server":         {all, attrs{"host": text("home")}, "user password cert key mode insecure timeout"},
+		"another server":          {all, attrs{"host": text("other")}, "timeout"},
+		"another server, safe":    {with("X_MODE", "strict"), attrs{"host": text("other")}, "mode timeout"},
+		"a server of another way": {all, attrs{"local": cty.True}, "timeout"},
+		"not of another way":      {all, attrs{"local": cty.False}, "host region user password cert key mode insecure timeout"},
+		"no home":                 {with("X_HOST", ""), attrs{"host": text("other")}, "user password cert key mode insecure timeout"},
+		"perhaps":                 {with("X_INSECURE", "perhaps"), attrs{}, "error: the environment variable X_INSECURE must be true or false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, home := sample()

@@ -14,7 +14,8 @@ const doc = "Has AWS KMS wrap the key of each file. Reading a file requires `kms
 	"Credentials come from the arguments below, else from where every AWS SDK looks: the environment " +
 	"(`AWS_ACCESS_KEY_ID` and the like, or a web identity), the shared configuration files (`AWS_PROFILE`), a " +
 	"container's role, an EC2 instance's role. " +
-	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint, unless the secret of the credentials is one of the arguments. The `credential_process` of a profile gets the " +
+	"`AWS_ENDPOINT_URL_KMS` sends the requests to another endpoint; beside a secret in the arguments, set `endpoints` instead. " +
+	"The `credential_process` of a profile gets the " +
 	"environment without the secrets of this provider and of Terraform. " +
 	"With `use_environment = false`, only the arguments, the shared files and an EC2 instance's role are left, " +
 	"such a program gets only the variables that it needs to run, and profiles that sign in with a browser " +
