@@ -86,10 +86,12 @@ type FileMethod interface {
 	RecognizesFile(file []byte) bool
 }
 
-// Warner is a method whose encryption is weak.
+// Warner is a method whose encryption is weak, or a key provider whose
+// connection is not protected.
 type Warner interface {
-	// Warning says, in sentences, what is weak and what to use instead. It is
-	// passed on each time the method opens a file, see [Opened].
+	// Warning says, in sentences, what is weak and what to use instead; "" if
+	// nothing is. It is passed on each time the method or the key provider opens a
+	// file, see [Opened].
 	Warning() string
 }
 

@@ -107,28 +107,59 @@ key_provider "openbao" "main" {
 	}
 }
 
-// TestEnvironmentFillsWhatIsAbsent: an address that the code leaves to the
-// environment is its to give.
-func TestEnvironmentFillsWhatIsAbsent(t *testing.T) {
+// TestEnvironmentFillsNoAddress: a variable gives the address only to a token
+// that comes from a variable as well.
+func TestEnvironmentFillsNoAddress(t *testing.T) {
 	t.Parallel()
 	var got atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		got.Store(r.Header.Get("X-Vault-Token"))
 	}))
 	t.Cleanup(server.Close)
-	code := encryption.Code(`
+	const settings = `
 method "aes_gcm" "main" { keys = key_provider.openbao.main }
 state { method = method.aes_gcm.main }
 key_provider "openbao" "main" {
-	key_name = "k"
-	token    = "of the code"
-}`, "code")
-	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(variables("BAO_ADDR", server.URL)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := enc.State().Encrypt(t.Context(), []byte(state)); err == nil || got.Load() != "of the code" {
-		t.Errorf("got the token %q: %v", got.Load(), err)
+key_name = "k" `
+	address := variables("BAO_ADDR", server.URL)
+	for name, c := range map[string]struct {
+		layers []encryption.Layer
+		token  string // that the server gets
+		text   string // of the error
+	}{
+		"a token of the code": {
+			layers: []encryption.Layer{encryption.Code(settings+"\ntoken = \"canary\"\n}", "code"), encryption.Environment(address)},
+			text: "key_provider.openbao.main.address: the environment variable BAO_ADDR must not decide where a secret of the configuration " +
+				"goes: token (code:6,1). Set address in the configuration as well, or both in the environment",
+		},
+		"a pod's own token": {
+			layers: []encryption.Layer{encryption.Code(settings+"\nauth_kubernetes { role = \"r\" }\n}", "code"), encryption.Environment(address)},
+			text:   "goes: auth_kubernetes.jwt_file (code:6,1)",
+		},
+		"a token of TF_ENCRYPTION": {
+			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION", settings+"\ntoken = \"own\"\n}"))},
+			token:  "own", text: "the server at " + server.URL,
+		},
+		"a token of a variable": {
+			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code"),
+				encryption.Environment(variables("BAO_ADDR", server.URL, "BAO_TOKEN", "own"))},
+			token: "own", text: "the server at " + server.URL,
+		},
+		"var.* in TF_ENCRYPTION": {
+			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION",
+				settings+"\ntoken = var.canary\n}")).WithVariables(canary())},
+			text: "BAO_ADDR must not decide",
+		},
+	} {
+		enc, err := encryption.Load(builtin.Registry(), c.layers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Store("")
+		_, err = enc.State().Encrypt(t.Context(), []byte(state))
+		if err == nil || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "canary") || got.Load() != c.token {
+			t.Errorf("%s: the server got the token %q: %v", name, got.Load(), err)
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ func (e *KeyError) Unwrap() error { return e.Err }
 type fileKeys struct {
 	encryption *Encryption
 	meta       map[string][]byte // :: alias or address of a key provider → stored JSON document
+	warnings   map[string]string // :: address of a key provider that took part → see Warner; nil if nobody asks
 }
 
 // key is the [Keys] of the file.
@@ -48,6 +49,7 @@ func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.warnings = nil // all that take part are noted
 	key, err := k.encryption.derived.Do(ctx, identity, func(ctx context.Context) ([]byte, error) { return k.ask(ctx, address) })
 	if err != nil {
 		return nil, keyError(address, err)
@@ -110,6 +112,9 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	provider, err := k.encryption.keyProvider(address)
 	if err != nil {
 		return "", &KeyError{address, err}
+	}
+	if w, ok := provider.KeyProvider.(Warner); ok && k.warnings != nil {
+		k.warnings[address] = w.Warning()
 	}
 	id := fmt.Sprintf("%s %x\n", address, sha256.Sum256(k.stored(address, provider)))
 	for _, upstream := range provider.references {

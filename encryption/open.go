@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // try opens the file with the first candidate that has the key. It may overwrite
@@ -46,7 +48,8 @@ func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error
 
 // open decrypts data with one method and looks at what is inside.
 func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelope) (*Opened, error) {
-	keys := fileKeys{encryption: t.encryption}
+	warnings := map[string]string{}
+	keys := fileKeys{encryption: t.encryption, warnings: warnings}
 	if !c.whole {
 		keys.meta = env.Meta
 	}
@@ -56,7 +59,12 @@ func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelop
 	}
 	opened := &Opened{Data: plain, Method: c.address, UsedFallback: !c.primary, Encrypted: !c.plaintext}
 	if w, ok := c.Method.(Warner); ok {
-		opened.Warnings = []string{fmt.Sprintf("%s: %s", c.address, w.Warning())}
+		warnings[c.address] = w.Warning()
+	}
+	for _, address := range slices.Sorted(maps.Keys(warnings)) {
+		if warnings[address] != "" {
+			opened.Warnings = append(opened.Warnings, fmt.Sprintf("%s: %s", address, warnings[address]))
+		}
 	}
 	switch {
 	case !c.whole:

@@ -29,7 +29,7 @@ type Setting struct {
 	Err   error
 	Pos   Pos
 
-	FromEnvironment bool // written in TF_ENCRYPTION, and not in the code as well
+	FromEnvironment bool // written in TF_ENCRYPTION or the value of a variable, and not in the code as well
 	UsesVariables   bool // written with var.*, whose values come from the code
 }
 
@@ -128,17 +128,22 @@ func (e *Entry) References(t Table) []string {
 }
 
 // Decode converts the settings to the types of the table and fills what is
-// absent from the environment, then from the defaults. All mistakes are
-// returned at once, each as an [*Error].
+// absent from the environment, then from the defaults. Beside a secret of the
+// code, no variable gives a Place or a Guard its value. All mistakes are returned
+// at once, each as an [*Error].
 func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 	if e.Err != nil {
 		return Values{}, e.Err
 	}
-	return decode(e.Address, t.Attrs, e.Settings, e.Pos, env)
+	f := filler{env: env}
+	if secret, given := e.Secret(t); given {
+		f.secret = &secret
+	}
+	return decode(e.Address, t.Attrs, e.Settings, e.Pos, f)
 }
 
-func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, env LookupEnv) (Values, error) {
-	v := Values{Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos}, lookup: env}
+func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, f filler) (Values, error) {
+	v := Values{Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos}, filler: f}
 	var errs Errors
 	for _, a := range attrs {
 		s, set := settings[a.Name]
@@ -162,7 +167,7 @@ func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, 
 				}
 				continue
 			}
-			sub, err := decodeNested(address+"."+a.Name, a, s, env)
+			sub, err := decodeNested(address+"."+a.Name, a, s, f)
 			if err != nil {
 				errs = append(errs, err)
 				continue
@@ -171,7 +176,12 @@ func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, 
 			continue
 		}
 		if !set {
-			if text, ok := env.Get(a.Env...); ok {
+			text, ok, err := f.fill(a)
+			if err != nil {
+				fail("%w", err)
+				continue
+			}
+			if ok {
 				s.Value, set = fromEnvironment(text, a.Type), true
 			} else if a.Default != cty.NilVal {
 				s.Value, set = a.Default, true
@@ -206,7 +216,7 @@ func fromEnvironment(text string, t cty.Type) cty.Value {
 	return cty.StringVal(text)
 }
 
-func decodeNested(address string, a Attr, s Setting, env LookupEnv) (Values, error) {
+func decodeNested(address string, a Attr, s Setting, f filler) (Values, error) {
 	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
 		return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("a block is required")}
 	}
@@ -218,7 +228,7 @@ func decodeNested(address string, a Attr, s Setting, env LookupEnv) (Values, err
 		}
 		settings[name] = Setting{Value: val, Pos: s.Pos}
 	}
-	return decode(address, a.Attrs, settings, s.Pos, env)
+	return decode(address, a.Attrs, settings, s.Pos, f)
 }
 
 func unknownValue(address, attr string, pos Pos) error {

@@ -46,7 +46,8 @@ type Attr struct {
 	// a proxy, a certificate authority, whether TLS is used or verified.
 	Guard bool
 
-	// Safe are the values of a Guard that protect more than its absence does.
+	// Safe are the values of a Place or a Guard that protect more than its absence
+	// does.
 	// They do no harm wherever they come from.
 	Safe []string
 

@@ -22,19 +22,34 @@ type Values struct {
 	blocks map[string]Values    // :: nested block name → its values
 	pos    map[string]Pos       // :: attribute name → place in text; "" is the entry's
 
-	lookup LookupEnv // see Environment
+	filler filler // of what was absent
 }
 
 // Environment returns the environment that absent attributes were filled from,
 // for kinds that need more of it than attributes. It is nil, which finds
 // nothing, if the environment must not be read. Build may keep it, but reads
 // nothing from it.
-func (v Values) Environment() LookupEnv { return v.lookup }
+func (v Values) Environment() LookupEnv { return v.filler.env }
 
 // ReadsEnvironment reports whether the environment may be read: there was a
 // [LookupEnv] to decode with. Without one, a client library that looks into
 // the environment by itself must be kept from it.
-func (v Values) ReadsEnvironment() bool { return v.lookup != nil }
+func (v Values) ReadsEnvironment() bool { return v.filler.env != nil }
+
+// HoldsSecret reports whether the code gives a secret that is sent somewhere.
+// Variables then say neither where it goes nor how it is protected on the way,
+// and a client library that looks into the environment by itself must be kept
+// from that.
+func (v Values) HoldsSecret() bool { return v.filler.secret != nil }
+
+// Refuse returns an error if a variable that no attribute declares would decide
+// where a secret of the code goes, in place of an absent attribute.
+func (v Values) Refuse(variable, attribute string) error {
+	if !v.HoldsSecret() {
+		return nil
+	}
+	return v.Errorf(attribute, "%w", v.filler.secret.Refuses(variable, attribute))
+}
 
 func (v Values) get(name string) cty.Value {
 	val, ok := v.attrs[name]

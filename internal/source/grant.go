@@ -26,7 +26,9 @@ import (
 //   - A group is filled as a whole, or not at all if the block says part of it.
 //   - What has a home goes nowhere else: neither secrets, nor addresses, nor the
 //     switches that decide how secrets are protected.
-//   - Such a switch never applies to a secret that the block itself holds.
+//   - Neither such a switch nor an address ever applies to a secret that the block
+//     itself holds. If it names no server, a vendor's own is left; kinds without
+//     one refuse to guess.
 //   - A secret that is set, and that nothing says a place for, is an error.
 type Credentials struct {
 	Table   attr.Table
@@ -268,7 +270,10 @@ func (c Credentials) fill(block *attr.Entry, found bool, near Nearness) (Grant, 
 		block = attr.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
 	}
 	p := newPolicy(c.Table.Attrs, block.Settings, near)
-	p.holds = p.holds && found
+	if secret, given := block.Secret(c.Table); given && found {
+		p.secret = &secret
+	}
+	placed := slices.ContainsFunc(c.Home.Attrs, func(name string) bool { return decides(block.Settings[name]) })
 	whole, table := *block, c.Table
 	whole.Settings, table.Attrs = maps.Clone(block.Settings), slices.Clone(c.Table.Attrs)
 	for i, a := range c.Table.Attrs {
@@ -278,7 +283,13 @@ func (c Credentials) fill(block *attr.Entry, found bool, near Nearness) (Grant, 
 		}
 		table.Attrs[i].Env = nil
 		variable, value := first(c.Env, a.Env)
-		if value != "" && p.allows(a, value) {
+		switch {
+		case value == "" || !p.open(a):
+		case p.secret != nil && !p.secret.Leaves(a, variable, value):
+			if !placed && slices.Contains(c.Home.Attrs, a.Name) {
+				whole.Settings[a.Name] = attr.Setting{Err: fail(block, a.Name, p.secret.Refuses(variable, a.Name))}
+			}
+		case p.allows(a, value):
 			g.variables[a.Name], whole.Settings[a.Name] = variable, setting(a, variable, value)
 		}
 	}
@@ -318,57 +329,57 @@ func first(env attr.LookupEnv, names []string) (name, value string) {
 
 // setting is the value of a variable as an attribute has it.
 func setting(a attr.Attr, variable, value string) attr.Setting {
+	s := attr.Setting{Value: cty.StringVal(value), FromEnvironment: true}
 	switch {
 	case a.Type == cty.Bool:
 		b, err := strconv.ParseBool(value)
 		if err != nil {
 			return attr.Setting{Err: fmt.Errorf("the environment variable %s must be true or false", variable)}
 		}
-		return attr.Setting{Value: cty.BoolVal(b)}
+		s.Value = cty.BoolVal(b)
 	case a.Type.IsListType():
-		return attr.Setting{Value: cty.ListVal([]cty.Value{cty.StringVal(value)})}
+		s.Value = cty.ListVal([]cty.Value{s.Value})
 	}
-	return attr.Setting{Value: cty.StringVal(value)}
+	return s
 }
 
 // policy is what the environment may say about one block.
 type policy struct {
 	own     map[string]attr.Setting
 	closed  map[string]bool // groups of which the block says a part
-	secret  map[string]bool // groups that hold a secret
-	holds   bool            // the block itself holds a secret
+	secrets map[string]bool // groups that hold a secret
+	secret  *attr.Written   // of the block itself; may be nil
 	distant bool            // the family is at home elsewhere
 }
 
 func newPolicy(attrs []attr.Attr, own map[string]attr.Setting, near Nearness) policy {
-	p := policy{own: own, closed: map[string]bool{}, secret: map[string]bool{}, distant: near == Elsewhere}
+	p := policy{own: own, closed: map[string]bool{}, secrets: map[string]bool{}, distant: near == Elsewhere}
 	for _, a := range attrs {
 		for _, group := range []string{a.Group, a.Follows} {
-			p.secret[group] = p.secret[group] || group != "" && isSecret(a)
+			p.secrets[group] = p.secrets[group] || group != "" && isSecret(a)
 		}
 		if decides(own[a.Name]) {
 			p.closed[a.Group] = a.Group != ""
-			p.holds = p.holds || holdsSecret(a)
 		}
 	}
 	return p
 }
 
-// allows reports whether a variable with the given value may fill a.
+// open reports whether the block says nothing of a, or of what it belongs to.
+func (p policy) open(a attr.Attr) bool {
+	return !says(a, p.own[a.Name]) && !p.closed[a.Group] && !p.closed[a.Follows]
+}
+
+// allows reports whether a variable with the given value, which is at home
+// here or not, may fill a.
 func (p policy) allows(a attr.Attr, value string) bool {
-	switch {
-	case says(a, p.own[a.Name]), p.closed[a.Group], p.closed[a.Follows]:
-		return false
-	case a.Guard && !slices.Contains(a.Safe, value):
-		return !p.holds && !p.distant
+	if a.Guard && !slices.Contains(a.Safe, value) {
+		return !p.distant
 	}
-	return !p.distant || !isSecret(a) && !a.Place && !p.secret[a.Group] && !p.secret[a.Follows]
+	return !p.distant || !isSecret(a) && !a.Place && !p.secrets[a.Group] && !p.secrets[a.Follows]
 }
 
 func isSecret(a attr.Attr) bool { return a.Sensitive || a.Secret }
-
-// holdsSecret reports whether a is a secret, or a block with one.
-func holdsSecret(a attr.Attr) bool { return isSecret(a) || slices.ContainsFunc(a.Attrs, holdsSecret) }
 
 // says reports whether the user said something about a. An empty string is what
 // an absent variable of Terraform comes to; only of a guard it may be meant.

@@ -153,6 +153,7 @@ func sample() (attr.Table, Home) {
 }
 
 func TestFill(t *testing.T) {
+	const refused = "error: X_HOST must not decide where a secret of the configuration goes: "
 	text := cty.StringVal
 	all := map[string]string{
 		"X_HOST": "home", "X_REGION": "r", "X_USER": "u", "X_PASSWORD": "p", "X_CERT": "c",
@@ -169,19 +170,21 @@ func TestFill(t *testing.T) {
 		block attrs // nil for none
 		want  string
 	}{
-		"no block":            {all, nil, "host region user password cert key mode insecure timeout"},
-		"an empty block":      {all, attrs{}, "host region user password cert key mode insecure timeout"},
-		"no environment":      {nil, attrs{}, ""},
-		"a block with a name": {all, attrs{"name": text("a")}, ""},
-		"half a pair":         {all, attrs{"cert": text("own")}, "host region user password mode insecure timeout"},
-		"a user":              {all, attrs{"user": text("own")}, "host region password cert key mode insecure timeout"},
-		"its own secret":      {all, attrs{"token": text("own")}, "host region cert key timeout"},
-		"its own key":         {all, attrs{"key": text("own")}, "host region user password timeout"},
-		"a secret in a block": {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})},
-			"host region user password cert key timeout"},
-		"an unknown secret":       {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
-		"an empty secret":         {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
-		"a safe value":            {with("X_MODE", "strict"), attrs{"token": text("own")}, "host region cert key mode timeout"},
+		"no block":                      {all, nil, "host region user password cert key mode insecure timeout"},
+		"an empty block":                {all, attrs{}, "host region user password cert key mode insecure timeout"},
+		"no environment":                {nil, attrs{}, ""},
+		"a block with a name":           {all, attrs{"name": text("a")}, ""},
+		"half a pair":                   {all, attrs{"cert": text("own")}, "host region user password mode insecure timeout"},
+		"a user":                        {all, attrs{"user": text("own")}, "host region password cert key mode insecure timeout"},
+		"its own secret":                {all, attrs{"token": text("own")}, refused + "token. Set host in the configuration as well"},
+		"its own key":                   {all, attrs{"key": text("own")}, refused + "key"},
+		"a secret in a block":           {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, refused + "plugin.args"},
+		"its own secret, no place":      {with("X_HOST", ""), attrs{"token": text("own")}, "region cert key timeout"},
+		"its own secret, its own place": {with("X_HOST", "own"), attrs{"token": text("own"), "host": text("own")}, "cert key timeout"},
+		"an unknown secret":             {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
+		"an empty secret":               {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
+		"a safe value": {with("X_MODE", "strict"), attrs{"token": text("own"), "host": text("home")},
+			"cert key mode timeout"},
 		"a switch of its own":     {all, attrs{"insecure": cty.False}, "host region user password cert key mode timeout"},
 		"the same server":         {all, attrs{"host": text("home")}, "user password cert key mode insecure timeout"},
 		"another server":          {all, attrs{"host": text("other")}, "timeout"},

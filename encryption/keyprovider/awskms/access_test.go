@@ -226,7 +226,12 @@ func TestTableWithoutEnvironment(t *testing.T) {
 	if _, err := p.Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("the CA of the environment: %v", err)
 	}
-	if _, err := provider(t, static().with("max_retries", 1)).Key(t.Context(), nil, stored); err != nil {
+	if _, err := provider(t, static().with("max_retries", 1)).Key(t.Context(), nil, stored); err == nil {
+		t.Error("the endpoint and the CA of the environment get what a key of the code signs")
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIASTATIC")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+	if _, err := provider(t, anonymous().with("max_retries", 1)).Key(t.Context(), nil, stored); err != nil {
 		t.Errorf("the CA of the environment, switched on: %v", err)
 	}
 	for _, r := range server.Requests() {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -17,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
@@ -53,7 +55,22 @@ var (
 	_ encryption.KeyMaker   = (*provider)(nil)
 	_ encryption.Recognizer = (*provider)(nil)
 	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Warner     = (*provider)(nil)
 )
+
+// Warning says that anybody on the way can read the keys. The endpoint of a
+// profile, which only the SDK knows, is not seen here.
+func (p *provider) Warning() string {
+	endpoint, err := url.Parse(p.connection.known)
+	switch {
+	case err != nil:
+	case endpoint.Scheme == "http" && !netfail.IsLoopback(endpoint.Hostname()):
+		return netfail.Unencrypted("the endpoint begins with http")
+	case endpoint.Scheme != "http" && p.connection.settings.Unverified():
+		return netfail.Unverified("AWS KMS", "insecure is set")
+	}
+	return ""
+}
 
 // metadata is what a file stores, with the names of
 // opentofu/internal/encryption/keyprovider/aws_kms/provider.go.
@@ -85,7 +102,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 		return nil, err
 	}
 	p.connection.settings = settings
-	return p, nil
+	return p, p.connection.setEndpoint(v)
 }
 
 // Key has KMS decrypt the key that stored holds. The encryption context is the

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
@@ -13,6 +14,8 @@ import (
 // connection makes the client when it is first needed, once.
 type connection struct {
 	settings awsauth.Settings
+	endpoint string // of KMS; "" leaves it to the SDK
+	known    string // the endpoint as far as it is known before the SDK looks it up
 	clients  memo.Memo[struct{}, *kms.Client]
 }
 
@@ -36,5 +39,26 @@ func (c *connection) connect(ctx context.Context) (*kms.Client, error) {
 			o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, c.settings.MaxWait)
 		}
 		c.settings.SetEndpoint(ctx, cfg, kms.ServiceID, &o.BaseEndpoint)
+		if c.endpoint != "" {
+			o.BaseEndpoint = &c.endpoint
+		}
 	}), nil
+}
+
+// setEndpoint reads the endpoint of KMS. One that a variable names is not
+// silently replaced by AWS's own.
+func (c *connection) setEndpoint(v attr.Values) error {
+	if endpoints, ok := v.Block("endpoints"); ok {
+		c.endpoint = awsauth.WithScheme(endpoints.String("kms"))
+	}
+	if c.known = c.endpoint; c.known != "" {
+		return nil
+	}
+	for _, name := range endpointVars() {
+		if url, set := v.Environment().Get(name); set {
+			c.known = url
+			return v.Refuse(name, "endpoints.kms")
+		}
+	}
+	return nil
 }

@@ -236,7 +236,7 @@ endpoint_url = `+server.URL+`
 			if err := os.WriteFile(saw, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p, err := build(t, c.attrs, c.lookup)
+			p, err := build(t, placed(c.attrs), c.lookup)
 			if err != nil {
 				t.Fatal(err)
 			}

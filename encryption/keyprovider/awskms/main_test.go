@@ -117,11 +117,30 @@ func build(t *testing.T, a attrs, env attr.LookupEnv) (encryption.KeyProvider, e
 
 func provider(t *testing.T, a attrs) encryption.KeyProvider {
 	t.Helper()
-	p, err := build(t, a, os.LookupEnv)
+	p, err := build(t, placed(a), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// placed has the endpoints of the test as arguments, beside a secret of the
+// code, which takes none from the environment.
+func placed(a attrs) attrs {
+	table := awskms.Block().Table
+	if _, given := attr.NewEntry("key_provider.aws_kms.x", table, a).Secret(table); given {
+		endpoints := attrs{}
+		if a["endpoints"] != cty.NilVal {
+			endpoints = a["endpoints"].AsValueMap()
+		}
+		for _, name := range []string{"kms", "sts"} {
+			if url := os.Getenv("AWS_ENDPOINT_URL_" + strings.ToUpper(name)); url != "" && endpoints[name] == cty.NilVal {
+				endpoints = endpoints.with(name, url)
+			}
+		}
+		a = a.with("endpoints", endpoints)
+	}
+	return a
 }
 
 // wrapped makes a key and what a file stores of it.

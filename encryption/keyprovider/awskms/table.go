@@ -14,7 +14,9 @@ const doc = "AWS KMS wraps the key of each file. Reading requires `kms:Decrypt` 
 
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{
-		Name: "endpoints", Doc: "Endpoints to use instead of AWS's own. That of KMS is set with `AWS_ENDPOINT_URL_KMS`.", Attrs: []attr.Attr{
+		Name: "endpoints", Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
+			{Name: "kms", Type: cty.String, Place: true, Env: endpointVars(), Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
+				"not have. The variables count without an `endpoints` block as well."},
 			{Name: "sts", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
 			{Name: "iam", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Doc: "Accepted as " +
 				"in OpenTofu. AWS IAM is never called."},
@@ -22,6 +24,9 @@ func table() attr.Table {
 	}))
 	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs}
 }
+
+// endpointVars are the variables that the SDK reads.
+func endpointVars() []string { return []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"} }
 
 func keyAttrs() []attr.Attr {
 	return []attr.Attr{

@@ -34,6 +34,13 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 func (p *provider) explainAnswer(verb string, answer *azcore.ResponseError) error {
 	key := "the key " + p.name + " of " + p.vault
 	switch answer.StatusCode {
+	case http.StatusNotFound, http.StatusForbidden, http.StatusBadRequest:
+		if answer.ErrorCode == "" { // a proxy's, say, which knows nothing of keys
+			return fmt.Errorf("no usable answer from %s: it is not that of Key Vault (HTTP status %d); check vault_uri and any proxy",
+				p.vault, answer.StatusCode)
+		}
+	}
+	switch answer.StatusCode {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w: the vault does not know %s, or the version that is needed", encryption.ErrNoKey, key)
 	case http.StatusForbidden:

@@ -68,6 +68,7 @@ func TestFaults(t *testing.T) {
 		AnotherKey:  says(400, "BadParameter", ""),
 		Secrets:     []string{canary, azurevaulttest.Secret, azurevaulttest.Token},
 		Sees: map[string]string{
+			"403":                      "it is not that of Key Vault (HTTP status 403); check vault_uri and any proxy",
 			"nobody listens":           "connect: connection refused",
 			"reset at once":            "connection reset by peer",
 			"reset in the body":        "connection reset by peer",
@@ -118,7 +119,6 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                noAnswer,
 		},
 		Cannot: map[string]string{
-			"403": "whoever says it, it counts as denied",
 			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +
 				"half of that",
 			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",

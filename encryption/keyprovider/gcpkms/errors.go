@@ -21,6 +21,11 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 		return fmt.Errorf("waiting for Cloud KMS: %w", ctx.Err())
 	}
 	message := status.Convert(err).Message()
+	// gRPC makes a code of the status of an answer that is no gRPC, such as a
+	// proxy's, which knows nothing of keys.
+	if strings.HasPrefix(message, "unexpected HTTP status code received from server: 403") {
+		return errors.New("an answer that is not of Cloud KMS came back (HTTP status 403); check any proxy")
+	}
 	switch code := status.Code(err); code {
 	case codes.NotFound:
 		return fmt.Errorf("%w: Cloud KMS does not know the key %s", encryption.ErrNoKey, p.name)

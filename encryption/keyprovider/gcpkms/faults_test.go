@@ -65,6 +65,7 @@ func TestFaults(t *testing.T) {
 		AnotherKey:  says(codes.InvalidArgument),
 		Secrets:     []string{canary, gcpkmstest.Token},
 		Sees: map[string]string{
+			"403":                      "an answer that is not of Cloud KMS came back (HTTP status 403); check any proxy",
 			"nobody listens":           noAnswer + "the server cannot be reached: connection refused",
 			"reset at once":            noAnswer + "the server cannot be reached: connection reset",
 			"reset in the body":        brokenOff,
@@ -112,7 +113,6 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                noAnswer,
 		},
 		Cannot: map[string]string{
-			"403":                             "whoever says it, it counts as denied",
 			"Content-Length too large":        stream,
 			"Content-Length too small":        stream,
 			"gzip bomb":                       "gRPC has compression of its own, and there is no code for it here",

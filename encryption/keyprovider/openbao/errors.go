@@ -59,6 +59,8 @@ func (s *server) explain(ctx context.Context, err error, r request) error {
 		return fmt.Errorf("no answer from %s: %s", what, netfail.Reason(err, "set ca_cert_file"))
 	}
 	switch code := answer.StatusCode; {
+	case answer.RawError && code < 500 && code != http.StatusTooManyRequests: // a proxy's, say, which knows nothing of keys
+		return fmt.Errorf("%s: %w (status %d); check address and any proxy", what, errNotTheAPI, code)
 	case code == http.StatusTooManyRequests:
 		return fmt.Errorf("%s is asked too often (status 429)", what)
 	case code >= 500:

@@ -43,6 +43,7 @@ func TestFaults(t *testing.T) {
 		AnotherKey:  says(400, "cipher: message authentication failed"),
 		Secrets:     []string{"canary", "vault:v1:"},
 		Sees: map[string]string{
+			"403":                      "its answer is not that of OpenBao or Vault (status 403); check address and any proxy",
 			"nobody listens":           "cannot be reached: dial tcp",
 			"reset at once":            "connection reset by peer",
 			"reset in the body":        notTheAPI,
@@ -91,9 +92,6 @@ func TestFaults(t *testing.T) {
 			"TLS 1.0":                             "protocol version not supported",
 			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                brokeOff,
-		},
-		Cannot: map[string]string{
-			"403": "whoever says it, it counts as denied",
 		},
 	}.Run(t)
 }

@@ -14,11 +14,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"regexp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
@@ -48,7 +50,21 @@ var (
 	_ encryption.KeyMaker   = (*provider)(nil)
 	_ encryption.Recognizer = (*provider)(nil)
 	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Warner     = (*provider)(nil)
 )
+
+// Warning says that anybody on the way can read the token and the keys.
+func (p *provider) Warning() string {
+	address, err := url.Parse(p.server.address)
+	switch {
+	case err != nil:
+	case address.Scheme == "https" && p.server.tls.Insecure:
+		return netfail.Unverified("the server", "skip_tls_verify is set")
+	case address.Scheme == "http" && !netfail.IsLoopback(address.Hostname()):
+		return netfail.Unencrypted("address begins with http")
+	}
+	return ""
+}
 
 // metadata is what a file stores, with the names of OpenTofu's provider.go.
 type metadata struct {

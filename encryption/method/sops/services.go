@@ -35,6 +35,7 @@ type services struct {
 
 	vaultAddresses           []string // normalized; see origin
 	vaultToken, vaultSpace   string
+	ownToken                 bool // vaultToken is one of the code
 	awsKeys, roles, profiles []string
 	gcpKeys                  []string
 	azureVaults              []string // normalized
@@ -44,7 +45,7 @@ type services struct {
 func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
 	s := services{
 		address: v.Address, blocks: blocks, env: v.Environment(),
-		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"),
+		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.HoldsSecret(),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
 		useMSI: v.Bool("azure_use_msi"),
 	}
@@ -323,7 +324,12 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 	}
 	return func(ctx context.Context) ([]byte, error) {
 		block := s.blocks[i]
-		values, err := attr.NewEntry(s.address+" ("+kind+")", block.Table, attrs).Decode(block.Table, s.env)
+		entry := attr.NewEntry(s.address+" ("+kind+")", block.Table, attrs)
+		for name, setting := range entry.Settings { // a secret that a variable gives is protected as variables say
+			setting.FromEnvironment = !s.ownToken
+			entry.Settings[name] = setting
+		}
+		values, err := entry.Decode(block.Table, s.env)
 		if err != nil {
 			return nil, err
 		}

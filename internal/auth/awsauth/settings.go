@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -60,6 +61,9 @@ type Settings struct {
 	imdsMode     imds.EndpointModeState
 }
 
+// Unverified reports whether any certificate is accepted.
+func (s Settings) Unverified() bool { return s.insecure }
+
 // role is a role to assume.
 type role struct {
 	arn, sessionName, policy string
@@ -84,6 +88,7 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		Region:           region,
 		Timeout:          requestTimeout,
 		Environment:      v.ReadsEnvironment(),
+		OwnEndpoints:     v.HoldsSecret(),
 		stsRegion:        v.String("sts_region"),
 		fips:             v.Bool("use_fips_endpoint"),
 		dualStack:        v.Bool("use_dualstack_endpoint"),
@@ -101,6 +106,9 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		allowed:          v.Strings("allowed_account_ids"),
 		forbidden:        v.Strings("forbidden_account_ids"),
 		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
+	}
+	if s.OwnEndpoints && s.configFiles == nil { // those that a variable names may have endpoints in them
+		s.configFiles = awsconfig.DefaultSharedConfigFiles
 	}
 	if endpoints, ok := v.Block("endpoints"); ok {
 		s.STSEndpoint = WithScheme(endpoints.String("sts"))

@@ -64,7 +64,7 @@ func credentials() attr.Table {
 			{Name: "address", Type: cty.String, Place: true, Env: []string{"CONSUL_HTTP_ADDR"},
 				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a " +
 					"socket. Defaults to `localhost:8500`."},
-			{Name: "scheme", Type: cty.String, Place: true, Env: []string{"CONSUL_HTTP_SSL"},
+			{Name: "scheme", Type: cty.String, Place: true, Safe: []string{"1", "t", "T", "true", "TRUE", "True"}, Env: []string{"CONSUL_HTTP_SSL"},
 				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; the variable makes it `https` where it is `true`."},
 			{Name: "access_token", Type: cty.String, Group: "token", Sensitive: true, Env: []string{"CONSUL_HTTP_TOKEN"},
 				Doc: "The ACL token. It needs the right to read the key."},

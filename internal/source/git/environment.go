@@ -53,19 +53,22 @@ func isWithheld(name string) bool {
 
 var (
 	tlsVariable = regexp.MustCompile(`^GIT_(PROXY_)?SSL_`)
-	tlsSetting  = regexp.MustCompile(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$`)
-	tlsWord     = regexp.MustCompile(`(?i)ssl|schannel`)
+	tlsSetting  = regexp.MustCompile(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$|^include(if)?\.`)
+	tlsWord     = regexp.MustCompile(`(?i)ssl|schannel|include`)
+	configFile  = regexp.MustCompile(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
 )
 
 // withoutTLS returns environ without settings of TLS: without the variables,
-// and without the configuration in variables. What git -c has put into
+// without the configuration in variables, and without the files that variables
+// name, which may hold anything. Those in the home directory and of the system
+// are left, and so is the choice to read none. What git -c has put into
 // GIT_CONFIG_PARAMETERS is withheld as a whole if it may be about TLS.
 func withoutTLS(environ []string) []string {
 	kept := []string{}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		switch upper := strings.ToUpper(name); {
-		case tlsVariable.MatchString(upper):
+		case tlsVariable.MatchString(upper), configFile.MatchString(upper) && value != "" && value != os.DevNull:
 		case upper == "GIT_CONFIG_PARAMETERS" && tlsWord.MatchString(value):
 		case strings.HasPrefix(upper, "GIT_CONFIG_KEY_") && tlsSetting.MatchString(value):
 			kept = append(kept, name+"=statecrypt.withheld") // in place, because the entries are numbered

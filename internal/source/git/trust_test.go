@@ -110,13 +110,27 @@ func TestChildrenGetNoEnvironment(t *testing.T) {
 }
 
 // switches turn verification off for origin, each in another way.
-func switches(origin string) map[string]vars {
+func switches(t *testing.T, origin string) map[string]vars {
+	t.Helper()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "git", "config")
+	if err := os.Mkdir(filepath.Dir(config), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte("[http]\n\tsslVerify = false\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return map[string]vars{
-		"GIT_SSL_NO_VERIFY":            {"GIT_SSL_NO_VERIFY": "1"},
-		"GIT_SSL_NO_VERIFY, empty":     {"GIT_SSL_NO_VERIFY": ""},
-		"GIT_CONFIG_COUNT":             {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.sslVerify", "GIT_CONFIG_VALUE_0": "false"},
-		"GIT_CONFIG_PARAMETERS":        {"GIT_CONFIG_PARAMETERS": "'http.sslVerify'='false'"},
-		"GIT_CONFIG_PARAMETERS of old": {"GIT_CONFIG_PARAMETERS": "'core.pager=x' 'http.SSLVERIFY=0'"},
+		"GIT_CONFIG_GLOBAL":                {"GIT_CONFIG_GLOBAL": config},
+		"GIT_CONFIG_SYSTEM":                {"GIT_CONFIG_SYSTEM": config, "GIT_CONFIG_NOSYSTEM": "0"},
+		"XDG_CONFIG_HOME":                  {"XDG_CONFIG_HOME": dir},
+		"include":                          {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "Include.Path", "GIT_CONFIG_VALUE_0": config},
+		"include in GIT_CONFIG_PARAMETERS": {"GIT_CONFIG_PARAMETERS": "'include.path'='" + config + "'"},
+		"GIT_SSL_NO_VERIFY":                {"GIT_SSL_NO_VERIFY": "1"},
+		"GIT_SSL_NO_VERIFY, empty":         {"GIT_SSL_NO_VERIFY": ""},
+		"GIT_CONFIG_COUNT":                 {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.sslVerify", "GIT_CONFIG_VALUE_0": "false"},
+		"GIT_CONFIG_PARAMETERS":            {"GIT_CONFIG_PARAMETERS": "'http.sslVerify'='false'"},
+		"GIT_CONFIG_PARAMETERS of old":     {"GIT_CONFIG_PARAMETERS": "'core.pager=x' 'http.SSLVERIFY=0'"},
 		"GIT_CONFIG_COUNT, by URL": {
 			"GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c",
 			"GIT_CONFIG_KEY_1": "HTTP." + origin + "/acme.SSLverify", "GIT_CONFIG_VALUE_1": "no",
@@ -131,11 +145,17 @@ func TestManInTheMiddle(t *testing.T) {
 	thief := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true})
 	at := place{repository: thief.URL, path: "s"}
 	own := vars{"url": thief.Origin, "username": "u", "password": canary}
+	authority := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(authority, []byte("[http]\n\tsslCAInfo = "+filepath.ToSlash(thief.CAFile)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	trust := map[string]vars{
 		"GIT_SSL_CAINFO": {"GIT_SSL_CAINFO": thief.CAFile},
+		"include under a condition": {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "includeIf.gitdir:/**.path",
+			"GIT_CONFIG_VALUE_0": authority},
 		"http.sslCAInfo": {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.sslCAInfo", "GIT_CONFIG_VALUE_0": thief.CAFile},
 	}
-	for _, table := range []map[string]vars{switches(thief.Origin), trust} {
+	for _, table := range []map[string]vars{switches(t, thief.Origin), trust} {
 		for name, environ := range table {
 			t.Run(name, func(t *testing.T) {
 				thief.Reset()
@@ -158,7 +178,7 @@ func TestManInTheMiddle(t *testing.T) {
 		"git's own setup":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for name, environ := range switches(thief.Origin) {
+			for name, environ := range switches(t, thief.Origin) {
 				r := newTestRun(t, c.env, c.block...)
 				r.environ = append(r.environ, environ.environ()...)
 				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {

@@ -73,6 +73,9 @@ func (r *run) place(s settings) (*rest.Config, error) {
 			"credentials, in the provider block")
 	}
 	if list := s.get("KUBECONFIG"); list != "" {
+		if err := s.own.Refuse("KUBECONFIG", "config_paths"); err != nil {
+			return nil, err
+		}
 		return s.kubeconfig(filepath.SplitList(list), false)
 	}
 	if home, ok := s.lookup.Get("HOME", "USERPROFILE"); ok {
@@ -82,6 +85,9 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		}
 	}
 	if s.get("KUBERNETES_SERVICE_HOST") != "" {
+		if err := s.own.Refuse("KUBERNETES_SERVICE_HOST", "in_cluster_config"); err != nil {
+			return nil, err
+		}
 		return r.inCluster(s)
 	}
 	return nil, errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, none of " +

@@ -25,6 +25,7 @@ type settings struct {
 	insecure, saysVerify   bool // saysVerify: insecure is set, to either value
 	proxy                  string
 
+	own     attr.Values // of the block
 	lookup  attr.LookupEnv
 	ambient bool // kubeconfigs and accounts that nobody named may be used
 }
@@ -52,7 +53,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		},
 		ca: g.String("cluster_ca_certificate"), serverName: g.String("tls_server_name"),
 		insecure: g.Bool("insecure"), saysVerify: g.Has("insecure"),
-		proxy: g.String("proxy_url"), lookup: credentials.Env,
+		proxy: g.String("proxy_url"), own: g.Values, lookup: credentials.Env,
 	}
 	if s.paths, err = pathsOf(g); err != nil {
 		return settings{}, err

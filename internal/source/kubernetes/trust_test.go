@@ -56,7 +56,6 @@ func TestWhoIsAsked(t *testing.T) {
 			"https://config.example.test", "config-token"},
 		"KUBECONFIG": {environment{"KUBECONFIG": "/nowhere" + string(os.PathListSeparator) + path}, nil, "", "https://127.0.0.1:1",
 			"nobodys-token"},
-		"settings only": {environment{"KUBE_HOST": "env.test"}, []attrs{{"token": text("a")}}, "", "https://env.test", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := connectionOf(t, with(c.env, c.blocks...), c.cluster)

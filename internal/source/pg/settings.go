@@ -86,12 +86,16 @@ func (t target) fill(own settings) (settings, error) {
 	for key, value := range own {
 		values[key] = cty.StringVal(value)
 	}
-	g, err := t.credentials.Complete(attr.NewEntry("conn_str", t.credentials.Table, values), t.found)
+	c := t.credentials
+	if own["service"] != "" { // which may say the host
+		c.Table.Attrs = slices.DeleteFunc(slices.Clone(c.Table.Attrs), func(a attr.Attr) bool { return a.Place })
+	}
+	g, err := c.Complete(attr.NewEntry("conn_str", c.Table, values), t.found)
 	if err != nil {
 		return nil, err
 	}
 	all := maps.Clone(own)
-	for _, a := range t.credentials.Table.Attrs {
+	for _, a := range c.Table.Attrs {
 		all.set(a.Name, g.String(a.Name))
 	}
 	return all, nil
@@ -189,7 +193,9 @@ func (t target) resolve() (settings, error) {
 			return nil, err
 		}
 		t.found = t.found && t.own["service"] != "" // otherwise it belongs to the environment
-		if s, err = t.fill(merge(service, t.own)); err != nil {
+		own := merge(service, t.own)
+		delete(own, "service")
+		if s, err = t.fill(own); err != nil {
 			return nil, err
 		}
 	}

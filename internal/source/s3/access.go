@@ -35,7 +35,7 @@ func newAccess(g source.Grant, n object.Network, region string, named bool) (acc
 	}
 	// Who asks may come from the environment for every block, as an identity
 	// that assumes its role. Where is asked may not.
-	settings.Environment, settings.OwnEndpoints, settings.MaxWait = n.Env != nil, named, n.MaxWait
+	settings.Environment, settings.OwnEndpoints, settings.MaxWait = n.Env != nil, named || settings.OwnEndpoints, n.MaxWait
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
 	}
@@ -56,7 +56,10 @@ func newAccess(g source.Grant, n object.Network, region string, named bool) (acc
 // endpoint is that of a service. The variables count without an endpoints block
 // as well.
 func endpoint(g source.Grant, service string, variables ...string) string {
-	text, _ := g.Env.Get(variables...)
+	text := ""
+	if !g.HoldsSecret() {
+		text, _ = g.Env.Get(variables...)
+	}
 	if b, ok := g.Block("endpoints"); ok {
 		text = cmp.Or(b.String(service), text)
 	}

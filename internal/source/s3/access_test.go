@@ -93,7 +93,7 @@ func TestWhoAsks(t *testing.T) {
 		"role": {nil, by("a"), []attrs{named(nobody.With("assume_role", role).With("endpoints", endpoints))}, "AKIAROLE", 1},
 		"web identity": {nil, asks(), []attrs{nobody.With("assume_role_with_web_identity",
 			role.With("web_identity_token", "canary")).With("endpoints", endpoints)}, "AKIAROLE", 1},
-		"role, old name": {map[string]string{"AWS_STS_ENDPOINT": roles}, asks(), []attrs{block(url).With("assume_role", role)},
+		"role, old name": {map[string]string{"AWS_STS_ENDPOINT": roles}, asks(), []attrs{nobody.With("assume_role", role)},
 			"AKIAROLE", 1},
 		"allowed account": {nil, asks(), []attrs{block(url).With("allowed_account_ids", []string{"111122223333"}).With("endpoints",
 			endpoints)}, "AKIATEST", 1},
