@@ -188,7 +188,7 @@ func (x *exchange) repeat(w io.Writer, what []byte) {
 
 // nested is JSON that is deeper than any parser should follow it.
 func nested(x *exchange) {
-	x.w.Header().Set("Content-Type", "application/json")
+	x.announce(false)
 	_, _ = x.w.Write(bytes.Repeat([]byte{'['}, 1_000_000))
 }
 
@@ -240,6 +240,7 @@ func emptyPacks() func(*exchange) {
 	many := bytes.Repeat(b.Bytes(), 1000)
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Encoding", "gzip")
+		x.announce(false)
 		x.repeat(x.w, many)
 	}
 }

@@ -43,20 +43,24 @@ func TestFaults(t *testing.T) {
 		AnotherKey:  says(400, "cipher: message authentication failed"),
 		Secrets:     []string{"canary", "vault:v1:"},
 		Sees: map[string]string{
-			"nobody listens":           "cannot be reached: dial tcp",
-			"reset at once":            "connection reset by peer",
-			"reset in the body":        notTheAPI,
-			"reset in the body, once":  notTheAPI,
-			"closed without an answer": brokeOff,
-			"short body":               notTheAPI,
-			"Content-Length too large": notTheAPI,
-			"Content-Length too small": notTheAPI,
-			"endless body":             encryptiontest.Works, // no more is read than the key takes
-			"gzip bomb":                notTheAPI,
-			"not HTTP":                 notHTTP,
-			"malformed status line":    notHTTP,
-			"malformed header":         notHTTP,
-			"another service":          notTheAPI,
+			"nobody listens":              "cannot be reached: dial tcp",
+			"reset at once":               "connection reset by peer",
+			"reset in the body":           notTheAPI,
+			"reset in the body, once":     notTheAPI,
+			"closed without an answer":    brokeOff,
+			"short body":                  notTheAPI,
+			"Content-Length too large":    notTheAPI,
+			"Content-Length too small":    notTheAPI,
+			"endless body":                encryptiontest.Works, // no more is read than the key takes
+			"endless header":              "the connection failed, or the answer is not valid",
+			"endless gzip of nothing":     "does not answer within 2s",
+			"nested a million deep":       "its answer is not that of OpenBao or Vault",
+			"301 that names another host": "it redirects, which is not followed",
+			"gzip bomb":                   notTheAPI,
+			"not HTTP":                    notHTTP,
+			"malformed status line":       notHTTP,
+			"malformed header":            notHTTP,
+			"another service":             notTheAPI,
 
 			"stall":             "does not answer within 2s",
 			"stall in the body": "does not answer within 2s",
@@ -93,7 +97,8 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                brokeOff,
 		},
 		Cannot: map[string]string{
-			"403": "whoever says it, it counts as denied",
+			"401 that names another host": "with 401, this service denies a key, which \"denied\" is about",
+			"403":                         "whoever says it, it counts as denied",
 		},
 	}.Run(t)
 }
