@@ -170,11 +170,13 @@ func TestHugeCommit(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, maxListing+1<<20); err != nil {
+	if err := os.Truncate(path, 9<<20); err != nil {
 		t.Fatal(err)
 	}
 	repo.Git("update-ref", "refs/heads/main", repo.Git("-c", "core.compression=1", "hash-object", "-t", "commit", "--literally", "-w", path))
-	_, err := read(t, newTestRun(t, nil), place{repository: gittest.HTTP(t, repo, gittest.HTTPOptions{}).URL, path: "a"})
+	r := newTestRun(t, nil)
+	r.maxObject = 8 << 20
+	_, err := read(t, r, place{repository: gittest.HTTP(t, repo, gittest.HTTPOptions{}).URL, path: "a"})
 	if err == nil || !strings.Contains(err.Error(), "the server sends more than it was asked for") {
 		t.Errorf("got %v", err)
 	}
