@@ -208,7 +208,7 @@ func elsewhere(code int) func(*exchange) {
 		}
 		x.w.WriteHeader(code)
 		host := strings.TrimPrefix(other, "https://")
-		_, _ = fmt.Fprintf(x.w, "<Error><Code>PermanentRedirect</Code><Bucket>b</Bucket><Endpoint>%s</Endpoint><Region>elsewhere-1</Region></Error>", host)
+		_, _ = fmt.Fprintf(x.w, "<Error><Code>PermanentRedirect</Code><Endpoint>%s</Endpoint></Error>", host)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestSmallAnswersWithMuchInThem(t *testing.T) {
 	index := `{"current-hash":"","chunks":[` + strings.Repeat(`"",`, 5<<20) + `""]}`
 	for name, answer := range map[string]http.HandlerFunc{
 		"entries": sourcetest.Packed(t, "[{}", ",{}", "]", limit),
-		"parts": sourcetest.Packed(t, `[{"Key":"network","Value":"`+base64.StdEncoding.EncodeToString([]byte(index)), " ", `"}]`,
+		"parts": sourcetest.Packed(t, `[{"Key":"network","Value":"`+base64.StdEncoding.EncodeToString([]byte(index))+`"`, " ", "}]",
 			1),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 			"endless header":              notHTTP,
 			"endless gzip of nothing":     tooLarge,
 			"nested a million deep":       damaged,
-			"301 that names another host": "the service redirects to another place (301 Moved Permanently), which Cloud Storage does not do; nothing was sent there",
+			"301 that names another host": "the service redirects to another place (301 Moved Permanently)",
 			"401 that names another host": "Cloud Storage does not accept the access token (401 Unauthorized)",
 			"gzip bomb":                   tooLarge,
 			"not HTTP":                    notHTTP,

@@ -198,8 +198,8 @@ func (v vendor) faults(t *testing.T) {
 			"endless header":              invalid,
 			"endless gzip of nothing":     "the file is larger than 1048576 bytes",
 			"nested a million deep":       sourcetest.Other,
-			"301 that names another host": "the bucket is elsewhere, and nothing was sent there; it is in the region elsewhere-1: set region (301 PermanentRedirect)",
-			"401 that names another host": "the bucket is elsewhere, and nothing was sent there; it is in the region elsewhere-1: set region (401 PermanentRedirect)",
+			"301 that names another host": "it is in the region elsewhere-1: set region (301 PermanentRedirect)",
+			"401 that names another host": "it is in the region elsewhere-1: set region (401 PermanentRedirect)",
 			"gzip bomb":                   sourcetest.Other, // it is not asked for, and not unpacked
 			"not HTTP":                    invalid,
 			"malformed status line":       invalid,
