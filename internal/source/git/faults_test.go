@@ -46,7 +46,7 @@ func TestFaultsOfRefs(t *testing.T) {
 		"Content-Length too small":    "expected flush after capabilities",
 		"endless header":              noAccess,
 		"endless gzip of nothing":     noAccess,
-		"nested a million deep":       "there is no branch, tag or ref main in the repository",
+		"nested a million deep":       "bad line length character",
 		"301 that names another host": "the server redirects, and credentials are not sent along",
 		"gzip bomb":                   noAccess,
 		"another service":             "there is no branch, tag or ref main in the repository", // what git's protocol without a service comes to
