@@ -30,6 +30,7 @@ type fault struct {
 
 	refusal   bool // the service says that it has no such key for this caller
 	large     bool // much more is sent than may be kept
+	stays     bool // nothing may be sent to another origin
 	cancelled bool // the caller gives up, and that is what it is told
 }
 
@@ -158,14 +159,56 @@ func wrongLength(announced func(int) int) func(*exchange) {
 
 // endless is the answer, and then zeros for ever.
 func endless(x *exchange) {
-	body := x.announce(false)
-	zeros := make([]byte, 64<<10)
-	for _, err := x.w.Write(body); err == nil && x.r.Context().Err() == nil; _, err = x.w.Write(zeros) {
+	if _, err := x.w.Write(x.announce(false)); err == nil {
+		x.repeat(x.w, make([]byte, 64<<10))
+	}
+}
+
+// endlessHeader is an answer whose header does not end.
+func endlessHeader(x *exchange) {
+	conn := x.raw(200, nil, nil)
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+	x.repeat(conn, []byte(strings.Repeat("X-Field: value\r\n", 1000)))
+}
+
+// repeat writes the same for ever.
+func (x *exchange) repeat(w io.Writer, what []byte) {
+	for x.r.Context().Err() == nil {
 		select {
 		case <-x.front.done:
 			return
 		default:
 		}
+		if _, err := w.Write(what); err != nil {
+			return
+		}
+	}
+}
+
+// nested is JSON that is deeper than any parser should follow it.
+func nested(x *exchange) {
+	x.announce(false)
+	_, _ = x.w.Write(bytes.Repeat([]byte{'['}, 1_000_000))
+}
+
+// elsewhere refuses, and names another host in each way that clients know.
+func elsewhere(code int) func(*exchange) {
+	return func(x *exchange) {
+		other := x.front.Other
+		h := x.w.Header()
+		h.Add("WWW-Authenticate", `Bearer realm="`+other+`/token", authorization_uri="`+other+`/token", resource_id="`+other+`"`)
+		h.Add("WWW-Authenticate", `Basic realm="`+other+`"`)
+		h.Set("X-Amz-Bucket-Region", "elsewhere-1")
+		h.Set("Link", "<"+other+`>; rel="next"`)
+		h.Set("Refresh", "0; url="+other)
+		h.Set("Content-Type", "application/xml")
+		if code/100 != 3 { // where it would be a redirect
+			h.Set("Location", other+x.r.URL.Path)
+		}
+		x.w.WriteHeader(code)
+		host := strings.TrimPrefix(other, "https://")
+		_, _ = fmt.Fprintf(x.w, "<Error><Code>PermanentRedirect</Code><Endpoint>%s</Endpoint></Error>", host)
 	}
 }
 
@@ -175,15 +218,11 @@ const (
 	bombPart = 32 << 20
 )
 
-// bomb is an answer that unpacks to bombSize bytes, for a client that takes
-// gzip; one that does not gets the true answer.
+// bomb is an answer that unpacks to bombSize bytes, whether gzip was asked for
+// or not.
 func bomb() func(*exchange) {
 	part := pack()
 	return func(x *exchange) {
-		if !strings.Contains(x.r.Header.Get("Accept-Encoding"), "gzip") {
-			x.front.behind.ServeHTTP(x.w, x.r)
-			return
-		}
 		x.w.Header().Set("Content-Encoding", "gzip")
 		x.announce(false)
 		for range bombSize / bombPart {
@@ -191,6 +230,18 @@ func bomb() func(*exchange) {
 				return
 			}
 		}
+	}
+}
+
+// emptyPacks is a gzip file without end that unpacks to nothing.
+func emptyPacks() func(*exchange) {
+	var b bytes.Buffer
+	_ = gzip.NewWriter(&b).Close() // to memory
+	many := bytes.Repeat(b.Bytes(), 1000)
+	return func(x *exchange) {
+		x.w.Header().Set("Content-Encoding", "gzip")
+		x.announce(false)
+		x.repeat(x.w, many)
 	}
 }
 

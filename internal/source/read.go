@@ -1,11 +1,14 @@
 package source
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"time"
 )
 
 // Read reads all of r, which holds size bytes, or -1 when nobody knows. More
@@ -43,6 +46,30 @@ func expectEnd(r io.Reader) error {
 	default:
 		return err
 	}
+}
+
+// Patience is how long the requests for one state may take together.
+const Patience = 10 * time.Minute
+
+// Within ends a read that takes several requests when they take too long
+// together: how many there are may be the server's choice.
+func Within(ctx context.Context, patience time.Duration, read func(context.Context) (*Snapshot, error)) (*Snapshot, error) {
+	patience = cmp.Or(patience, Patience)
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	snapshot, err := read(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes", patience)
+	}
+	return snapshot, err
+}
+
+// PackedLimit is how many bytes may be stored or sent, with gzip or without, of a
+// file of at most limit bytes: gzip makes what it cannot pack a little larger.
+func PackedLimit(limit int64) int64 {
+	const most = 1 << 40 // more than any memory, and far from an overflow
+	limit = min(limit, most)
+	return limit + limit/1000 + 1024
 }
 
 // firstRead is what a file of unknown size starts with. Most states fit.

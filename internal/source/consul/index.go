@@ -15,12 +15,19 @@ type index struct {
 	chunks []string
 }
 
+// maxIndex is in bytes. Consul itself takes values of 512 KiB, unless it is told
+// otherwise.
+const maxIndex = 4 << 20
+
 var md5Pattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // readIndex returns nil for a value that is the state itself. The backend goes
 // by the name alone as well.
 func readIndex(value []byte) (*index, error) {
 	const hash = "current-hash"
+	if len(value) > maxIndex {
+		return nil, nil
+	}
 	// Not a struct: its fields would be matched in capital letters, too.
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil || members[hash] == nil {

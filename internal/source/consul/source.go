@@ -100,9 +100,14 @@ func (l *location) String() string {
 	return fmt.Sprintf("the key %q in %s", l.key, in)
 }
 
-// Fetch reads the state. A large one is not read at one moment: if it was
-// replaced meanwhile, it is read once more.
+// Fetch reads the state.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	return source.Within(ctx, l.patience.Whole, l.fetch)
+}
+
+// fetch reads the state. A large one is not read at one moment: if it was
+// replaced meanwhile, it is read once more.
+func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return newClient(l.settings, l.patience) })
 	if err != nil {
 		return nil, err
@@ -128,7 +133,7 @@ func torn(format string, args ...any) error {
 }
 
 func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error) {
-	head, err := c.get(ctx, l.where, l.key, packedLimit(l.limit))
+	head, err := c.get(ctx, l.where, l.key, source.PackedLimit(l.limit))
 	switch {
 	case errors.Is(err, errNoKey):
 		return nil, &source.MissingError{Detail: fmt.Sprintf("Consul has no key %q (404 Not Found)", l.key), CredentialsSent: c.sends}
@@ -158,7 +163,7 @@ func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error
 // makes: what the server says they are called is not asked for.
 func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte, error) {
 	prefix := l.chunks + "/tfstate." + index.hash + "/"
-	limit := packedLimit(l.limit)
+	limit := source.PackedLimit(l.limit)
 	if int64(len(index.chunks)) > limit/chunk+1 {
 		return nil, source.TooLarge(l.limit)
 	}
@@ -188,14 +193,6 @@ func (l *location) tooLarge(err error) error {
 		return source.TooLarge(l.limit)
 	}
 	return err
-}
-
-// packedLimit is how much may be stored of a state of at most limit bytes: gzip
-// makes what it cannot pack a little larger.
-func packedLimit(limit int64) int64 {
-	const most = 1 << 40 // more than any memory, and far from an overflow
-	limit = min(limit, most)
-	return limit + limit/1000 + 1024
 }
 
 // unpack undoes the compression, if there is any, as the backend recognises it.

@@ -41,14 +41,18 @@ func TestFaultsOfRefs(t *testing.T) {
 	h := faultHarness()
 	h.At = func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/info/refs") }
 	maps.Copy(h.Sees, map[string]string{
-		"reset at once":              unreachable + " | " + brokeOff,
-		"Content-Length too large":   brokeOff,
-		"Content-Length too small":   "expected flush after capabilities",
-		"gzip bomb":                  noAccess,
-		"another service":            "there is no branch, tag or ref main in the repository", // what git's protocol without a service comes to
-		"redirect loop":              "redirects followed",
-		"redirect to another origin": rejected,
-		"redirect to plain http":     "the address leads to another kind of transport",
+		"reset at once":               unreachable + " | " + brokeOff,
+		"Content-Length too large":    brokeOff,
+		"Content-Length too small":    "expected flush after capabilities",
+		"endless header":              noAccess,
+		"endless gzip of nothing":     noAccess,
+		"nested a million deep":       "bad line length character",
+		"301 that names another host": "the server redirects, and credentials are not sent along",
+		"gzip bomb":                   noAccess,
+		"another service":             "there is no branch, tag or ref main in the repository", // what git's protocol without a service comes to
+		"redirect loop":               "redirects followed",
+		"redirect to another origin":  rejected,
+		"redirect to plain http":      "the address leads to another kind of transport",
 	})
 	if runtime.GOOS == "linux" {
 		h.Sees["endless body"] = "git needs more memory than it may have"
@@ -68,15 +72,19 @@ func TestFaultsOfPacks(t *testing.T) {
 	}
 	const redirects = "the server redirects, and credentials are not sent along"
 	maps.Copy(h.Sees, map[string]string{
-		"reset at once":              "127.0.0.1",
-		"Content-Length too large":   sourcetest.Works, // a pack has an end of its own
-		"Content-Length too small":   brokeOff,
-		"endless body":               brokeOff,
-		"gzip bomb":                  brokeOff,
-		"another service":            brokeOff,
-		"redirect loop":              redirects,
-		"redirect to another origin": redirects,
-		"redirect to plain http":     redirects,
+		"reset at once":               "127.0.0.1",
+		"Content-Length too large":    sourcetest.Works, // a pack has an end of its own
+		"Content-Length too small":    brokeOff,
+		"endless body":                brokeOff,
+		"endless header":              "git failed",
+		"endless gzip of nothing":     "git failed",
+		"nested a million deep":       brokeOff,
+		"301 that names another host": redirects,
+		"gzip bomb":                   brokeOff,
+		"another service":             brokeOff,
+		"redirect loop":               redirects,
+		"redirect to another origin":  redirects,
+		"redirect to plain http":      redirects,
 	})
 	sourcetest.Faults(t, h)
 }
@@ -136,6 +144,7 @@ func faultHarness() sourcetest.FaultHarness {
 			"stall in the body": stopped,
 			"slow drip":         stopped,
 
+			"401 that names another host":    rejected,
 			"403":                            rejected,
 			"500, once":                      unavailable,
 			"500":                            unavailable,

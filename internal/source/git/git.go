@@ -96,6 +96,7 @@ type run struct {
 	versionTimeout time.Duration // on a Mac without developer tools, git is a stub that opens a window and waits
 
 	maxMemory int64 // bytes, for git
+	maxObject int64 // bytes of a commit or a directory
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
@@ -111,7 +112,7 @@ func newRun(settings source.Settings) *run {
 	return &run{
 		backend: newBackend(settings.LookupEnv), environ: userEnviron(settings.LookupEnv),
 		http: forSSH(all, false), ssh: forSSH(all, true), github: github(settings.LookupEnv),
-		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory,
+		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory, maxObject: maxListing,
 	}
 }
 

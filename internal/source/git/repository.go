@@ -293,8 +293,9 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 // git would unpack large files in pieces.
 func (d *repository) budget(wanted map[string]int64) (environ []string, file int64) {
 	environ, file = d.environ(), maxSnapshot
-	if wanted == nil {
-		return environ, file
+	if wanted == nil { // commits and directories are held in memory, and files are not, if a server sends them
+		return appendConfig(append(environ, fmt.Sprintf("GIT_ALLOC_LIMIT=%d", d.run.maxObject)),
+			[]setting{{"core.bigFileThreshold", strconv.FormatInt(d.run.maxObject/2, 10)}, {"fetch.unpackLimit", "1"}}), file
 	}
 	file = spare
 	for _, limit := range wanted {

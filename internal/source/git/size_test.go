@@ -158,3 +158,26 @@ func diskUse(t *testing.T, dir string) (n int64) {
 	}
 	return n
 }
+
+// TestHugeCommit: git holds a commit in memory, also one that takes a thousandth
+// of it on the way.
+func TestHugeCommit(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"})
+	path := filepath.Join(t.TempDir(), "commit")
+	text := repo.Git("cat-file", "commit", "refs/heads/main") + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 9<<20); err != nil {
+		t.Fatal(err)
+	}
+	repo.Git("update-ref", "refs/heads/main", repo.Git("-c", "core.compression=1", "hash-object", "-t", "commit", "--literally", "-w", path))
+	r := newTestRun(t, nil)
+	r.maxObject = 8 << 20
+	_, err := read(t, r, place{repository: gittest.HTTP(t, repo, gittest.HTTPOptions{}).URL, path: "a"})
+	if err == nil || !strings.Contains(err.Error(), "the server sends more than it was asked for") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -43,6 +43,7 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // Status, the form of refusals
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c.QPS = -1
+	c.DisableCompression = true // states are packed already
 	c.UserAgent = "terraform-provider-statecrypt"
 	c.WarningHandler = rest.NoWarnings{}
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })

@@ -23,7 +23,8 @@ import (
 type run struct {
 	credentials    source.Credentials
 	serviceAccount string
-	patience       time.Duration
+	patience       time.Duration // for one answer
+	whole          time.Duration // for all of them; 0 is [source.Patience]
 
 	clients    memo.Memo[clientKey, *client]
 	generation atomic.Int64 // of credentials; a plugin's expire
@@ -92,9 +93,14 @@ func (l *location) String() string {
 	return fmt.Sprintf("secret %s/%s in %s", l.namespace, l.name, in)
 }
 
-// Fetch reads the state. If the server refuses credentials that were used
-// before, they may have expired: Fetch tries once more with new ones.
+// Fetch reads the state.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	return source.Within(ctx, l.whole, l.read)
+}
+
+// read reads the state. If the server refuses credentials that were used
+// before, they may have expired: read tries once more with new ones.
+func (l *location) read(ctx context.Context) (*source.Snapshot, error) {
 	generation := l.generation.Load()
 	c, fresh, err := l.client(ctx, generation)
 	if err == nil && c.expired(time.Now()) && !fresh {

@@ -186,20 +186,25 @@ func (v vendor) faults(t *testing.T) {
 				Secrets: []string{objecttest.Canary}}
 		},
 		Sees: map[string]string{
-			"nobody listens":           "connection refused",
-			"reset at once":            reset,
-			"reset in the body":        reset,
-			"reset in the body, once":  sourcetest.Works,
-			"closed without an answer": broken,
-			"short body":               broken,
-			"Content-Length too large": broken,
-			"Content-Length too small": sourcetest.Cut, // S3 sends checksums where it has them, and then it is noticed
-			"endless body":             "the file is larger than 1048576 bytes",
-			"gzip bomb":                sourcetest.Works, // it is for clients that unpack, and this one says that it does not
-			"not HTTP":                 invalid,
-			"malformed status line":    invalid,
-			"malformed header":         invalid,
-			"another service":          strange + "200",
+			"nobody listens":              "connection refused",
+			"reset at once":               reset,
+			"reset in the body":           reset,
+			"reset in the body, once":     sourcetest.Works,
+			"closed without an answer":    broken,
+			"short body":                  broken,
+			"Content-Length too large":    broken,
+			"Content-Length too small":    sourcetest.Cut, // S3 sends checksums where it has them, and then it is noticed
+			"endless body":                "the file is larger than 1048576 bytes",
+			"endless header":              invalid,
+			"endless gzip of nothing":     "the file is larger than 1048576 bytes",
+			"nested a million deep":       sourcetest.Other,
+			"301 that names another host": "it is in the region elsewhere-1: set region (301 PermanentRedirect)",
+			"401 that names another host": "it is in the region elsewhere-1: set region (401 PermanentRedirect)",
+			"gzip bomb":                   sourcetest.Other, // it is not asked for, and not unpacked
+			"not HTTP":                    invalid,
+			"malformed status line":       invalid,
+			"malformed header":            invalid,
+			"another service":             strange + "200",
 
 			"stall":             slow,
 			"stall in the body": slow,

@@ -49,7 +49,7 @@ func newConnection(s settings, limit int64) (*connection, error) {
 	c := &connection{
 		config: config, local: true,
 		encrypted:  s["sslmode"] != "disable",
-		verified:   strings.HasPrefix(s["sslmode"], "verify-") || s["sslrootcert"] != "",
+		verified:   strings.HasPrefix(s["sslmode"], "verify-") || s["sslmode"] == "require" && s["sslrootcert"] != "",
 		hasAccount: config.Password != "" || s["sslcert"] != "",
 	}
 	for host := range strings.SplitSeq(s["host"], ",") {
@@ -61,8 +61,8 @@ func newConnection(s settings, limit int64) (*connection, error) {
 	}
 	config.RuntimeParams = s.runtimeParams()
 	secure(config)
-	if !c.encrypted && !c.local {
-		config.RequireAuth = withoutPassword(config.RequireAuth) // in clear, to anybody on the way
+	if !c.verified && !c.local {
+		config.RequireAuth = withoutPassword(config.RequireAuth) // in clear, to whoever answers
 	}
 	allowed := min(limit, maxValue) + overhead
 	config.MaxProtocolMessageBodyLen = int(allowed)

@@ -45,7 +45,7 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 			"Set sslmode=disable only if nobody else can listen")
 	case strings.Contains(text, "require_auth check failed"):
 		return errors.New("the server wants the password in a way that is not allowed, such as in clear over a connection " +
-			"that is not encrypted; nothing was sent. Set sslmode=verify-full, or require_auth")
+			"that is not encrypted and verified; nothing was sent. Set sslmode=verify-full, or require_auth")
 	case netfail.IsTimeout(err), pgconn.Timeout(err):
 		return errPatience
 	}

@@ -194,6 +194,8 @@ func TestFaults(t *testing.T) {
 		"require with roots, unknown":  {fault: withCertificate(nettest.NewAuthority(), nil, 0), query: "sslmode=require", sees: unknown},
 		"asks for the password in clear": {fault: login(&pgproto3.AuthenticationCleartextPassword{}), query: "sslmode=disable",
 			host: "db.example.test", sees: "wants the password in a way that is not allowed, such as in clear"},
+		"asks for the password in clear, with any certificate": {fault: login(&pgproto3.AuthenticationCleartextPassword{}),
+			query: "sslmode=require&sslrootcert=", host: "db.example.test", sees: "wants the password in a way that is not allowed"},
 		"asks for Kerberos":                 {fault: login(&pgproto3.AuthenticationGSS{}), sees: notOurs},
 		"asks for an unknown login":         {fault: login(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{echo}}), sees: notOurs},
 		"SCRAM with two billion iterations": {fault: scram("i=2000000000"), sees: notOurs},

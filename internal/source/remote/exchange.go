@@ -29,6 +29,7 @@ type exchange struct {
 	*location
 	anonymous bool // no token is sent
 
+	read      int64    // bytes of documents with outputs in them
 	asked     *url.URL // by the last request
 	tokenSent bool     // with the last request
 	warnings  []string
@@ -53,14 +54,20 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 
 // getDocument reads a document of the API.
 func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
-	return x.get(ctx, from, mediaType, func(resp *http.Response) error { return readJSON(resp, maxDocument, errLong, into) })
+	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
+		_, err := readJSON(resp, maxDocument, errLong, into)
+		return err
+	})
 }
 
-// getOutputs reads a document with values in it, which may be large.
+// getOutputs reads a document with values in it, which may be large. All of them
+// together are hardly larger than a state may be.
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
-	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument
+	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument - x.read
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
-		return readJSON(resp, limit, source.TooLarge(x.limit), into)
+		n, err := readJSON(resp, limit, source.TooLarge(x.limit), into)
+		x.read += n
+		return err
 	})
 }
 
@@ -113,19 +120,17 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 
 var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
 
-// readJSON reads a document of at most limit bytes. More are the error tooLarge.
-func readJSON(resp *http.Response, limit int64, tooLarge error, into any) error {
+// readJSON reads a document of at most limit bytes, and returns its length. More
+// are the error tooLarge.
+func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64, error) {
 	data, err := web.ReadBody(resp, limit, io.Discard)
 	if source.IsTooLarge(err) {
-		return web.Final("%w", tooLarge)
+		return 0, web.Final("%w", tooLarge)
 	}
-	if err != nil {
-		return err
+	if err == nil && json.Unmarshal(data, into) != nil {
+		err = web.Final("the answer is not what the API of HCP Terraform has there; check hostname")
 	}
-	if json.Unmarshal(data, into) != nil {
-		return web.Final("the answer is not what the API of HCP Terraform has there; check hostname")
-	}
-	return nil
+	return int64(len(data)), err
 }
 
 // wait is as long as the service asks for, within the limits.

@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 		"closed without an answer": lost,
 		"short body":               lost,
 		"Content-Length too large": lost,
-		"gzip bomb":                sourcetest.Works, // nothing compressed is asked for
+		"endless header":           invalid,
 		"not HTTP":                 invalid,
 		"malformed status line":    invalid,
 		"malformed header":         invalid,
@@ -69,18 +69,28 @@ func TestFaults(t *testing.T) {
 		sees map[string]string
 	}{
 		"discovery": {path: "/.well-known/", sees: map[string]string{
-			"Content-Length too small":   nothing,
-			"another service":            nothing,
-			"endless body":               "the answer is longer than any of the API of HCP Terraform",
-			"403":                        "does not say where its services are: it answered 403 Forbidden",
-			"redirect to another origin": "and the token of one is not sent to the other",
+			"Content-Length too small":    nothing,
+			"another service":             nothing,
+			"gzip bomb":                   "the answer is longer than any of the API of HCP Terraform",
+			"endless gzip of nothing":     "the answer is longer than any of the API of HCP Terraform",
+			"nested a million deep":       nothing,
+			"301 that names another host": "does not say where its services are: it answered 301 Moved Permanently",
+			"401 that names another host": "does not say where its services are: it answered 401 Unauthorized",
+			"endless body":                "the answer is longer than any of the API of HCP Terraform",
+			"403":                         "does not say where its services are: it answered 403 Forbidden",
+			"redirect to another origin":  "and the token of one is not sent to the other",
 		}},
 		"state": {path: "/v1/object/", sees: map[string]string{
-			"Content-Length too small":   "the service says that the state has 120116 bytes, and sent 60058",
-			"another service":            "the service says that the state has 120116 bytes, and sent ",
-			"endless body":               "the file is larger than 1048576 bytes",
-			"403":                        "the state cannot be downloaded: ",
-			"redirect to another origin": sourcetest.Works, // without the token, which the signed URL needs not
+			"Content-Length too small":    "the service says that the state has 120116 bytes, and sent 60058",
+			"another service":             "the service says that the state has 120116 bytes, and sent ",
+			"gzip bomb":                   "unpacking the gzip data: the file is larger than 1048576 bytes",
+			"endless gzip of nothing":     "unpacking the gzip data: the file is larger than 1048576 bytes",
+			"nested a million deep":       "the service says that the state has 120116 bytes, and sent 1000000",
+			"301 that names another host": "the server answered 301 Moved Permanently",
+			"401 that names another host": "refused the token (401 Unauthorized)",
+			"endless body":                "the file is larger than 1048576 bytes",
+			"403":                         "the state cannot be downloaded: ",
+			"redirect to another origin":  sourcetest.Works, // without the token, which the signed URL needs not
 		}},
 	} {
 		t.Run(where, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -17,6 +18,7 @@ import (
 // Bounds of what one service can make us ask.
 const (
 	maxPages     = 100
+	maxOutputs   = 100 * maxPages // the API's pages have at most 100
 	maxSensitive = 1000
 )
 
@@ -31,18 +33,39 @@ type output struct {
 	} `json:"attributes"`
 }
 
+// outputs are at most maxOutputs: a small document could list millions.
+type outputs []output
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *outputs) UnmarshalJSON(text []byte) error {
+	*o = nil
+	r := jsonwalk.NewReader(text)
+	return r.Array(func() error {
+		value, err := r.Skip()
+		if err == nil && len(*o) == maxOutputs {
+			err = errors.New("too many outputs")
+		}
+		var one output
+		if err == nil {
+			err = json.Unmarshal(value, &one)
+		}
+		*o = append(*o, one)
+		return err
+	})
+}
+
 // readOutputs makes a state file of the outputs that the service tells. It has
 // no serial and no lineage, because these are not told.
 func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspace) ([]byte, error) {
-	outputs, err := x.listOutputs(ctx, service, w)
+	list, err := x.listOutputs(ctx, service, w)
 	if err != nil {
 		return nil, err
 	}
-	if len(outputs) == 0 && w.Relationships.CurrentState.isNone() {
+	if len(list) == 0 && w.Relationships.CurrentState.isNone() {
 		return nil, x.missing(w, nil, nil)
 	}
 	var sensitive int
-	for i, o := range outputs {
+	for i, o := range list {
 		if !o.Attributes.Sensitive {
 			continue
 		}
@@ -50,20 +73,19 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, each of which takes a request; read the state without "+
 				"outputs_only", maxSensitive)
 		}
-		if outputs[i].Attributes.Value, err = x.readOutput(ctx, service, o); err != nil {
+		if list[i].Attributes.Value, err = x.readOutput(ctx, service, o); err != nil {
 			return nil, err
 		}
 	}
-	return x.stateOf(outputs)
+	return x.stateOf(list)
 }
 
-func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspace) ([]output, error) {
-	var all []output
-	var size int64
+func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspace) (outputs, error) {
+	var all outputs
 	from := at(service, "workspaces", w.ID, "current-state-version-outputs")
 	for page := 1; ; {
 		var answer struct {
-			Data []output `json:"data"`
+			Data outputs `json:"data"`
 			Meta struct {
 				Pagination struct {
 					Next *int `json:"next-page"`
@@ -73,14 +95,11 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 		if err := x.getOutputs(ctx, from, &answer); err != nil {
 			return nil, x.fail(err, func(code int) error { return x.noOutputs(w, code) })
 		}
-		all = append(all, answer.Data...)
-		for _, o := range answer.Data {
-			size += int64(len(o.Attributes.Value) + len(o.Attributes.DetailedType))
+		if all = append(all, answer.Data...); len(all) > maxOutputs {
+			return nil, fmt.Errorf("the workspace has more than %d outputs; read the state without outputs_only", maxOutputs)
 		}
 		next := answer.Meta.Pagination.Next
 		switch {
-		case size > x.limit:
-			return nil, source.TooLarge(x.limit)
 		case next == nil || *next == 0:
 			return all, nil
 		case *next != page+1 || *next > maxPages:

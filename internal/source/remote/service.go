@@ -36,9 +36,11 @@ func (l *location) service(ctx context.Context) (*url.URL, error) {
 func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	x := &exchange{location: l, anonymous: true}
 	at := &url.URL{Scheme: "https", Host: l.host, Path: "/.well-known/terraform.json"}
+	const maxServices = 1 << 20 // bytes
 	var offered map[string]json.RawMessage
 	err := x.get(ctx, at, "application/json", func(resp *http.Response) error {
-		return readJSON(resp, maxDocument, errLong, &offered)
+		_, err := readJSON(resp, maxServices, errLong, &offered)
+		return err
 	})
 	switch code := statusOf(err); {
 	case code == http.StatusNotFound:

@@ -139,9 +139,14 @@ func (l *location) address() *url.URL {
 	return &url.URL{Scheme: "https", Host: l.host, Path: "/app/" + l.organization + "/workspaces/" + l.workspace}
 }
 
-// Fetch finds the service, its workspace and the state version, and downloads
-// the state.
+// Fetch reads the state.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
+	return source.Within(ctx, l.patience.Whole, l.fetch)
+}
+
+// fetch finds the service, its workspace and the state version, and downloads
+// the state.
+func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	service, err := l.service(ctx)
 	if err != nil {
 		return nil, err

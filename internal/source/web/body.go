@@ -61,14 +61,20 @@ func decode(sent io.Reader, resp *http.Response, limit int64) ([]byte, error) {
 	}
 }
 
-// gunzip stops at the limit: a few kilobytes can unpack to gigabytes.
+// gunzip stops at the limit: a few kilobytes can unpack to gigabytes, and any
+// number of bytes to nothing.
 func gunzip(sent io.Reader, limit int64) ([]byte, error) {
-	unpacked, err := gzip.NewReader(sent)
+	packed := &io.LimitedReader{R: sent, N: source.PackedLimit(limit)}
+	unpacked, err := gzip.NewReader(packed)
 	if errors.Is(err, io.EOF) { // an empty body is an empty file
 		return []byte{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return source.Read(unpacked, -1, limit)
+	data, err := source.Read(unpacked, -1, limit)
+	if packed.N <= 0 {
+		return nil, source.TooLarge(limit)
+	}
+	return data, err
 }
