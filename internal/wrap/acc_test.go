@@ -293,12 +293,13 @@ func TestAccBypass(t *testing.T) {
 		}
 	}
 	const refused = `the backend has a setting of its own, "address"`
-	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
 		t.Errorf("the record: %d, %v\n%s", code, err, out)
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
 	p.must(t, "init", "-reconfigure")
-	if code, err, out := p.wrapped(t, "apply", "tfplan"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
+	if code, err, out = p.wrapped(t, "apply", "tfplan"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
 		t.Errorf("the plan: %d, %v\n%s", code, err, out)
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "http" { lock_address = "`+s.url+`" }`))

@@ -82,18 +82,14 @@ func planBackend(plan []byte) error {
 // if there is none.
 func field(message []byte, path ...protowire.Number) (content []byte, err error) {
 	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
+		number, kind, n := protowire.ConsumeField(message)
 		if n < 0 {
 			return nil, protowire.ParseError(n)
 		}
-		size := protowire.ConsumeFieldValue(number, kind, message[n:])
-		if size < 0 {
-			return nil, protowire.ParseError(size)
-		}
 		if number == path[0] && kind == protowire.BytesType {
-			content, _ = protowire.ConsumeBytes(message[n:])
+			content, _ = protowire.ConsumeBytes(message[protowire.SizeTag(number):n])
 		}
-		message = message[n+size:]
+		message = message[n:]
 	}
 	if content == nil || len(path) == 1 {
 		return content, nil

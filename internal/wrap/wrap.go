@@ -55,12 +55,12 @@ func run(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	upstream, err := newBackend(variables(o.Environ))
-	if err != nil {
-		return 0, err
-	}
 	before := call.record()
 	if err := call.check(before); err != nil {
+		return 0, err
+	}
+	upstream, err := newBackend(variables(o.Environ))
+	if err != nil {
 		return 0, err
 	}
 	p := newProxy(o, upstream)
