@@ -90,8 +90,8 @@ func giteaFiles(t *testing.T) string {
 // Run administers the server, and returns the last line of what it prints.
 func (g *Gitea) Run(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), g.program, append([]string{"--config", g.config},
-		args...)...) //nolint:gosec // the server under test
+	args = append([]string{"--config", g.config}, args...)
+	cmd := exec.CommandContext(t.Context(), g.program, args...) //nolint:gosec // the server under test
 	cmd.Env = g.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {

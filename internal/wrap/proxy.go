@@ -210,7 +210,7 @@ func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
 		w.Header().Set("Content-Type", a.media)
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // if the child is still there
+	_, _ = w.Write(a.body) //nolint:gosec // no browser, and if the child is still there
 }
 
 func (p *proxy) fail(w http.ResponseWriter, status int, reason string) {
