@@ -14,6 +14,7 @@ require (
 	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; in tests, an ssh server
 	golang.org/x/net v0.60.0 // proxies from the environment, which can be switched off
 	golang.org/x/sys v0.49.0 // how Linux hands a secret to git, and Windows ends git with us
+	golang.org/x/term v0.47.0 // whether a stream is a terminal
 	golang.org/x/text v0.43.0 // file names in git that are spelled with other code points
 )
 
@@ -183,7 +184,6 @@ require (
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect

@@ -1,0 +1,499 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+)
+
+const (
+	canary    = "c4n4ry"
+	canaryKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddee" // hexadecimal, but for its last byte
+	oldText   = `
+key_provider "static" "old" { key = "` + canaryKey + `01" }
+method "aes_gcm" "old" { keys = key_provider.static.old }
+`
+	newText = `
+key_provider "static" "new" { key = "` + canaryKey + `02" }
+method "aes_gcm" "new" { keys = key_provider.static.new }
+`
+	onlyOld   = oldText + "state {\n  method = method.aes_gcm.old\n  enforced = true\n}\nplan { method = method.aes_gcm.old }\n"
+	onlyNew   = newText + "state {\n  method = method.aes_gcm.new\n}\n"
+	newAndOld = oldText + newText + "state {\n  method = method.aes_gcm.new\n  fallback { method = method.aes_gcm.old }\n}\n"
+	migration = newText + plainText + "state {\n  method = method.aes_gcm.new\n  fallback { method = method.unencrypted.p }\n}\n"
+	plainText = "method \"unencrypted\" \"p\" {}\n"
+	plain     = `{"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"l-1","outputs":{` +
+		`"n":{"value":12345678901234567890.1230,"type":"number"},"s":{"value":"c4n4ry<&>","type":"string","sensitive":true}},` +
+		`"resources":[{"mode":"managed","type":"x","name":"y","provider":"p","instances":[{"attributes":{"id":"c4n4ry"}}]}],"check_results":null}`
+)
+
+// called is what became of a call.
+type called struct {
+	code           int
+	stdout, stderr string
+}
+
+// statecrypt calls the program in this process, with settings in TF_ENCRYPTION.
+func statecrypt(t *testing.T, settings, stdin string, args ...string) called {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	environ := []string{"TERM=xterm"}
+	if settings != "" {
+		environ = append(environ, "TF_ENCRYPTION="+settings)
+	}
+	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr, environ)
+	if strings.Contains(stderr.String(), canary) || strings.Contains(stderr.String(), canaryKey) {
+		t.Errorf("%q: a secret is on standard error: %s", args, stderr.String())
+	}
+	return called{code, stdout.String(), stderr.String()}
+}
+
+// must returns the output of a call that succeeds.
+func must(t *testing.T, settings, stdin string, args ...string) string {
+	t.Helper()
+	c := statecrypt(t, settings, stdin, args...)
+	if c.code != 0 {
+		t.Fatalf("%q: exit code %d: %s", args, c.code, c.stderr)
+	}
+	return c.stdout
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := name
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(t.TempDir(), name)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	sealed := must(t, onlyOld, plain, "encrypt")
+	if strings.Contains(sealed, canary) || sealed == must(t, onlyOld, plain, "encrypt") {
+		t.Errorf("encrypt wrote %s", sealed)
+	}
+	file := write(t, "a.tfstate", sealed)
+	if got := must(t, onlyOld, "", "decrypt", file); got != plain {
+		t.Errorf("got %s", got)
+	}
+	rotated := must(t, newAndOld, must(t, newAndOld, sealed, "decrypt", "-"), "encrypt")
+	if got := must(t, "", rotated, "decrypt", "-config", write(t, "new.hcl", onlyNew)); got != plain {
+		t.Errorf("got %s", got)
+	}
+	if c := statecrypt(t, newAndOld, sealed, "decrypt"); !strings.Contains(c.stderr, "warning: standard input was opened by the fallback") {
+		t.Errorf("no warning in %q", c.stderr)
+	}
+}
+
+// The settings of a module are merged as OpenTofu does it: TF_ENCRYPTION is laid over
+// the code.
+func TestModule(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.tf"), "variable \"pass\" {}\nterraform {\n encryption {\n"+
+		strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.pass", 1)+"}\n}\n")
+	sealed := must(t, onlyOld, plain, "encrypt")
+	for name, c := range map[string]struct {
+		environ []string
+		want    string
+	}{
+		"variables":      {environ: []string{"TF_VAR_pass=" + canaryKey + "01"}},
+		"no variables":   {want: "var.pass"},
+		"TF_ENCRYPTION":  {environ: []string{"TF_ENCRYPTION=" + oldText}},
+		"another method": {environ: []string{"TF_VAR_pass=" + canaryKey + "01", "TF_ENCRYPTION=" + onlyNew}, want: "no method"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"decrypt", "-config", dir}, strings.NewReader(sealed), &stdout, &stderr, c.environ)
+			if c.want == "" && (code != 0 || stdout.String() != plain) ||
+				c.want != "" && (code != 1 || stdout.Len() > 0 || !strings.Contains(stderr.String(), c.want)) {
+				t.Errorf("got %d, %q, %q", code, stdout.String(), stderr.String())
+			}
+			if strings.Contains(stderr.String(), canaryKey) {
+				t.Errorf("a secret is on standard error: %s", stderr.String())
+			}
+		})
+	}
+}
+
+// TestRefusals has each class of errors. Nothing is on standard output, whatever
+// goes wrong.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	sealed := must(t, onlyOld, plain, "encrypt")
+	flipped := []byte(sealed)
+	flipped[bytes.Index(flipped, []byte(`"encrypted_data":"`))+200] ^= 1
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		args     string
+		settings string
+		stdin    string
+		code     int
+		want     string
+	}{
+		"no command":               {args: "", code: 2, want: "statecrypt decrypt [FILE]"},
+		"unknown command":          {args: "decrpt", code: 2, want: `Did you mean "decrypt"`},
+		"unknown flag":             {args: "decrypt -x", code: 2, want: "not defined: -x; see statecrypt decrypt -h"},
+		"flag of another command":  {args: "encrypt -force", code: 2, want: "not defined: -force"},
+		"two files":                {args: "decrypt a b", code: 2, want: "the wrong number of arguments: 2"},
+		"no file":                  {args: "verify", code: 2, want: "the wrong number of arguments: 0"},
+		"no such shell":            {args: "completion tcsh", code: 2, want: `"tcsh"`},
+		"no settings":              {args: "decrypt", stdin: sealed, code: 1, want: "TF_ENCRYPTION or -config must say"},
+		"no settings, plaintext":   {args: "decrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
+		"no settings, encrypt":     {args: "encrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
+		"settings for states only": {args: "decrypt -plan", settings: onlyNew, stdin: sealed, code: 1, want: "no method is set for this kind"},
+		"settings that are broken": {args: "decrypt", settings: `key_provider {`, stdin: sealed, code: 1, want: "TF_ENCRYPTION:1"},
+		"no such settings":         {args: "decrypt -config " + dir + "/none", stdin: sealed, code: 1, want: "cannot be read"},
+		"wrong key":                {args: "decrypt", settings: onlyNew, stdin: sealed, code: 1, want: "add the old one as a fallback"},
+		"a flipped bit":            {args: "decrypt", settings: onlyOld, stdin: string(flipped), code: 1, want: "standard input: "},
+		"cut off":                  {args: "decrypt", settings: onlyOld, stdin: sealed[:len(sealed)-9], code: 1, want: "standard input: "},
+		"empty":                    {args: "decrypt", settings: onlyOld, code: 1, want: "the file is empty"},
+		"plaintext":                {args: "decrypt", settings: onlyNew, stdin: plain, code: 1, want: `only if the method or a fallback is "unencrypted"`},
+		"no such file":             {args: "decrypt " + dir + "/x", settings: onlyOld, code: 1, want: "no such file"},
+		"a folder":                 {args: "decrypt " + dir, settings: onlyOld, code: 1, want: "is a directory"},
+		"encrypted twice":          {args: "encrypt", settings: onlyOld, stdin: sealed, code: 1, want: "encrypted already"},
+		"no state":                 {args: "encrypt", settings: onlyOld, stdin: "c4n4ry", code: 1, want: "not a state"},
+		"nothing to encrypt":       {args: "encrypt", settings: onlyOld, code: 1, want: "nothing to seal"},
+		"a state as a plan":        {args: "encrypt -plan", settings: onlyOld, stdin: plain, code: 1, want: "this is a state"},
+		"encrypt with plaintext": {args: "encrypt", settings: plainText + `state { method = method.unencrypted.p }`, stdin: plain, code: 1,
+			want: "method.unencrypted.p encrypts nothing"},
+		"command of environment": {args: "encrypt", stdin: plain, code: 1, want: "only the environment names this command",
+			settings: `key_provider "external" "c" { command = ["c4n4ry"] }
+				method "aes_gcm" "m" { keys = key_provider.external.c }
+				state { method = method.aes_gcm.m }`},
+		"outputs of nothing":    {args: "outputs", code: 1, want: "a plaintext state is required"},
+		"outputs, encrypted":    {args: "outputs", stdin: sealed, code: 1, want: "found: encrypted file"},
+		"outputs, unknown":      {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x"`},
+		"outputs, sensitive":    {args: "outputs -only n,s", stdin: plain, code: 1, want: `"s" is sensitive`},
+		"outputs, version":      {args: "outputs", stdin: `{"version":5,"outputs":{}}`, code: 1, want: "format version 5"},
+		"outputs, damaged":      {args: "outputs", stdin: `{"version":4,"outputs":["c4n4ry"]}`, code: 1, want: `"outputs" is not an object`},
+		"outputs, no modules":   {args: "outputs", stdin: `{"version":3}`, code: 1, want: "not a list"},
+		"inspect, damaged":      {args: "inspect", stdin: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"!`, 1), code: 1, want: "damaged"},
+		"workflow command":      {args: "decrypt ##[x]", settings: onlyOld, code: 1, want: `#\u0023[x]`},
+		"a file cannot replace": {args: "decrypt -o " + dir, settings: onlyOld, stdin: sealed, code: 1, want: "it is not a regular file"},
+		"no folder to write to": {args: "decrypt -o " + dir + "/no/file", settings: onlyOld, stdin: sealed, code: 1, want: "cannot be written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := statecrypt(t, c.settings, c.stdin, strings.Fields(c.args)...)
+			if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+				t.Errorf("got %d, %q, %q", got.code, got.stdout, got.stderr)
+			}
+		})
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("these were left: %v, %v", left, err)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, text string) string { return write(t, filepath.Join(dir, name), text) }
+	o, n, p := file("old", must(t, onlyOld, plain, "encrypt")), file("new", must(t, onlyNew, plain, "encrypt")), file("plain", plain)
+	byOld, byNew, byPlain := o+": fallback, method.aes_gcm.old\n", n+": ok, method.aes_gcm.new\n", p+": fallback, method.unencrypted.p\n"
+	for name, c := range map[string]struct {
+		settings string
+		files    []string
+		code     int
+		want     string
+	}{
+		"primary":              {settings: newAndOld, files: []string{n}, code: 0, want: byNew},
+		"fallback":             {settings: newAndOld, files: []string{o, n}, code: 3, want: byOld + byNew},
+		"not opened":           {settings: newAndOld, files: []string{p, o}, code: 1, want: p + ": does not open\n" + byOld},
+		"not opened, last":     {settings: newAndOld, files: []string{o, p}, code: 1, want: byOld + p + ": does not open\n"},
+		"not there":            {settings: newAndOld, files: []string{n, dir + "/x"}, code: 1, want: byNew},
+		"plaintext allowed":    {settings: migration, files: []string{p, n}, code: 3, want: byPlain + byNew},
+		"the key has changed":  {settings: onlyNew, files: []string{o}, code: 1, want: o + ": does not open\n"},
+		"enforced, old method": {settings: onlyOld, files: []string{o}, code: 0, want: o + ": ok, method.aes_gcm.old\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := statecrypt(t, c.settings, "", append([]string{"verify"}, c.files...)...); got.code != c.code || got.stdout != c.want {
+				t.Errorf("got %d, %q, %q", got.code, got.stdout, got.stderr)
+			}
+		})
+	}
+}
+
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	sealed := must(t, onlyOld, plain, "encrypt")
+	for name, c := range map[string]struct{ file, json, text string }{
+		"encrypted": {file: sealed, json: `{"file":"-","kind":"encrypted","format":"opentofu","encryption_version":"v0","serial":7,"lineage":"l-1",` +
+			`"key_providers":["key_provider.static.old"]}`,
+			text: "standard input: encrypted opentofu v0\n  serial: 7\n  lineage: l-1\n  key provider: key_provider.static.old\n"},
+		"state":  {file: plain, json: `{"file":"-","kind":"state","serial":7,"lineage":"l-1"}`, text: "standard input: state\n  serial: 7\n  lineage: l-1\n"},
+		"plan":   {file: "PK\x03\x04", json: `{"file":"-","kind":"plan"}`, text: "standard input: plan\n"},
+		"empty":  {file: "", json: `{"file":"-","kind":"empty"}`, text: "standard input: empty\n"},
+		"other":  {file: "x", json: `{"file":"-","kind":"unknown"}`, text: "standard input: unknown\n"},
+		"record": {file: `{"version":3,"backend":{"type":"http"}}`, json: `{"file":"-","kind":"backend_record"}`, text: "standard input: backend_record\n"},
+		"sops": {file: `{"version":4,"sops":{"mac":"x"}}`, json: `{"file":"-","kind":"encrypted","format":"sops"}`,
+			text: "standard input: encrypted sops\n"},
+		"hostile": {file: `{"version":4,"lineage":"\u001b[2J ::error::"}`, json: `{"file":"-","kind":"state","lineage":"\u001b[2J ::error::"}`,
+			text: "standard input: state\n  lineage: \\u001b[2J :\\u003aerror::\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := must(t, "", c.file, "inspect", "-json"); got != c.json+"\n" {
+				t.Errorf("got %s", got)
+			}
+			if got := must(t, "", c.file, "inspect"); got != c.text {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+	a, missing := write(t, "a", sealed), filepath.Join(t.TempDir(), "x")
+	got := statecrypt(t, "", "", "inspect", missing, a, "-json")
+	if got.code != 1 || strings.Count(got.stdout, "\n") != 1 || !strings.Contains(got.stderr, "x: no such file") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	got := statecrypt(t, "", plain, "outputs")
+	if strings.Contains(got.stdout, canary) || !strings.Contains(got.stdout, `12345678901234567890.1230`) ||
+		!strings.Contains(got.stderr, `the sensitive output "s" is left out`) {
+		t.Errorf("got %+v", got)
+	}
+	compact := func(text string) string {
+		var b bytes.Buffer
+		if err := json.Compact(&b, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const head = `{"lineage":"l-1","outputs":{`
+	const tail = `},"resources":[],"serial":7,"terraform_version":"1.9.0","version":4}`
+	const secret = `"s":{"value":"c4n4ry\u003c\u0026\u003e","type":"string","sensitive":true}`
+	for args, want := range map[string]string{
+		"outputs":                     head + `"n":{"value":12345678901234567890.1230,"type":"number"}` + tail,
+		"outputs -only s -sensitive":  head + secret + tail,
+		"outputs -sensitive -only=s,": "",
+	} {
+		got := statecrypt(t, "", plain, strings.Fields(args)...)
+		if want == "" {
+			if got.code != 1 {
+				t.Errorf("%s: got %+v", args, got)
+			}
+		} else if compact(got.stdout) != want {
+			t.Errorf("%s: got %s", args, compact(got.stdout))
+		}
+	}
+	v3 := string(vectors.Get(t, "plain_v3").State(t))
+	if got := compact(must(t, "", v3, "outputs", "-only", "str")); got != `{"lineage":"aaaa","modules":[{"depends_on":[],"outputs":{"str":`+
+		`{"sensitive":false,"type":"string","value":"public"}},"path":["root"],"resources":{}}],"serial":42,"terraform_version":"0.11.14","version":3}` {
+		t.Errorf("got %s", got)
+	}
+	v1 := string(vectors.Get(t, "plain_v1").State(t))
+	if got := compact(must(t, "", v1, "outputs")); got !=
+		`{"modules":[{"depends_on":[],"outputs":{"o":"public"},"path":["root"],"resources":{}}],"serial":42,"version":1}` {
+		t.Errorf("got %s", got)
+	}
+	if got := statecrypt(t, "", `{"version":3,"modules":[{"path":["root","x"],"outputs":{}}]}`, "outputs"); got.code != 1 || got.stdout != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestOutputFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	state := write(t, filepath.Join(dir, "state"), plain)
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("state", link); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	} else if err != nil {
+		link = state
+	}
+	if out := must(t, onlyOld, "", "encrypt", "-o", link, state); out != "" { // flags after and before; the input is replaced
+		t.Errorf("got %s", out)
+	}
+	sealed := read(t, state)
+	if info, err := os.Lstat(state); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("got %v, %v", info.Mode(), err)
+	}
+	if read(t, link) != sealed || strings.Contains(sealed, canary) {
+		t.Errorf("got %s", sealed)
+	}
+	if got := statecrypt(t, onlyNew, "", "decrypt", state, "-o", state); got.code != 1 || read(t, state) != sealed {
+		t.Errorf("a file was replaced by nothing: %+v", got)
+	}
+	must(t, onlyOld, "", "decrypt", state, "-o", filepath.Join(dir, "new"))
+	if got := read(t, filepath.Join(dir, "new")); got != plain {
+		t.Errorf("got %s", got)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := replace(ended, state, []byte("x")); err == nil || read(t, state) != sealed {
+		t.Errorf("after an interruption: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 3 {
+		t.Errorf("these were left: %v, %v", left, err)
+	}
+}
+
+// What other tools wrote becomes OpenTofu's.
+func TestConversion(t *testing.T) {
+	t.Parallel()
+	const sops = "../../internal/vectors/sops/tbg_sops_age/"
+	tbg := vectors.Get(t, "tbg_aes")
+	for name, c := range map[string]struct{ settings, file, plain, warning string }{
+		"sops": {settings: "method \"sops\" \"s\" {\nage_identities = [" + quoted(read(t, sops+"age_identity.txt")) + "]\nuse_gpg = false\n}\n" +
+			"state { method = method.sops.s }", file: read(t, sops+"state.raw"), plain: read(t, sops+"backend_get_response.json")},
+		"terraform-backend-git": {settings: "method \"terraform_backend_git\" \"t\" { passphrase = " +
+			quoted(tbg.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]) + "}\nstate { method = method.terraform_backend_git.t }",
+			file: string(tbg.State(t)), plain: string(tbg.Plain(t)), warning: "unsalted MD5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opened := statecrypt(t, c.settings, c.file, "decrypt")
+			if opened.code != 0 || !strings.Contains(opened.stderr, c.warning) {
+				t.Fatalf("got %+v", opened)
+			}
+			got := must(t, onlyNew, must(t, onlyNew, opened.stdout, "encrypt"), "decrypt")
+			var a, b any
+			if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(c.plain), &b) != nil {
+				t.Fatal("this is not JSON")
+			}
+			x, _ := json.Marshal(a)
+			y, _ := json.Marshal(b)
+			if !bytes.Equal(x, y) {
+				t.Errorf("got  %s\nwant %s", x, y)
+			}
+		})
+	}
+}
+
+func quoted(text string) string {
+	out, _ := json.Marshal(text)
+	return string(out)
+}
+
+// The texts are written by hand, so each has to have what the table has.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	page := must(t, "", "", "-h")
+	for _, x := range commands() {
+		help := must(t, "", "", x.name, "-h")
+		if again := must(t, "", "", "help", x.name); again != help {
+			t.Errorf("help %s: got %s", x.name, again)
+		}
+		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(help, "Usage: statecrypt "+x.name+" ") ||
+			!strings.Contains(page, "\n  statecrypt "+x.name+" ") {
+			t.Errorf("%s: the help is %s", x.name, help)
+		}
+		for flag := range strings.FieldsSeq(x.flags) {
+			if !strings.Contains(help, "\n  -"+flag+" ") {
+				t.Errorf("%s: the help does not explain -%s", x.name, flag)
+			}
+		}
+		if described := strings.Count(help, "\n  -"); described != len(strings.Fields(x.flags)) {
+			t.Errorf("%s: the help explains %d flags", x.name, described)
+		}
+		for _, shell := range []string{"bash", "zsh"} {
+			script := must(t, "", "", "completion", shell)
+			row := x.name + ") compadd -- " + "-" + strings.ReplaceAll(x.flags, " ", " -") + " ;;"
+			if shell == "bash" {
+				row = x.name + ") words='" + "-" + strings.ReplaceAll(x.flags, " ", " -") + "' ;;"
+			}
+			if !strings.Contains(script, x.name+" ") || x.flags != "" && !strings.Contains(script, row) {
+				t.Errorf("%s: no %q in %s", shell, row, script)
+			}
+		}
+		fish := must(t, "", "", "completion", "fish")
+		for flag := range strings.FieldsSeq(x.flags) {
+			if !hasFishRow(fish, x.name, flag) {
+				t.Errorf("fish: no -%s of %s", flag, x.name)
+			}
+		}
+	}
+	if got := must(t, "", "", "-version"); got != "statecrypt dev\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func hasFishRow(script, command, flag string) bool {
+	for line := range strings.Lines(script) {
+		_, seen, _ := strings.Cut(line, "seen_subcommand_from ")
+		names, rest, _ := strings.Cut(seen, "'")
+		if strings.Contains(" "+names+" ", " "+command+" ") && (strings.Contains(rest+" ", "-o "+flag) || strings.Contains(rest, "-s "+flag)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Shells that are not here are not asked.
+func TestCompletionParses(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		asked++
+		cmd := exec.Command(path, "-n")
+		cmd.Stdin = strings.NewReader(must(t, "", "", "completion", shell))
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v: %s", shell, err, out)
+		}
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skipf("there is no bash; %d shells were asked", asked)
+	}
+	cmd := exec.Command(bash, "-c", must(t, "", "", "completion", "bash")+
+		"\nCOMP_WORDS=(statecrypt decrypt -c); COMP_CWORD=2; _statecrypt; echo \"${COMPREPLY[@]}\"")
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "-config\n" {
+		t.Errorf("got %v, %s", err, out)
+	}
+}
+
+// A pipe does not say how much it will bring.
+func TestReadAll(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, chunkSize + 2, 3*chunkSize + 5, 60 << 20} {
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(i * 7)
+		}
+		got, err := readAll(io.MultiReader(bytes.NewReader(want)), func(int) {})
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: got %d, %v", size, len(got), err)
+		}
+		f, err := os.Open(write(t, "f", string(want)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = f.Seek(int64(size/2), io.SeekStart)
+		if got, err := readAll(f, func(int) {}); err != nil || !bytes.Equal(got, want[size/2:]) {
+			t.Errorf("a file of %d bytes: got %d, %v", size, len(got), err)
+		}
+		_ = f.Close()
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+func (c *call) decrypt(ctx context.Context) error {
+	if err := c.refuseTerminal(); err != nil {
+		return err
+	}
+	target, err := c.target()
+	if err != nil {
+		return err
+	}
+	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
+		opened, err := target.DecryptInPlace(ctx, file)
+		if err != nil {
+			return err
+		}
+		c.warn(name, opened)
+		return c.write(ctx, opened.Data)
+	})
+}
+
+func (c *call) encrypt(ctx context.Context) error {
+	target, err := c.target()
+	if err != nil {
+		return err
+	}
+	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+attr.Unencrypted+".") {
+		return fmt.Errorf("%s encrypts nothing; name a method that does", m)
+	}
+	return c.each(ctx, func(ctx context.Context, _ string, file []byte) error {
+		sealed, err := target.Encrypt(ctx, file)
+		if err != nil {
+			return err
+		}
+		return c.write(ctx, sealed)
+	})
+}
+
+// verify prints a line for each file.
+func (c *call) verify(ctx context.Context) error {
+	target, err := c.target()
+	if err != nil {
+		return err
+	}
+	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
+		opened, err := target.DecryptInPlace(ctx, file)
+		if err != nil {
+			_, _ = fmt.Fprintf(c.stdout, "%s: %s\n", shown(name), c.paint(c.stdout, red, "does not open"))
+			return err
+		}
+		c.warn(name, opened)
+		if opened.UsedFallback {
+			_, _ = fmt.Fprintf(c.stdout, "%s: %s, %s\n", shown(name), c.paint(c.stdout, yellow, "fallback"), opened.Method)
+			return exitStatus(exitFallback)
+		}
+		_, err = fmt.Fprintf(c.stdout, "%s: %s, %s\n", shown(name), c.paint(c.stdout, green, "ok"), opened.Method)
+		return err
+	})
+}
+
+// each reads the files and calls work for each, whatever becomes of the others. It
+// returns the worst exit status.
+func (c *call) each(ctx context.Context, work func(ctx context.Context, name string, file []byte) error) error {
+	switch {
+	case len(c.args) == 0 && isTerminal(c.stdin):
+		return usageError(fmt.Sprintf("there is no FILE, and standard input is a terminal; see statecrypt %s -h", c.name))
+	case len(c.args) == 0:
+		c.args = []string{stdinName}
+	}
+	var worst error
+	for _, name := range c.args {
+		err := c.one(ctx, name, work)
+		if err != nil && err != exitStatus(exitFallback) { //nolint:errorlint // it is this very value
+			c.report(fmt.Errorf("%s: %w", shown(name), err))
+			worst = exitStatus(exitFailure)
+		} else if worst == nil {
+			worst = err
+		}
+	}
+	return worst
+}
+
+// one reads a file, which a signal just ends, and works on it until a signal comes.
+func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
+	file, err := c.read(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the process
+	c.progress("working on", len(file))
+	defer c.clear()
+	return work(ctx, name, file)
+}

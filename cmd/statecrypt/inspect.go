@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// inspection is what is printed of a file. The help of the command documents it.
+type inspection struct {
+	File         string   `json:"file"`
+	Kind         string   `json:"kind"`
+	Format       string   `json:"format,omitempty"`
+	Version      string   `json:"encryption_version,omitempty"`
+	Serial       *int64   `json:"serial,omitempty"`
+	Lineage      string   `json:"lineage,omitempty"`
+	KeyProviders []string `json:"key_providers,omitempty"`
+}
+
+func (c *call) inspect(ctx context.Context) error {
+	return c.each(ctx, func(_ context.Context, name string, file []byte) error {
+		found, err := inspectFile(name, file)
+		if err != nil {
+			return err
+		}
+		if c.json {
+			encoder := json.NewEncoder(c.stdout)
+			encoder.SetEscapeHTML(false)
+			return encoder.Encode(found)
+		}
+		_, err = io.WriteString(c.stdout, found.text())
+		return err
+	})
+}
+
+func inspectFile(name string, file []byte) (inspection, error) {
+	info, err := encryption.Inspect(file)
+	found := inspection{
+		File: name, Kind: [...]string{"unknown", "empty", "encrypted", "state", "plan", "backend_record"}[info.Kind],
+		Version: info.Version, Serial: info.Serial, Lineage: info.Lineage, KeyProviders: info.KeyProviders,
+	}
+	if info.Kind == encryption.Encrypted {
+		found.Format = "opentofu"
+		return found, err
+	}
+	for _, m := range builtin.Registry().Methods {
+		if m.Recognizes != nil && m.Recognizes(file) { // its format may keep the shape of a state
+			found.Kind, found.Format = "encrypted", m.Name
+			return found, err
+		}
+	}
+	if info.Kind == encryption.State {
+		label, _ := pick(file, "serial", "lineage")
+		_ = json.Unmarshal(label["serial"], &found.Serial) // absent if it is something else
+		_ = json.Unmarshal(label["lineage"], &found.Lineage)
+	}
+	return found, err
+}
+
+// text is the inspection for people.
+func (i inspection) text() string {
+	text := shown(i.File) + ": " + strings.Join(strings.Fields(i.Kind+" "+i.Format+" "+i.Version), " ")
+	if i.Serial != nil {
+		text += fmt.Sprintf("\n  serial: %d", *i.Serial)
+	}
+	if i.Lineage != "" {
+		text += "\n  lineage: " + outside.Line(i.Lineage, maxName)
+	}
+	for _, name := range i.KeyProviders {
+		text += "\n  key provider: " + outside.Line(name, maxName)
+	}
+	return text + "\n"
+}

@@ -1,0 +1,19 @@
+// Command statecrypt opens, seals, checks and converts states and plans in the
+// format of OpenTofu's encryption. It reads and writes files and its standard
+// streams; storage is the business of other tools.
+package main
+
+import (
+	"context"
+	"io"
+	"log"
+	"os"
+)
+
+// version is set by the release build.
+var version = "dev"
+
+func main() {
+	log.SetOutput(io.Discard) // net/http logs unsolicited responses of servers
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+func (c *call) outputs(ctx context.Context) error {
+	if c.sensitive {
+		if err := c.refuseTerminal(); err != nil {
+			return err
+		}
+	}
+	return c.each(ctx, func(ctx context.Context, _ string, file []byte) error {
+		reduced, err := c.reduce(file)
+		if err != nil {
+			return err
+		}
+		return c.write(ctx, append(reduced, '\n'))
+	})
+}
+
+// object is a JSON object whose values stay as they were written, so that numbers
+// keep all their digits.
+type object map[string]json.RawMessage
+
+// pick returns some members of an object. Its errors repeat nothing of it.
+func pick(text []byte, names ...string) (object, error) {
+	picked := object{}
+	err := jsonwalk.Members(text, func(name string, value []byte) (bool, error) {
+		if slices.Contains(names, name) {
+			picked[name] = value
+		}
+		return true, nil
+	})
+	return picked, err
+}
+
+// reduce returns a state with nothing but outputs.
+func (c *call) reduce(state []byte) ([]byte, error) {
+	info, err := encryption.Inspect(state)
+	if err == nil && info.Kind != encryption.State {
+		err = fmt.Errorf("a plaintext state is required; found: %s", info.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept, err := pick(state, "version", "terraform_version", "serial", "lineage", "outputs", "modules")
+	if err != nil {
+		return nil, err
+	}
+	switch version := string(kept["version"]); version {
+	case "4":
+		delete(kept, "modules")
+		kept["resources"] = json.RawMessage("[]")
+		err = c.selectOutputs(kept)
+	case "1", "2", "3":
+		delete(kept, "outputs")
+		kept["modules"], err = c.rootModule(kept["modules"])
+	default:
+		err = fmt.Errorf("format version %s is not supported", outside.Line(version, maxName))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(kept)
+}
+
+// rootModule returns the modules of formats 1 to 3 without all but the root, the
+// only one whose outputs other configurations can read.
+func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
+	var modules []json.RawMessage
+	var path []string
+	if json.Unmarshal(text, &modules) != nil {
+		return nil, errors.New(`"modules" is not a list`)
+	}
+	for _, module := range modules {
+		kept, err := pick(module, "path", "outputs")
+		if err != nil || json.Unmarshal(kept["path"], &path) != nil || len(path) != 1 {
+			continue
+		}
+		kept["resources"], kept["depends_on"] = json.RawMessage("{}"), json.RawMessage("[]")
+		if err := c.selectOutputs(kept); err != nil {
+			return nil, err
+		}
+		return json.Marshal([]object{kept})
+	}
+	return nil, errors.New("the state has no root module")
+}
+
+// selectOutputs leaves what -only and -sensitive select.
+func (c *call) selectOutputs(in object) error {
+	var all object
+	if text, ok := in["outputs"]; ok && json.Unmarshal(text, &all) != nil {
+		return errors.New(`"outputs" is not an object`)
+	}
+	names := slices.Sorted(maps.Keys(all))
+	if c.only != "" {
+		names = strings.Split(c.only, ",")
+	}
+	selected := object{}
+	for _, name := range names {
+		output, ok := all[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("there is no output %s", outside.Quoted(name, maxName))
+		case c.sensitive || !isSensitive(output):
+			selected[name] = output
+		case c.only != "":
+			return fmt.Errorf("the output %s is sensitive; -sensitive keeps it", outside.Quoted(name, maxName))
+		default:
+			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is left out; -sensitive keeps it", outside.Quoted(name, maxName)))
+		}
+	}
+	var err error
+	in["outputs"], err = json.Marshal(selected)
+	return err
+}
+
+// isSensitive reports whether an output is marked. In format 1 it is a string, which
+// has no mark.
+func isSensitive(output json.RawMessage) bool {
+	var marked struct{ Sensitive bool }
+	return output[0] != '"' && json.Unmarshal(output, &marked) != nil || marked.Sensitive
+}

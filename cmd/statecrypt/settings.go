@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+)
+
+var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
+	`plaintext is accepted only if the method or a fallback is "unencrypted"`)
+
+// target returns the methods for states or, with -plan, for plans.
+func (c *call) target() (encryption.Target, error) {
+	code, err := c.code()
+	if err != nil {
+		return encryption.Target{}, err
+	}
+	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(c.lookupEnv))
+	if err != nil {
+		return encryption.Target{}, err
+	}
+	target := enc.State()
+	if c.plan {
+		target = enc.Plan()
+	}
+	// Without any settings, the library lets plaintext pass, as OpenTofu does.
+	// Whoever calls this program does not want that.
+	if len(target.Methods()) == 0 {
+		return target, errNoSettings
+	}
+	return target, target.Check()
+}
+
+// code is the layer of -config. It is the caller's own, so commands in it run.
+func (c *call) code() (encryption.Layer, error) {
+	variables := map[string]cty.Value{}
+	for _, pair := range c.environ {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
+			variables[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
+		}
+	}
+	if info, err := os.Stat(c.config); err == nil && info.IsDir() {
+		return encryption.Module(c.config, variables), nil
+	}
+	var text []byte
+	var err error
+	if c.config != "" {
+		text, err = keyfile.Read(c.config)
+	}
+	return encryption.Code(string(text), c.config).WithVariables(cty.ObjectVal(variables)), err
+}
+
+func (c *call) lookupEnv(name string) (string, bool) {
+	for _, pair := range c.environ {
+		key, value, _ := strings.Cut(pair, "=")
+		if key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
+			return value, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+const (
+	maxName   = 300      // bytes of a name that are shown
+	largeFile = 50 << 20 // bytes of a file that takes long enough to show progress
+
+	red, yellow, green = "31", "33", "32"
+)
+
+// isTerminal reports whether a stream is one that a person looks at.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// paint colours text for a stream that is a terminal.
+func (c *call) paint(stream any, colour, text string) string {
+	off, _ := c.lookupEnv("NO_COLOR")
+	kind, _ := c.lookupEnv("TERM")
+	if off != "" || kind == "dumb" || !isTerminal(stream) {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// progress says what is being done with a large file, on a line that is replaced.
+func (c *call) progress(what string, size int) {
+	if size > largeFile && isTerminal(c.stderr) {
+		c.unfinished = true
+		fmt.Fprintf(c.stderr, "\r%s: %s %d MB\x1b[K", c.name, what, size/1_000_000)
+	}
+}
+
+// clear removes the line of progress.
+func (c *call) clear() {
+	if c.unfinished {
+		c.unfinished = false
+		fmt.Fprint(c.stderr, "\r\x1b[K")
+	}
+}
+
+// refuseTerminal keeps secrets off the screen.
+func (c *call) refuseTerminal() error {
+	if c.output == "" && !c.force && isTerminal(c.stdout) {
+		return usageError("standard output is a terminal; redirect it, or use -o FILE, or -force to show secrets there")
+	}
+	return nil
+}
+
+// shown is the name of a file for people.
+func shown(name string) string {
+	if name == stdinName {
+		return "standard input"
+	}
+	return outside.Line(name, maxName)
+}
+
+// say prints a line about the run. It is the only exit for text that may come from
+// outside.
+func (c *call) say(colour, what, text string) {
+	c.clear()
+	fmt.Fprintf(c.stderr, "%s %s\n", c.paint(c.stderr, colour, what), outside.Text(text))
+}
+
+// report explains why the program fails.
+func (c *call) report(err error) {
+	text := err.Error()
+	if errors.Is(err, encryption.ErrNoKey) {
+		text += "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
+			"add the old one as a fallback."
+	}
+	c.say(red, "error:", text)
+}
+
+// warn says what is to be known about a file that was opened.
+func (c *call) warn(name string, opened *encryption.Opened) {
+	for _, w := range opened.Warnings {
+		c.say(yellow, "warning:", fmt.Sprintf("%s: opened with %s", shown(name), w))
+	}
+	if !opened.UsedFallback {
+		return
+	}
+	text := fmt.Sprintf("%s was opened by the fallback %s", shown(name), opened.Method)
+	if !opened.Encrypted {
+		text = fmt.Sprintf("%s is not encrypted; the fallback %s allows that", shown(name), opened.Method)
+	}
+	for _, a := range opened.Attempts {
+		text += fmt.Sprintf("\n  - %s: %v", a.Method, a.Err)
+	}
+	c.say(yellow, "warning:", text)
+}

@@ -1,0 +1,14 @@
+_statecrypt() {
+  local words
+  case $COMP_CWORD,${COMP_WORDS[1]} in
+    1,*) words='inspect decrypt encrypt verify outputs completion help -version' ;;
+    *,inspect) words='-json' ;;
+    *,decrypt) words='-config -plan -o -force' ;;
+    *,encrypt) words='-config -plan -o' ;;
+    *,verify) words='-config -plan' ;;
+    *,outputs) words='-only -sensitive -o -force' ;;
+    *,completion) words='bash zsh fish' ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _statecrypt statecrypt
