@@ -192,7 +192,6 @@ func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	readOnly := keys + `method "sops" "s" {}` + "\nstate {\nmethod = method.unencrypted.u\nfallback { method = method.aes_gcm.m }\n}"
 	for name, c := range map[string]struct{ text, command, err string }{
-		"no settings":           {text: "", command: "plan", err: "no encryption is configured for states"},
 		"not encrypted":         {text: readOnly, command: "apply", err: "the first method does not encrypt"},
 		"not encrypted, reader": {text: readOnly, command: "plan"},
 		"wrong key": {
