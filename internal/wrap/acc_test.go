@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -278,6 +279,30 @@ func TestAccMigrate(t *testing.T) {
 	}
 	if code, err, out := p.wrapped(t, "plan"); code != 1 || err == nil {
 		t.Errorf("with another backend: %d, %v\n%s", code, err, out)
+	}
+}
+
+// A plaintext state in the backend is read if a fallback allows that, and sealed
+// when it is written.
+func TestAccPlaintextThere(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	s.put([]byte(strings.Replace(state, `"outputs":{}`, `"outputs":{"text":{"type":"string","value":"`+secret+`"}}`, 1)))
+	code, err, out := p.wrapped(t, "state", "pull")
+	if code == 0 || err != nil || !strings.Contains(out, "statecrypt: the state in the backend: ") || strings.Contains(out, secret) {
+		t.Errorf("without a fallback: %d, %v\n%s", code, err, out)
+	}
+	p.target = target(t, migrating)
+	out = p.must(t, "state", "pull")
+	pulled := out[strings.Index(out, "{") : strings.LastIndex(out, "}")+1]
+	write(t, filepath.Join(p.dir, "pulled"), regexp.MustCompile(`"serial": *1`).ReplaceAllString(pulled, `"serial":2`))
+	p.must(t, "state", "push", "pulled")
+	s.checkSealed(t, secret)
+	p.target = target(t, sealing)
+	if out := p.must(t, "output", "-raw", "text"); out != secret {
+		t.Errorf("the output is %q", out)
 	}
 }
 

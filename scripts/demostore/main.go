@@ -8,7 +8,6 @@ package main
 
 import (
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"os"
@@ -17,7 +16,7 @@ import (
 func main() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the program
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	keep := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -30,7 +29,7 @@ func main() {
 		}
 	})
 	if err := os.WriteFile(os.Args[2], []byte("http://"+listener.Addr().String()), 0o600); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	log.Fatal(http.Serve(listener, keep)) //nolint:gosec // it serves one demo
+	panic(http.Serve(listener, keep)) //nolint:gosec // it serves one demo
 }
