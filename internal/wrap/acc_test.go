@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -338,9 +337,7 @@ func TestAccBypass(t *testing.T) {
 
 // An interrupted apply still writes its state, encrypted, and gives the lock back.
 func TestAccInterrupted(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no way to interrupt one process")
-	}
+	needSignals(t)
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")
