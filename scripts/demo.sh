@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs examples/demo with the provider in this directory: no network, no init,
-# nothing left behind. The passphrase is published; it protects nothing.
+# nothing left behind. The passphrase is published; it protects nothing. Then
+# the CLI writes such a state itself, through statecrypt wrap.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cli=$("$root/scripts/cli.sh")
@@ -33,8 +34,28 @@ export TF_VAR_state_passphrase
 
 cd "$work"
 "$cli" version | head -n 1
-"$cli" apply -auto-approve -no-color >apply.log 2>&1 || {
-  cat apply.log >&2
-  exit 1
+quiet() { # quiet COMMAND: what it prints is shown only if it fails
+  "$@" >quiet.log 2>&1 || {
+    cat quiet.log >&2
+    exit 1
+  }
 }
+quiet "$cli" apply -auto-approve -no-color
 "$cli" output -no-color
+
+echo
+echo "The same module reads what statecrypt wrap has written to an HTTP backend:"
+(cd "$root" && go build -o "$work/store" ./scripts/demostore)
+rm network.tfstate
+./store network.tfstate url &
+store=$!
+trap 'kill "$store"; rm -rf "$work"' EXIT
+until [ -s url ]; do sleep 0.1; done
+wrapped() {
+  TF_HTTP_ADDRESS=$(cat url) quiet "$root/statecrypt" wrap -config keys.hcl -- "$cli" -chdir=network "$@"
+}
+wrapped init
+wrapped apply -auto-approve
+"$root/statecrypt" inspect network.tfstate
+quiet "$cli" apply -auto-approve -no-color
+"$cli" output -no-color vpc_id

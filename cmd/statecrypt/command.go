@@ -41,6 +41,7 @@ func commands() []command {
 		{name: "encrypt", max: 1, flags: "config plan o", run: (*call).encrypt},
 		{name: "verify", min: 1, max: many, flags: "config plan", run: (*call).verify},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
+		{name: "wrap", min: 1, max: many, flags: "config force", program: true, run: (*call).wrap},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
 	}
 }

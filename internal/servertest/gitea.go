@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -87,18 +88,17 @@ func giteaFiles(t *testing.T) string {
 	return module.Dir
 }
 
-// Run administers the server, and returns the last line of what it prints.
+// Run administers the server, and returns what it prints: logs as well, in any order.
 func (g *Gitea) Run(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), g.program, append([]string{"--config", g.config},
-		args...)...) //nolint:gosec // the server under test
+	args = append([]string{"--config", g.config}, args...)
+	cmd := exec.CommandContext(t.Context(), g.program, args...) //nolint:gosec // the server under test
 	cmd.Env = g.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1]
+	return string(out)
 }
 
 // NewUser makes a user.
@@ -111,7 +111,12 @@ func (g *Gitea) NewUser(t *testing.T, name string) {
 // NewToken returns a token of a user, with scopes such as "write:package".
 func (g *Gitea) NewToken(t *testing.T, name, scopes string) string {
 	t.Helper()
-	return g.Run(t, "admin", "user", "generate-access-token", "--username", name, "--token-name", scopes, "--scopes", scopes, "--raw")
+	out := g.Run(t, "admin", "user", "generate-access-token", "--username", name, "--token-name", scopes, "--scopes", scopes, "--raw")
+	token := regexp.MustCompile(`(?m)^[0-9a-f]{40}$`).FindString(out)
+	if token == "" {
+		t.Fatalf("there is no token in %q", out)
+	}
+	return token
 }
 
 // Hide lets nobody but the user, and administrators, see what the user has.

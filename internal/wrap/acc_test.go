@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -281,6 +281,30 @@ func TestAccMigrate(t *testing.T) {
 	}
 }
 
+// A plaintext state in the backend is read if a fallback allows that, and sealed
+// when it is written.
+func TestAccPlaintextThere(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	s.put([]byte(strings.Replace(state, `"outputs":{}`, `"outputs":{"text":{"type":"string","value":"`+secret+`"}}`, 1)))
+	code, err, out := p.wrapped(t, "state", "pull")
+	if code == 0 || err != nil || !strings.Contains(out, "statecrypt: the state in the backend: ") || strings.Contains(out, secret) {
+		t.Errorf("without a fallback: %d, %v\n%s", code, err, out)
+	}
+	p.target = target(t, migrating)
+	out = p.must(t, "state", "pull")
+	pulled := out[strings.Index(out, "{") : strings.LastIndex(out, "}")+1]
+	write(t, filepath.Join(p.dir, "pulled"), regexp.MustCompile(`"serial": *1`).ReplaceAllString(pulled, `"serial":2`))
+	p.must(t, "state", "push", "pulled")
+	s.checkSealed(t, secret)
+	p.target = target(t, sealing)
+	if out := p.must(t, "output", "-raw", "text"); out != secret {
+		t.Errorf("the output is %q", out)
+	}
+}
+
 // What the real CLIs write down about another backend is seen.
 func TestAccBypass(t *testing.T) {
 	t.Parallel()
@@ -293,12 +317,13 @@ func TestAccBypass(t *testing.T) {
 		}
 	}
 	const refused = `the backend has a setting of its own, "address"`
-	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
 		t.Errorf("the record: %d, %v\n%s", code, err, out)
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
 	p.must(t, "init", "-reconfigure")
-	if code, err, out := p.wrapped(t, "apply", "tfplan"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
+	if code, err, out = p.wrapped(t, "apply", "tfplan"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
 		t.Errorf("the plan: %d, %v\n%s", code, err, out)
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "http" { lock_address = "`+s.url+`" }`))
@@ -312,9 +337,7 @@ func TestAccBypass(t *testing.T) {
 
 // An interrupted apply still writes its state, encrypted, and gives the lock back.
 func TestAccInterrupted(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no way to interrupt one process")
-	}
+	needSignals(t)
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")

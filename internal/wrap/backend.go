@@ -13,6 +13,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,8 +47,9 @@ type endpoint struct {
 // variables looks names up in environ, where the last one counts.
 func variables(environ []string) attr.LookupEnv {
 	return func(name string) (string, bool) {
-		for i := len(environ) - 1; i >= 0; i-- {
-			if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+		for _, pair := range slices.Backward(environ) {
+			key, value, _ := strings.Cut(pair, "=")
+			if key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
 				return value, true
 			}
 		}
@@ -95,7 +98,8 @@ func parseAddress(name, text string) (*url.URL, error) {
 func tlsSettings(get func(string) string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
-	if c.InsecureSkipVerify, err = strconv.ParseBool(cmp.Or(get("SKIP_CERT_VERIFICATION"), "false")); err != nil { //nolint:gosec // the user's choice
+	c.InsecureSkipVerify, err = strconv.ParseBool(cmp.Or(get("SKIP_CERT_VERIFICATION"), "false")) //nolint:gosec // the user's choice
+	if err != nil {
 		return nil, errors.New("TF_HTTP_SKIP_CERT_VERIFICATION is neither true nor false")
 	}
 	if ca := get("CLIENT_CA_CERTIFICATE_PEM"); ca != "" {
@@ -163,7 +167,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 			req.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
 		}
 	}
-	resp, err := b.client.Do(req)
+	resp, err := b.client.Do(req) //nolint:gosec // the caller's own backend
 	if err == nil {
 		defer resp.Body.Close()
 		body, err = web.ReadBody(resp, b.limit, io.Discard)

@@ -57,7 +57,7 @@ func play(script string) int {
 			large := `"outputs":{"x":{"type":"string","value":"` + strings.Repeat("x", 8<<20) + `"}}`
 			request("POST", os.Getenv("TF_HTTP_ADDRESS"), strings.Replace(state, `"outputs":{}`, large, 1))
 		case "die":
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			signalSelf(syscall.SIGKILL)
 		case "reset":
 			_ = os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(argument), 0o600)
 		default:
@@ -169,6 +169,9 @@ func TestRun(t *testing.T) {
 			if c.stored != "" {
 				s.put([]byte(c.stored))
 			}
+			if name == "killed" {
+				needSignals(t)
+			}
 			if c.held {
 				s.hold([]byte(`{"ID":"1"}`))
 			}
@@ -219,9 +222,10 @@ func TestNoLocks(t *testing.T) {
 // After a signal, the child still writes its state, and its exit code comes back.
 // It is signalled once.
 func TestSignals(t *testing.T) {
+	needSignals(t)
 	for name, interrupt := range map[string]func(cancel func()){
-		"interrupt":  func(func()) { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) },
-		"terminated": func(func()) { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) },
+		"interrupt":  func(func()) { signalSelf(syscall.SIGINT) },
+		"terminated": func(func()) { signalSelf(syscall.SIGTERM) },
 		"given up":   func(cancel func()) { cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {

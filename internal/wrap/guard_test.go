@@ -39,12 +39,18 @@ func TestRefused(t *testing.T) {
 		"backend-config, a file":     {args: []string{"init", "-backend-config=x.tfbackend"}, err: backendConfig},
 		"backend-config, another":    {args: []string{"init", "-backend-config=lock_address=x"}, err: backendConfig},
 		"backend-config, migrating":  {args: []string{"init", "-migrate-state", "-backend-config=address=x"}, err: backendConfig},
-		"TF_CLI_ARGS":                {args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"}, err: backendConfig},
-		"TF_CLI_ARGS_init":           {args: []string{"init"}, environ: []string{`TF_CLI_ARGS_init='-back\end'-con"fig" address=x`}, err: backendConfig},
-		"state":                      {args: []string{"apply", "-state=x"}, err: "-state is refused"},
-		"state, two words":           {args: []string{"state", "list", "-state", "x"}, err: "-state is refused"},
-		"state-out":                  {args: []string{"state", "mv", "--state-out=x", "a", "b"}, err: "-state-out is refused"},
-		"TF_CLI_ARGS_apply":          {args: []string{"apply"}, environ: []string{`TF_CLI_ARGS_apply="-state-out=x"`}, err: "-state-out is refused"},
+		"TF_CLI_ARGS": {
+			args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"}, err: backendConfig,
+		},
+		"TF_CLI_ARGS_init": {
+			args: []string{"init"}, environ: []string{`TF_CLI_ARGS_init='-back\end'-con"fig" address=x`}, err: backendConfig,
+		},
+		"state":            {args: []string{"apply", "-state=x"}, err: "-state is refused"},
+		"state, two words": {args: []string{"state", "list", "-state", "x"}, err: "-state is refused"},
+		"state-out":        {args: []string{"state", "mv", "--state-out=x", "a", "b"}, err: "-state-out is refused"},
+		"TF_CLI_ARGS_apply": {
+			args: []string{"apply"}, environ: []string{`TF_CLI_ARGS_apply="-state-out=x"`}, err: "-state-out is refused",
+		},
 
 		"no address":      {args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS="}, err: "TF_HTTP_ADDRESS is not set"},
 		"a wrong address": {args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS=ftp://" + canary}, err: "TF_HTTP_ADDRESS is not an http"},
@@ -62,29 +68,67 @@ func TestRefused(t *testing.T) {
 			args: []string{"plan"}, environ: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "must be a certificate and its",
 		},
 
-		"no init":         {args: []string{"apply"}, files: record(""), err: noRecord},
-		"no init, help":   {args: []string{"-help"}, files: record(""), err: noRecord},
-		"local state":     {args: []string{"apply"}, files: record(`{"version":3,"backend":{"type":"local","config":{"path":null}}}`), err: `the backend is "local"`},
-		"s3":              {args: []string{"apply"}, files: record(`{"backend":{"type":"s3","config":{"bucket":null}}}`), err: `the backend is "s3"`},
-		"cloud":           {args: []string{"apply"}, files: record(`{"backend":{"type":"cloud","config":{"organization":"x"}}}`), err: setting + `"organization"`},
-		"a store":         {args: []string{"apply"}, files: record(`{"state_store":{"type":"x"}}`), err: "the backend is another kind"},
-		"both":            {args: []string{"apply"}, files: record(`{"backend":{"type":"http"},"state_store":{"type":"x"}}`), err: "the backend is another kind"},
-		"a module alone":  {args: []string{"apply"}, files: record(`{"version":3}`), err: "the backend is another kind"},
-		"not JSON":        {args: []string{"apply"}, files: record(canary), err: "is not a record of a backend"},
-		"address":         {args: []string{"apply"}, files: record(`{"backend":{"type":"http","config":{"address":"http://` + canary + `"}}}`), err: setting + `"address"`},
-		"lock address":    {args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"lock_address":"x"}}}`), err: setting + `"lock_address"`},
-		"password":        {args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"password":"` + canary + `"}}}`), err: setting + `"password"`},
-		"number":          {args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"retry_max":0}}}`), err: setting + `"retry_max"`},
-		"TF_DATA_DIR":     {args: []string{"plan"}, environ: []string{"TF_DATA_DIR=other"}, err: noRecord},
-		"TF_DATA_DIR, in": {args: []string{"plan"}, environ: []string{"TF_DATA_DIR=other"}, files: map[string]string{"other/terraform.tfstate": `{"backend":{"type":"s3"}}`}, err: `"s3"`},
-		"chdir twice":     {args: []string{"-chdir=elsewhere", "plan"}, err: noRecord},
+		"no init":       {args: []string{"apply"}, files: record(""), err: noRecord},
+		"no init, help": {args: []string{"-help"}, files: record(""), err: noRecord},
+		"local state": {
+			args: []string{"apply"}, files: record(`{"version":3,"backend":{"type":"local","config":{"path":null}}}`),
+			err: `the backend is "local"`,
+		},
+		"s3": {
+			args: []string{"apply"}, files: record(`{"backend":{"type":"s3","config":{"bucket":null}}}`), err: `the backend is "s3"`,
+		},
+		"cloud": {
+			args: []string{"apply"}, files: record(`{"backend":{"type":"cloud","config":{"organization":"x"}}}`), err: setting + `"organization"`,
+		},
+		"a store": {args: []string{"apply"}, files: record(`{"state_store":{"type":"x"}}`), err: "the backend is another kind"},
+		"both": {
+			args: []string{"apply"}, files: record(`{"backend":{"type":"http"},"state_store":{"type":"x"}}`), err: "the backend is another kind",
+		},
+		"a module alone": {args: []string{"apply"}, files: record(`{"version":3}`), err: "the backend is another kind"},
+		"not JSON":       {args: []string{"apply"}, files: record(canary), err: "is not a record of a backend"},
+		"address": {
+			args: []string{"apply"}, files: record(`{"backend":{"type":"http","config":{"address":"http://` + canary + `"}}}`),
+			err: setting + `"address"`,
+		},
+		"lock address": {
+			args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"lock_address":"x"}}}`), err: setting + `"lock_address"`,
+		},
+		"password": {
+			args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"password":"` + canary + `"}}}`),
+			err: setting + `"password"`,
+		},
+		"number": {
+			args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"retry_max":0}}}`), err: setting + `"retry_max"`,
+		},
+		"TF_DATA_DIR": {args: []string{"plan"}, environ: []string{"TF_DATA_DIR=other"}, err: noRecord},
+		"TF_DATA_DIR, in": {
+			args: []string{"plan"}, environ: []string{"TF_DATA_DIR=other"}, files: map[string]string{"other/terraform.tfstate": `{"backend":{"type":"s3"}}`},
+			err: `"s3"`,
+		},
+		"chdir twice": {args: []string{"-chdir=elsewhere", "plan"}, err: noRecord},
 
-		"a plan for elsewhere":  {args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "address")}, err: `the plan "tfplan": ` + setting + `"address"`},
-		"a plan, the password":  {args: []string{"apply", "-auto-approve", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "password")}, err: setting + `"password"`},
-		"a plan, another kind":  {args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")}, err: "the backend is not http"},
-		"a plan, in a variable": {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=tf'plan'"}, files: map[string]string{"tfplan": plan(t, "local", "")}, err: "the backend is not http"},
-		"a plan, damaged":       {args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "\xff")}, err: "it cannot be read"},
-		"a plan, encrypted":     {args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": string(seal(t, sealing, state))}, err: "it is encrypted; decrypt it first"},
+		"a plan for elsewhere": {
+			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "address")},
+			err: `the plan "tfplan": ` + setting + `"address"`,
+		},
+		"a plan, the password": {
+			args: []string{"apply", "-auto-approve", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "password")},
+			err: setting + `"password"`,
+		},
+		"a plan, another kind": {
+			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")}, err: "the backend is not http",
+		},
+		"a plan, in a variable": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=tf'plan'"}, files: map[string]string{"tfplan": plan(t, "local", "")},
+			err: "the backend is not http",
+		},
+		"a plan, damaged": {
+			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "\xff")}, err: "it cannot be read",
+		},
+		"a plan, encrypted": {
+			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": string(seal(t, sealing, state))},
+			err: "it is encrypted; decrypt it first",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +192,6 @@ func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	readOnly := keys + `method "sops" "s" {}` + "\nstate {\nmethod = method.unencrypted.u\nfallback { method = method.aes_gcm.m }\n}"
 	for name, c := range map[string]struct{ text, command, err string }{
-		"no settings":           {text: "", command: "plan", err: "no encryption is configured for states"},
 		"not encrypted":         {text: readOnly, command: "apply", err: "the first method does not encrypt"},
 		"not encrypted, reader": {text: readOnly, command: "plan"},
 		"wrong key": {

@@ -80,23 +80,19 @@ func planBackend(plan []byte) error {
 // field returns the content of a field in a message of protobuf: the last one
 // with the first number, in that the last one with the next, and so on. It is nil
 // if there is none.
-func field(message []byte, path ...protowire.Number) (content []byte, err error) {
+func field(message []byte, first protowire.Number, next ...protowire.Number) (content []byte, err error) {
 	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
+		number, kind, n := protowire.ConsumeField(message)
 		if n < 0 {
 			return nil, protowire.ParseError(n)
 		}
-		size := protowire.ConsumeFieldValue(number, kind, message[n:])
-		if size < 0 {
-			return nil, protowire.ParseError(size)
+		if number == first && kind == protowire.BytesType {
+			content, _ = protowire.ConsumeBytes(message[protowire.SizeTag(number):n])
 		}
-		if number == path[0] && kind == protowire.BytesType {
-			content, _ = protowire.ConsumeBytes(message[n:])
-		}
-		message = message[n+size:]
+		message = message[n:]
 	}
-	if content == nil || len(path) == 1 {
+	if content == nil || len(next) == 0 {
 		return content, nil
 	}
-	return field(content, path[1:]...)
+	return field(content, next[0], next[1:]...)
 }

@@ -55,28 +55,26 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	absent := a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0
-	lineage := ""
 	if a.status == http.StatusOK && !absent {
-		opened, err := p.open(r.Context(), a.body)
-		if err == nil {
-			lineage, err = lineageOf(opened)
-		}
-		if err != nil {
+		if err := p.open(r.Context(), a); err != nil {
 			p.fail(w, ours, "the state in the backend: "+err.Error())
 			return
 		}
-		a.body, a.media = opened, "application/json"
-	}
-	if absent || a.status == http.StatusOK {
-		p.note(func() { p.known, p.lineage = true, lineage })
+	} else if absent {
+		p.note(func() { p.known, p.lineage = true, "" })
 	}
 	p.pass(w, a, absent)
 }
 
-func (p *proxy) open(ctx context.Context, file []byte) ([]byte, error) {
-	opened, err := p.state.Decrypt(ctx, file)
+// open puts the plaintext into an answer.
+func (p *proxy) open(ctx context.Context, a *answer) error {
+	opened, err := p.state.DecryptInPlace(ctx, a.body)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	lineage, err := lineageOf(opened.Data)
+	if err != nil {
+		return err
 	}
 	if !opened.Encrypted {
 		say(p.stderr, "the state in the backend is not encrypted; the next one that is written will be")
@@ -84,7 +82,9 @@ func (p *proxy) open(ctx context.Context, file []byte) ([]byte, error) {
 	for _, warning := range opened.Warnings {
 		say(p.stderr, warning)
 	}
-	return opened.Data, nil
+	p.note(func() { p.known, p.lineage = true, lineage })
+	a.body, a.media = opened.Data, "application/json"
+	return nil
 }
 
 func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
@@ -93,10 +93,9 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	ctx := context.WithoutCancel(r.Context()) // what has arrived is written, even if the child has gone
 	lineage, err := p.mayWrite(plain)
 	var sealed []byte
-	// What has arrived is written, even if the child does not wait for it.
-	ctx := context.WithoutCancel(r.Context())
 	if err == nil {
 		sealed, err = p.seal(ctx, plain)
 	}
@@ -104,14 +103,12 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state was not written: "+err.Error())
 		return
 	}
-	a := p.ask(ctx, w, p.backend.write, r.URL.Query().Get("ID"), sealed)
-	if a == nil {
-		return
+	if a := p.ask(ctx, w, p.backend.write, r.URL.Query().Get("ID"), sealed); a != nil {
+		if a.status < 300 {
+			p.note(func() { p.lineage = lineage })
+		}
+		p.pass(w, a, false)
 	}
-	if a.status < 300 {
-		p.note(func() { p.lineage = lineage })
-	}
-	p.pass(w, a, false)
 }
 
 // mayWrite returns the lineage of a state that may replace the one that is there.
@@ -120,20 +117,17 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 		return "", errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
 	lineage, err := lineageOf(plain)
-	if err != nil {
-		return "", err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.force:
+	case err != nil || p.force:
 	case !p.known:
-		return "", errors.New("the one that it would replace has not been read; -force writes it all the same")
+		err = errors.New("the one that it would replace has not been read; -force writes it all the same")
 	case p.lineage != "" && p.lineage != lineage:
-		return "", fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; -force writes it all the same",
+		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; -force writes it all the same",
 			outside.Quoted(lineage, 100), outside.Quoted(p.lineage, 100))
 	}
-	return lineage, nil
+	return lineage, err
 }
 
 func lineageOf(state []byte) (string, error) {
@@ -152,7 +146,7 @@ func (p *proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := p.state.Decrypt(ctx, bytes.Clone(sealed))
+	opened, err := p.state.Decrypt(ctx, sealed)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("what was sealed cannot be opened again: %w", err)
@@ -216,7 +210,7 @@ func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
 		w.Header().Set("Content-Type", a.media)
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // if the child is still there
+	_, _ = w.Write(a.body) //nolint:gosec // no browser, and if the child is still there
 }
 
 func (p *proxy) fail(w http.ResponseWriter, status int, reason string) {

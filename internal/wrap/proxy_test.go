@@ -139,27 +139,46 @@ func TestAnswers(t *testing.T) {
 		want               string // the body
 		says               string
 	}{
-		"a state":            {method: "GET", path: "/state", answer: status(200, string(seal(t, state))), status: 200, want: state},
-		"none, 404":          {method: "GET", path: "/state", answer: status(404, "none"), status: 404, want: "none"},
-		"none, 204":          {method: "GET", path: "/state", answer: status(204, ""), status: 204},
-		"none, empty":        {method: "GET", path: "/state", answer: status(200, ""), status: 200},
-		"plaintext, allowed": {method: "GET", path: "/state", settings: migrating, answer: status(200, state), status: 200, want: state, says: "is not encrypted; the next one that is written will be"},
-		"plaintext":          {method: "GET", path: "/state", answer: status(200, state), status: 422, says: "the state in the backend: "},
-		"plaintext, a page":  {method: "GET", path: "/state", settings: migrating, answer: status(200, "<html>"+canary), status: 422, says: "the state in the backend: "},
-		"401":                {method: "GET", path: "/state", answer: status(401, "body"), status: 401, want: "body", says: "the backend answered 401 Unauthorized"},
-		"403":                {method: "GET", path: "/state", answer: status(403, "body"), status: 403, want: "body", says: "the backend answered 403 Forbidden"},
-		"500":                {method: "GET", path: "/state", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500 Internal Server Error"},
-		"sealed, not 200":    {method: "GET", path: "/state", answer: status(203, string(seal(t, state))), status: 203, want: string(seal(t, state))[:0] + "sealed"},
-		"locked":             {method: "LOCK", path: "/lock", body: "{}", answer: status(423, holder), status: 423, want: holder},
-		"in conflict":        {method: "LOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
-		"lock":               {method: "LOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
-		"lock, 500":          {method: "LOCK", path: "/lock", body: "{}", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500"},
-		"unlock":             {method: "UNLOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
-		"unlock, 409":        {method: "UNLOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
-		"delete":             {method: "DELETE", path: "/state", answer: status(200, "body"), status: 200, want: "body"},
-		"delete, 500":        {method: "DELETE", path: "/state", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500"},
-		"another path":       {method: "GET", path: "/other", status: 404, want: "404 page not found\n"},
-		"another method":     {method: "PUT", path: "/state", body: state, status: 405, want: "Method Not Allowed\n"},
+		"a state":     {method: "GET", path: "/state", answer: status(200, string(seal(t, state))), status: 200, want: state},
+		"none, 404":   {method: "GET", path: "/state", answer: status(404, "none"), status: 404, want: "none"},
+		"none, 204":   {method: "GET", path: "/state", answer: status(204, ""), status: 204},
+		"none, empty": {method: "GET", path: "/state", answer: status(200, ""), status: 200},
+		"plaintext, allowed": {
+			method: "GET", path: "/state", settings: migrating, answer: status(200, state), status: 200, want: state,
+			says: "is not encrypted; the next one that is written will be",
+		},
+		"plaintext": {method: "GET", path: "/state", answer: status(200, state), status: 422, says: "the state in the backend: "},
+		"plaintext, a page": {
+			method: "GET", path: "/state", settings: migrating, answer: status(200, "<html>"+canary), status: 422,
+			says: "the state in the backend: ",
+		},
+		"401": {
+			method: "GET", path: "/state", answer: status(401, "body"), status: 401, want: "body", says: "the backend answered 401 Unauthorized",
+		},
+		"403": {
+			method: "GET", path: "/state", answer: status(403, "body"), status: 403, want: "body", says: "the backend answered 403 Forbidden",
+		},
+		"500": {
+			method: "GET", path: "/state", answer: status(500, "body"), status: 500, want: "body",
+			says: "the backend answered 500 Internal Server Error",
+		},
+		"sealed, not 200": {
+			method: "GET", path: "/state", answer: status(203, string(seal(t, state))), status: 203, want: "sealed",
+		},
+		"locked":      {method: "LOCK", path: "/lock", body: "{}", answer: status(423, holder), status: 423, want: holder},
+		"in conflict": {method: "LOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
+		"lock":        {method: "LOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
+		"lock, 500": {
+			method: "LOCK", path: "/lock", body: "{}", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500",
+		},
+		"unlock":      {method: "UNLOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
+		"unlock, 409": {method: "UNLOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
+		"delete":      {method: "DELETE", path: "/state", answer: status(200, "body"), status: 200, want: "body"},
+		"delete, 500": {
+			method: "DELETE", path: "/state", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500",
+		},
+		"another path":   {method: "GET", path: "/other", status: 404, want: "404 page not found\n"},
+		"another method": {method: "PUT", path: "/state", body: state, status: 405, want: "Method Not Allowed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,18 +236,25 @@ func TestLineage(t *testing.T) {
 		status int
 		says   string
 	}{
-		"the same":                {there: state, body: state, status: 200},
-		"the first":               {body: state, status: 200},
-		"another":                 {there: state, body: other, status: 422, says: `its lineage is "other", and that of the one that it would replace is "l"; ` + refused},
-		"another, forced":         {there: state, body: other, force: true, status: 200},
-		"not read":                {there: "-", body: state, status: 422, says: "has not been read; " + refused},
-		"not read, forced":        {there: "-", body: state, force: true, status: 200},
-		"not readable":            {there: "401", body: state, status: 422, says: "has not been read; " + refused},
-		"encrypted already":       {there: state, body: string(seal(t, state)), status: 422, says: "it is not a state in plaintext"},
-		"encrypted, forced":       {there: state, body: string(seal(t, state)), force: true, status: 422, says: "it is not a state in plaintext"},
-		"no state":                {there: state, body: `{"canary":"` + canary + `"}`, force: true, status: 422, says: "it is not a state in plaintext"},
-		"nothing":                 {there: state, force: true, status: 422, says: "it is not a state in plaintext"},
-		"lineage of a wrong kind": {there: state, body: `{"version":4,"serial":1,"lineage":["` + canary + `"]}`, status: 422, says: "the state was not written: it is not a state"},
+		"the same":  {there: state, body: state, status: 200},
+		"the first": {body: state, status: 200},
+		"another": {
+			there: state, body: other, status: 422, says: `its lineage is "other", and that of the one that it would replace is "l"; ` + refused,
+		},
+		"another, forced":   {there: state, body: other, force: true, status: 200},
+		"not read":          {there: "-", body: state, status: 422, says: "has not been read; " + refused},
+		"not read, forced":  {there: "-", body: state, force: true, status: 200},
+		"not readable":      {there: "401", body: state, status: 422, says: "has not been read; " + refused},
+		"encrypted already": {there: state, body: string(seal(t, state)), status: 422, says: "it is not a state in plaintext"},
+		"encrypted, forced": {there: state, body: string(seal(t, state)), force: true, status: 422, says: "it is not a state in plaintext"},
+		"no state": {
+			there: state, body: `{"canary":"` + canary + `"}`, force: true, status: 422, says: "it is not a state in plaintext",
+		},
+		"nothing": {there: state, force: true, status: 422, says: "it is not a state in plaintext"},
+		"lineage of a wrong kind": {
+			there: state, body: `{"version":4,"serial":1,"lineage":["` + canary + `"]}`, status: 422,
+			says: "the state was not written: it is not a state",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -314,11 +340,15 @@ func TestRedirects(t *testing.T) {
 		status       int
 		says         string
 	}{
-		"same server":           {method: "GET", code: 302, to: "/there", status: 200},
-		"write":                 {method: "POST", body: state, code: 307, to: "/there", status: 200},
-		"write becomes a read":  {method: "POST", body: state, code: 302, to: "/there", status: 502, says: "a redirect that would turn it into a GET"},
-		"another origin":        {method: "GET", code: 302, to: elsewhere.URL + "/s", status: 502, says: "redirected to another address"},
-		"write, another origin": {method: "POST", body: state, code: 307, to: elsewhere.URL + "/s", status: 502, says: "redirected to another address"},
+		"same server": {method: "GET", code: 302, to: "/there", status: 200},
+		"write":       {method: "POST", body: state, code: 307, to: "/there", status: 200},
+		"write becomes a read": {
+			method: "POST", body: state, code: 302, to: "/there", status: 502, says: "a redirect that would turn it into a GET",
+		},
+		"another origin": {method: "GET", code: 302, to: elsewhere.URL + "/s", status: 502, says: "redirected to another address"},
+		"write, another origin": {
+			method: "POST", body: state, code: 307, to: elsewhere.URL + "/s", status: 502, says: "redirected to another address",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

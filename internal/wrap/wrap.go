@@ -24,7 +24,7 @@ import (
 
 // Options say what to run, and where its state lies.
 type Options struct {
-	State   encryption.Target // opens and seals
+	State   encryption.Target // opens and seals; it has methods, and was checked
 	Command []string          // terraform or tofu, and its arguments
 	Environ []string          // of the caller; its TF_HTTP_* describe the real backend
 	Force   bool              // writes a state of another lineage than the one that was read
@@ -55,12 +55,12 @@ func run(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	upstream, err := newBackend(variables(o.Environ))
-	if err != nil {
-		return 0, err
-	}
 	before := call.record()
 	if err := call.check(before); err != nil {
+		return 0, err
+	}
+	upstream, err := newBackend(variables(o.Environ))
+	if err != nil {
 		return 0, err
 	}
 	p := newProxy(o, upstream)
@@ -137,12 +137,6 @@ func newProxy(o Options, upstream *backend) *proxy {
 // rehearse seals and opens a state before a command that changes what it could
 // then not write down. Other commands may be run by those who can only read.
 func (p *proxy) rehearse(ctx context.Context, call *invocation) error {
-	if len(p.state.Methods()) == 0 {
-		return errors.New("no encryption is configured for states")
-	}
-	if err := p.state.Check(); err != nil {
-		return err
-	}
 	switch call.name {
 	case "apply", "destroy", "import", "refresh":
 		if _, err := p.seal(ctx, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {

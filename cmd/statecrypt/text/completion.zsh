@@ -1,7 +1,7 @@
 #compdef statecrypt
 _statecrypt() {
   if (( CURRENT == 2 )); then
-    compadd -- inspect decrypt encrypt verify outputs completion help -version
+    compadd -- inspect decrypt encrypt verify outputs wrap completion help -version
     return
   fi
   case $words[2] in
@@ -10,6 +10,7 @@ _statecrypt() {
     encrypt) compadd -- -config -plan -o ;;
     verify) compadd -- -config -plan ;;
     outputs) compadd -- -only -sensitive -o -force ;;
+    wrap) compadd -- -config -force ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files
