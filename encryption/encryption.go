@@ -1,10 +1,16 @@
 // Package encryption opens and seals files in the format of OpenTofu's state
-// and plan encryption: bytes in, plaintext out.
+// and plan encryption: bytes in, plaintext out. A program that reads plain states
+// today reads encrypted ones as well with the first two of these lines:
 //
-// The shortest way to open a state, with the settings in TF_ENCRYPTION:
-//
-//	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
+//	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv)) // as tofu does
 //	opened, err := enc.State().Decrypt(ctx, file)
+//	var state struct{ Outputs map[string]struct{ Value any } }
+//	err = json.Unmarshal(opened.Data, &state)
+//	vpc := state.Outputs["vpc_id"].Value
+//
+// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without
+// any, plaintext opens, and an encrypted file is [ErrNotConfigured]. With any,
+// plaintext opens only by the method unencrypted.
 //
 // A [Registry] says which key providers and methods exist. Package builtin has
 // one with everything; a program that needs less lists its own.

@@ -17,7 +17,7 @@ var (
 	ErrNoKey = errors.New("no key for this file")
 
 	// ErrNotConfigured means that the file is encrypted, and that no method for it
-	// is selected.
+	// is selected; when sealing, that no method is.
 	ErrNotConfigured = errors.New("no method for this file")
 
 	// ErrPlaintext means that the file is not encrypted, and that the settings do

@@ -76,10 +76,11 @@ func ExampleEnvironment() {
 		log.Fatal(err)
 	}
 	_, err = enc.State().Encrypt(context.Background(), []byte(`{"version":4,"serial":1,"lineage":"l"}`))
-	fmt.Println(err)
+	if refused, ok := errors.AsType[*attr.Error](err); ok {
+		fmt.Printf("%s: %s is refused\n", refused.Pos, refused.Attr)
+	}
 	// Output:
-	// the data could not be sealed:
-	//   - method.aes_gcm.main: TF_ENCRYPTION:2,37: key_provider.external.main.command: only the environment names this command; it runs if it also stands in the configuration, or with allow_external = true
+	// TF_ENCRYPTION:2,37: command is refused
 }
 
 // The settings in a module's .tf files. What they leave to a variable, the

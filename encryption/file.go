@@ -46,8 +46,8 @@ type Info struct {
 	KeyProviders []string // names in the metadata of an envelope, sorted
 }
 
-// Inspect says what file is, without a key. The error is that of an envelope
-// that is damaged; it wraps [ErrDamaged].
+// Inspect says what file is, without a key. An error is about an envelope: it is
+// damaged, which is [ErrDamaged], or of a version that is not known here.
 //
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds

@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
-// Layer is a part of the settings, for [Load]. [Code] and [Environment] make
-// them.
+// Layer is a part of the settings, for [Load]. [Code], [Environment], [Module] and
+// [Passphrase] make them.
 type Layer func(config.Options) (*config.Config, error)
 
 // Code is what stands inside OpenTofu's encryption block, in native syntax or,
@@ -101,13 +101,12 @@ func (l Layer) WithVariables(values cty.Value) Layer {
 }
 
 // Load puts settings to work, a later layer over the earlier ones, as OpenTofu
-// lays TF_ENCRYPTION over the code:
+// lays TF_ENCRYPTION over the code. An empty layer changes nothing.
 //
 //	enc, err := encryption.Load(registry, encryption.Code(text, "encryption.hcl"), encryption.Environment(os.LookupEnv))
 //
-// It contacts nothing. Without any settings, nothing can be opened. An error is
-// about text that cannot be parsed; mistakes in an entry are reported when
-// something uses it.
+// It contacts nothing. An error is about text that cannot be read or parsed;
+// mistakes in an entry are reported when something uses it.
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	var parsed []*config.Config
 	var errs attr.Errors

@@ -38,7 +38,8 @@ func TestPassphrase(t *testing.T) {
 
 	short := load(encryption.Passphrase("short-canary"))
 	if _, err := short.State().Encrypt(t.Context(), []byte(state)); err == nil ||
-		!strings.Contains(err.Error(), "key_provider.pbkdf2.main.passphrase: the passphrase is too short") || strings.Contains(err.Error(), "canary") {
+		!strings.Contains(err.Error(), "key_provider.pbkdf2.main.passphrase: the passphrase is too short") ||
+		strings.Contains(err.Error(), "canary") {
 		t.Errorf("a short one: %v", err)
 	}
 	own := ownRegistry()

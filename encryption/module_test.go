@@ -65,21 +65,25 @@ var modules = map[string]struct {
 	"ignored names": {files: map[string]string{"main.tf": inTerraform(right), ".hidden.tf": inTerraform(wrong), "#x.tf#": "{",
 		"main.tf~": inTerraform(wrong), "x.tf.bak": inTerraform(wrong), "terraform.hcl": inTerraform(wrong)}},
 
-	"override":              {files: map[string]string{"main.tf": inTerraform(wrong), "override.tf": newPassphrase}},
-	"override in .tofu":     {files: map[string]string{"main.tf": inTerraform(wrong), "x_override.tofu": newPassphrase}},
-	"override alone":        {files: map[string]string{"x_override.tf": inTerraform(right)}},
-	"the last override":     {files: map[string]string{"main.tf": inTerraform(wrong), "a_override.tf": inTerraform(wrong), "b_override.tf": newPassphrase}},
+	"override":          {files: map[string]string{"main.tf": inTerraform(wrong), "override.tf": newPassphrase}},
+	"override in .tofu": {files: map[string]string{"main.tf": inTerraform(wrong), "x_override.tofu": newPassphrase}},
+	"override alone":    {files: map[string]string{"x_override.tf": inTerraform(right)}},
+	"the last override": {files: map[string]string{"main.tf": inTerraform(wrong), "a_override.tf": inTerraform(wrong),
+		"b_override.tf": newPassphrase}},
 	"override that is none": {files: map[string]string{"override_x.tf": inTerraform(right)}},
 	"hidden override": {files: map[string]string{"main.tf": inTerraform(right), "override.tf": inTerraform(wrong),
 		"override.tofu": ""}},
 
 	"default": {files: map[string]string{"main.tf": inTerraform("var.p"), "v.tf": `variable "p" { default = ` + right + " }\n"}},
-	"given":   {files: map[string]string{"main.tf": inTerraform("var.p") + `variable "p" {}` + "\n"}, variables: map[string]string{"p": right}},
+	"given": {files: map[string]string{"main.tf": inTerraform("var.p") + `variable "p" {}` + "\n"},
+		variables: map[string]string{"p": right}},
 	"given, a default": {files: map[string]string{"main.tf": inTerraform("var.p") + `variable "p" { default = ` + wrong + " }\n"},
 		variables: map[string]string{"p": right}},
 	"default of an override": {files: map[string]string{"main.tf": inTerraform("var.p") + `variable "p" { default = ` + wrong + " }\n",
 		"override.tf": `variable "p" { default = ` + right + " }\n"}},
-	"locals": {files: map[string]string{"main.tf": inTerraform("local.a"), "l.tf": "locals {\n  b = var.p\n  unused = terraform_data.x.id\n}\nresource \"terraform_data\" \"x\" {}\n" +
+	"locals": {files: map[string]string{"main.tf": inTerraform("local.a"), "l.tf": "" +
+		"locals {\n  b = var.p\n  unused = terraform_data.x.id\n}\n" +
+		"resource \"terraform_data\" \"x\" {}\n" +
 		"locals { a = join(\" \", [local.b, \"battery staple\"]) }\nvariable \"p\" { default = \"correct horse\" }\n"}},
 	"local of an override": {files: map[string]string{"main.tf": inTerraform("local.p") + "locals { p = " + wrong + " }\n",
 		"override.tf": "locals { p = " + right + " }\n"}},
@@ -92,10 +96,12 @@ var modules = map[string]struct {
 	"two in a block": {files: map[string]string{"a.tf": "terraform {\n" + block(right) + block(right) + "}\n"}, err: "more than one"},
 	"two in an override": {files: map[string]string{"a.tf": inTerraform(right), "override.tf": inTerraform(right) + inTerraform(right)},
 		err: "more than one"},
-	"a circle":        {files: map[string]string{"a.tf": inTerraform("local.a") + "locals {\n  a = local.b\n  b = local.a\n}\n"}, err: "refers to itself"},
-	"no such local":   {files: map[string]string{"a.tf": inTerraform("local.a")}, err: "local.a does not exist"},
-	"no value":        {files: map[string]string{"a.tf": inTerraform("var.p") + `variable "p" {}` + "\n"}, err: "var.p has no value"},
-	"a resource":      {files: map[string]string{"a.tf": inTerraform("terraform_data.x.id") + `resource "terraform_data" "x" {}` + "\n"}, err: "only var"},
+	"a circle": {files: map[string]string{"a.tf": inTerraform("local.a") +
+		"locals {\n  a = local.b\n  b = local.a\n}\n"}, err: "refers to itself"},
+	"no such local": {files: map[string]string{"a.tf": inTerraform("local.a")}, err: "local.a does not exist"},
+	"no value":      {files: map[string]string{"a.tf": inTerraform("var.p") + `variable "p" {}` + "\n"}, err: "var.p has no value"},
+	"a resource": {files: map[string]string{"a.tf": inTerraform("terraform_data.x.id") +
+		`resource "terraform_data" "x" {}` + "\n"}, err: "only var"},
 	"not HCL":         {files: map[string]string{"a.tf": inTerraform(right), "b.tf": "terraform {"}, err: "b.tf:1,"},
 	"not JSON":        {files: map[string]string{"a.tf": inTerraform(right), "b.tf.json": "{"}, err: "b.tf.json:1,"},
 	"a mistake in it": {files: map[string]string{"a.tf": "terraform {\n  encryption {\n    metod \"a\" \"b\" {}\n  }\n}\n"}, err: "a.tf:3,5"},

@@ -46,8 +46,8 @@ type Opened struct {
 
 // Decrypt opens a file with the first method that has a key for it. It leaves
 // the file as it is. Plaintext opens if the method or a fallback is unencrypted
-// or, as in OpenTofu, if there are no settings at all; never if it is enforced
-// that data is encrypted.
+// or, as in OpenTofu, if there are no settings at all; never with enforced
+// settings or after [Target.Enforce].
 //
 // An error is an [*Error]. Of [ErrNoKey], [ErrNotConfigured], [ErrPlaintext] and
 // [ErrDamaged], it wraps one or none.
@@ -85,10 +85,17 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	if !opened.Encrypted {
 		opened.Kind = kind
 	}
-	if t.kind != Unknown && opened.Kind != t.kind {
-		return nil, &Error{Step: StepEnvelope, Err: fmt.Errorf("the file holds a %s, and a %s is required here", opened.Kind.content(), t.kind.content())}
+	if err := t.accept(opened.Kind); err != nil {
+		return nil, &Error{Step: StepEnvelope, Err: err}
 	}
 	return opened, nil
+}
+
+func (t Target) accept(kind FileKind) error {
+	if t.kind == Unknown || t.kind == kind {
+		return nil
+	}
+	return fmt.Errorf("this is a %s, and a %s is required here", kind.content(), t.kind.content())
 }
 
 // passes reports whether plaintext is read although no method is selected.
@@ -100,30 +107,33 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // target's primary method: in OpenTofu's envelope, as OpenTofu writes it. What is
 // encrypted already is refused. An error is an [*Error].
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
-	if err := t.Check(); err != nil {
-		return nil, err
-	}
-	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
-	}
 	if err := t.checkPlain(plain); err != nil {
-		return nil, &Error{Step: StepEnvelope, Err: err}
+		return nil, err
 	}
 	return t.encryption.seal(ctx, t.methods[0], plain)
 }
 
-// checkPlain refuses to seal what could not be opened again as what it is.
+// checkPlain looks at what must be right before anything is sealed: there is a
+// method, and what it seals could be opened again as what it is.
 func (t Target) checkPlain(plain []byte) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if len(t.methods) == 0 {
+		return &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
+	}
 	kind, _, _ := identify(plain)
+	err := t.accept(kind)
 	switch {
 	case kind == Empty:
-		return errors.New("there is nothing to seal")
+		err = errors.New("there is nothing to seal")
 	case kind == Encrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
-		return errors.New("this is encrypted already")
+		err = errors.New("this is encrypted already")
 	case kind != State && kind != Plan:
-		return errors.New("this is not a state and not a plan, so it could not be opened again")
-	case t.kind != Unknown && kind != t.kind:
-		return fmt.Errorf("this is a %s, and a %s is required here", kind.content(), t.kind.content())
+		err = errors.New("this is not a state and not a plan, so it could not be opened again")
+	}
+	if err != nil {
+		return &Error{Step: StepEnvelope, Err: err}
 	}
 	return nil
 }

@@ -69,37 +69,43 @@ func TestReasons(t *testing.T) {
 	enc := newEncryption(t, withBox(), boxes)
 	sealed := string(seal(t, all, state))
 	flipped := strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"AAAA`, 1)
+	none := []string{}
+	serial := strings.Replace(sealed, `"serial":7`, `"serial":8`, 1)
 	for name, c := range map[string]struct {
 		file    string
-		methods []string
+		methods []string // method.aes_gcm.a if nil
 		want    string
 	}{
-		"opened":                    {file: sealed, methods: []string{"method.aes_gcm.a"}, want: ""},
-		"another key":               {file: sealed, methods: []string{"method.aes_gcm.b"}, want: "no key"},
-		"changed ciphertext":        {file: flipped, methods: []string{"method.aes_gcm.a"}, want: "no key"},
-		"no method":                 {file: sealed, methods: nil, want: "not configured"},
-		"only plaintext":            {file: sealed, methods: []string{"unencrypted"}, want: "not configured"},
-		"another format":            {file: "BOX 1\n", methods: []string{"method.aes_gcm.a"}, want: "not configured"},
-		"sops":                      {file: `{"sops":{"mac":"x","version":"3"},"data":"x"}`, methods: []string{"method.aes_gcm.a"}, want: "not configured"},
-		"a layer without a method":  {file: "BOX 1\n" + sealed, methods: []string{"method.box.plain"}, want: "not configured"},
-		"plaintext":                 {file: state, methods: []string{"method.aes_gcm.a"}, want: "plaintext"},
-		"plaintext in an envelope":  {file: "BOX 1\n" + state, methods: []string{"method.box.outer"}, want: "plaintext"},
-		"a plan":                    {file: plan, methods: []string{"method.aes_gcm.a"}, want: "plaintext"},
-		"cut off":                   {file: sealed[:len(sealed)/2], methods: []string{"method.aes_gcm.a"}, want: "damaged"},
-		"empty":                     {file: "", methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "damaged"},
-		"another serial":            {file: strings.Replace(sealed, `"serial":7`, `"serial":8`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
-		"another serial, fallback":  {file: strings.Replace(sealed, `"serial":7`, `"serial":8`, 1), methods: []string{"method.aes_gcm.b", "method.aes_gcm.a"}, want: "damaged"},
-		"another lineage":           {file: strings.Replace(sealed, `"l-1"`, `"l-2"`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
-		"meta of another type":      {file: strings.Replace(sealed, `"meta":`, `"meta":1,"x":`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
-		"no base64":                 {file: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"%`, 1), methods: []string{"method.aes_gcm.a"}, want: "damaged"},
-		"inside is damaged":         {file: "BOX 1\n" + strings.Replace(sealed, `"meta":`, `"meta":1,"x":`, 1), methods: []string{"method.box.outer"}, want: "damaged"},
+		"opened":                   {file: sealed, want: ""},
+		"another key":              {file: sealed, methods: []string{"method.aes_gcm.b"}, want: "no key"},
+		"changed ciphertext":       {file: flipped, want: "no key"},
+		"no method":                {file: sealed, methods: none, want: "not configured"},
+		"only plaintext":           {file: sealed, methods: []string{"unencrypted"}, want: "not configured"},
+		"another format":           {file: "BOX 1\n", want: "not configured"},
+		"sops":                     {file: `{"sops":{"mac":"x","version":"3"},"data":"x"}`, want: "not configured"},
+		"a layer without a method": {file: "BOX 1\n" + sealed, methods: []string{"method.box.plain"}, want: "not configured"},
+		"plaintext":                {file: state, want: "plaintext"},
+		"plaintext in an envelope": {file: "BOX 1\n" + state, methods: []string{"method.box.outer"}, want: "plaintext"},
+		"a plan":                   {file: plan, want: "plaintext"},
+		"cut off":                  {file: sealed[:len(sealed)/2], want: "damaged"},
+		"empty":                    {file: "", methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "damaged"},
+		"another serial":           {file: serial, want: "damaged"},
+		"another serial, fallback": {file: serial, methods: []string{"method.aes_gcm.b", "method.aes_gcm.a"}, want: "damaged"},
+		"another lineage":          {file: strings.Replace(sealed, `"l-1"`, `"l-2"`, 1), want: "damaged"},
+		"meta of another type":     {file: strings.Replace(sealed, `"meta":`, `"meta":1,"x":`, 1), want: "damaged"},
+		"no base64":                {file: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"%`, 1), want: "damaged"},
+		"inside is damaged": {file: "BOX 1\n" + strings.Replace(sealed, `"meta":`, `"meta":1,"x":`, 1), methods: []string{"method.box.outer"},
+			want: "damaged"},
 		"nothing inside":            {file: "BOX 1\n", methods: []string{"method.box.plain"}, want: "damaged"},
-		"some text":                 {file: "hello", methods: []string{"method.aes_gcm.a"}, want: "damaged"},
-		"a later version":           {file: `{"encryption_version":"v9"}`, methods: []string{"method.aes_gcm.a"}, want: "other"},
+		"some text":                 {file: "hello", want: "damaged"},
+		"a later version":           {file: `{"encryption_version":"v9"}`, want: "other"},
 		"a record":                  {file: record, methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "other"},
 		"no such method":            {file: sealed, methods: []string{"method.aes_gcm.gone"}, want: "other"},
 		"a broken method, fallback": {file: "BOX 1\n", methods: []string{"method.box.wrong", "method.box.broken"}, want: "other"},
 	} {
+		if c.methods == nil {
+			c.methods = []string{"method.aes_gcm.a"}
+		}
 		_, err := enc.Use(c.methods...).Decrypt(t.Context(), []byte(c.file))
 		if got := reason(t, err); got != c.want {
 			t.Errorf("%s: got %q, want %q: %v", name, got, c.want, err)

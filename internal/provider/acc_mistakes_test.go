@@ -151,6 +151,7 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_defaults").State(t),
 		"sops": sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
 		"cut": sealed(t, argumentsState)[:100], "json": []byte("{}"), "future": []byte(`{"version":5}`),
+		"plan": []byte("PK\x03\x04 a plan"), "record": []byte(`{"version":3,"backend":{"type":"s3","config":{},"hash":1}}`),
 		"newer": []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
@@ -258,6 +259,8 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "text file", provider: good, body: in("text")},
 		{name: "cut file", provider: good, body: in("cut")},
 		{name: "JSON of something else", provider: good, body: in("json")},
+		{name: "plan file", body: in("plan", `method = "unencrypted"`)},
+		{name: "record of a backend", body: in("record", `method = "unencrypted"`)},
 		{name: "state of a future version", body: in("future", `method = "unencrypted"`)},
 		{name: "envelope of a future version", provider: good, body: in("newer")},
 		// Blocks of the provider.

@@ -90,7 +90,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 		return nil, &stepError{step: stepOf(err), source: src, err: err}
 	}
 	if opened.Kind != encryption.State {
-		return nil, &stepError{step: stepEnvelope, source: src, err: errors.New("the file holds a plan, and a state is required here")}
+		return nil, &stepError{step: stepEnvelope, source: src, err: errors.New("this is a plan, and a state is required here")}
 	}
 	state, err := r.parse(opened.Data)
 	if err != nil {
