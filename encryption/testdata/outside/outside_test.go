@@ -68,7 +68,9 @@ func newProject(t *testing.T) project {
 		t.Skip("STATECRYPT_TOFU is not set")
 	}
 	dir := t.TempDir()
-	write(t, []byte("resource \"terraform_data\" \"a\" {\ninput = \"vpc-1\"\n}\noutput \"vpc\" {\nvalue = terraform_data.a.output\n}\n"), dir, "main.tf")
+	write(t, []byte(`
+		resource "terraform_data" "a" { input = "vpc-1" }
+		output "vpc" { value = terraform_data.a.output }`), dir, "main.tf")
 	p := project(dir)
 	p.tofu(t, before, "init")
 	return p
