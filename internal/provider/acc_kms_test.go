@@ -242,6 +242,9 @@ func TestAccKMSIsLazy(t *testing.T) {
 		"environment": {"", text.String() + passphraseText(passphrase, readerTarget), forText},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.text != "" && isTofu() && cliMinor() < 10 {
+				t.Skip("OpenTofu before 1.10 reads TF_ENCRYPTION too, and starts every key provider in it")
+			}
 			p := newProject(t, map[string]string{"main.tf": configuration(c.provider, reads("s", c.file),
 				output("serial", "data.statecrypt_remote_state.s.serial"))})
 			p.env = internet.Environ(p.env)

@@ -94,6 +94,9 @@ func TestAccVectorBlocks(t *testing.T) {
 func TestAccVectorEnvironment(t *testing.T) {
 	for _, name := range []string{"pbkdf2_defaults", "config_json"} {
 		t.Run(name, func(t *testing.T) {
+			if name == "config_json" && isTofu() && cliMinor() <= 10 {
+				t.Skip("OpenTofu up to 1.10 reads TF_ENCRYPTION too, and stops at the references of this JSON")
+			}
 			v := vectors.Get(t, name)
 			p := vectorProject(t, v, "")
 			p.setenv("TF_ENCRYPTION=" + v.Config(t))

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -101,6 +102,19 @@ func TestExampleRotation(t *testing.T) {
 	for _, bad := range []string{"../old", "missing", "", ".", "a b"} {
 		if _, err := p.Key(t.Context(), nil, []byte(`{"external_data":{"key":"`+bad+`"}}`)); !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// OpenTofu 1.10 and earlier have another way to say that a key for a new file is
+// wanted.
+func TestExampleWithOlderOpenTofu(t *testing.T) {
+	t.Parallel()
+	for _, input := range []string{`null`, `{"external_data":null}`} {
+		cmd := exec.Command("sh", exampleProgram, keys(t, "main", map[string]string{"main": firstKey}))
+		cmd.Stdin = strings.NewReader(input)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `{"encryption_key":"`+firstKey+`"}`) {
+			t.Errorf("%s: %v\n%s", input, err, out)
 		}
 	}
 }
