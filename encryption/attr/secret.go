@@ -54,15 +54,15 @@ func inner(block Attr, whole Setting) map[string]Setting {
 }
 
 // Secret returns a secret of the code that is sent somewhere, and whether there
-// is one. Where it goes, and how it is protected on the way, is for the code to
-// say.
-func (e *Entry) Secret(t Table) (Written, bool) {
-	all := e.Written(t)
-	i := slices.IndexFunc(all, Written.isSecretOfCode)
-	if i < 0 {
-		return Written{}, false
+// is one; one that no variable may give a place comes first. Where it goes, and
+// how it is protected on the way, is for the code to say.
+func (e *Entry) Secret(t Table) (found Written, ok bool) {
+	for _, w := range e.Written(t) {
+		if w.isSecretOfCode() && (!ok || found.Within != "" && w.Within == "") {
+			found, ok = w, true
+		}
 	}
-	return all[i], true
+	return found, ok
 }
 
 // isSecretOfCode reports whether the code gives a secret that is sent somewhere.
@@ -108,7 +108,7 @@ func (w Written) Leaves(a Attr, variable, value string) bool {
 	case "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY":
 		return true
 	}
-	return !a.Place && !a.Guard || slices.Contains(a.Safe, value)
+	return !a.Place && !a.Guard || w.Within == a.Name || slices.Contains(a.Safe, value)
 }
 
 // Refuses is the error about a variable that would decide where w goes.

@@ -60,6 +60,11 @@ type Attr struct {
 	// it is filled only if the user set nothing of the group.
 	Follows string
 
+	// Within names the attribute for the file that this secret is an entry of,
+	// such as a profile. Whoever names that file brings the secret, so a
+	// variable may name it beside this one.
+	Within string
+
 	// Reference says that the value is the address of a key provider: a string
 	// in a Terraform block; a bare reference, a string or a literal key object
 	// in text. Type is cty.String.

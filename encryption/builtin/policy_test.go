@@ -90,7 +90,7 @@ func TestPolicy(t *testing.T) {
 		for _, route := range r.route {
 			for _, variable := range route.Env {
 				for _, secret := range r.secrets {
-					if route.path[0] != secret.path[0] {
+					if route.path[0] != secret.path[0] && route.path[0] != secret.Within {
 						r.obeys(t, secret, route, variable)
 					}
 				}

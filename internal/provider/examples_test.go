@@ -150,6 +150,9 @@ func layOut(t *testing.T, dirs []string, server *gittest.HTTPServer) string {
 			t.Fatal(err)
 		}
 		for _, f := range files {
+			if f.IsDir() {
+				continue // a module of its own
+			}
 			content, err := os.ReadFile(filepath.Join(dir, f.Name()))
 			if err != nil {
 				t.Fatal(err)

@@ -13,7 +13,7 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "access_key", Type: cty.String, Doc: "The ID of an access key. It takes precedence over every other source of credentials."},
 		{Name: "secret_key", Type: cty.String, Sensitive: true, Doc: "The secret of the access key."},
 		{Name: "token", Type: cty.String, Sensitive: true, Doc: "The session token of a temporary access key."},
-		{Name: "profile", Type: cty.String, Secret: true, Doc: "A profile of the shared configuration files. It " +
+		{Name: "profile", Type: cty.String, Secret: true, Within: "shared_config_files", Doc: "A profile of the shared configuration files. It " +
 			"takes precedence over credentials in the environment."},
 		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, Place: true,
 			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
