@@ -107,7 +107,7 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		forbidden:        v.Strings("forbidden_account_ids"),
 		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
 	}
-	if s.OwnEndpoints && s.configFiles == nil { // those that a variable names may have endpoints in them
+	if s.configFiles == nil && v.HoldsSecretBeside("shared_config_files") { // those that a variable names may have endpoints in them
 		s.configFiles = awsconfig.DefaultSharedConfigFiles
 	}
 	if endpoints, ok := v.Block("endpoints"); ok {
