@@ -13,7 +13,8 @@ func (c *call) wrap(ctx context.Context) error {
 		return err
 	}
 	code, err := wrap.Run(ctx, wrap.Options{
-		State: target, Command: c.args, Environ: c.environ, Force: c.force, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
+		State: target, Command: c.args, Environ: c.environ, Withhold: c.keyVariables(), Force: c.force,
+		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	})
 	if err != nil {
 		c.report(err)
