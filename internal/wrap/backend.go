@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	maxState     = 512 << 20 // bytes, of a state and of any other body
-	maxRedirects = 10
-	patience     = 5 * time.Minute // for one request to the real backend
+	maxState = 512 << 20       // bytes, of a state and of any other body
+	patience = 5 * time.Minute // for one request to the real backend
 )
 
 // backend is the real one, as TF_HTTP_* describe it.
@@ -85,8 +84,8 @@ func address(lookup attr.LookupEnv, variable string) (*url.URL, error) {
 // along, and lets none turn a write into a read.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
-	case len(via) >= maxRedirects:
-		return web.Final("the backend redirected more than %d times", maxRedirects)
+	case len(via) >= 10:
+		return web.Final("the backend redirected more than %d times", len(via))
 	case source.Origin(to.URL) != source.Origin(via[0].URL):
 		return web.Final("the backend redirected to another address, and no credentials are sent there; " +
 			"if that is where the state lies, set TF_HTTP_ADDRESS to it")
@@ -99,7 +98,6 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 // answer is one of the real backend.
 type answer struct {
 	status int
-	media  string
 	body   []byte
 }
 
@@ -130,5 +128,5 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	if err != nil {
 		return nil, errors.New(web.Reason(err, "set TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"))
 	}
-	return &answer{status: resp.StatusCode, media: resp.Header.Get("Content-Type"), body: body}, nil
+	return &answer{status: resp.StatusCode, body: body}, nil
 }

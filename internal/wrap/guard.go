@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -124,16 +125,17 @@ func (i *invocation) checkPlans() error {
 }
 
 // checkAfter looks at the record once more, which init writes. Before is what it
-// was. A warning is about a state that was moved on purpose.
-func (i *invocation) checkAfter(before error) (warning string, err error) {
+// was.
+func (i *invocation) checkAfter(stderr io.Writer, before error) error {
 	after := i.record()
 	switch {
 	case after == nil:
-		return "", nil
+		return nil
 	case i.name == "init" && before == nil && (i.has("migrate-state") || i.has("force-copy")):
-		return "the state has been moved to another backend, and wrap does not encrypt it there", nil
+		say(stderr, "the state has been moved to another backend, and wrap does not encrypt it there")
+		return nil
 	}
-	return "", fmt.Errorf("%w; a state that this run moved there is not encrypted", after)
+	return fmt.Errorf("%w; a state that this run moved there is not encrypted", after)
 }
 
 // record looks at what init has written down about the backend. The error says

@@ -45,47 +45,43 @@ type Options struct {
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
-	code, err := run(ctx, o)
+	call, err := newInvocation(o.Command, o.Environ)
+	if err != nil {
+		return 1, err
+	}
+	before := call.record()
+	if err := call.check(before); err != nil {
+		return 1, err
+	}
+	upstream, err := newBackend(child.Lookup(o.Environ))
+	if err == nil && call.changes() { // what can be written down; other commands may be run by those who can only read
+		err = rehearse(ctx, o.State)
+	}
+	if err != nil {
+		return 1, err
+	}
+	p := newProxy(o, upstream)
+	code, err := serve(ctx, p, func(address string) (int, error) {
+		return call.run(ctx, o, p.environ(o, address))
+	})
+	if err == nil && code == 0 {
+		err = call.checkAfter(o.Stderr, before)
+	}
+	if !p.used.Load() && (p.locked.Load() || err == nil && code == 0 && call.changes()) {
+		err = errors.Join(err, errors.New("no state was asked for here: if one was written, it lies somewhere else, and is not encrypted"))
+	}
 	if err != nil && code == 0 {
 		code = 1
 	}
 	return code, err
 }
 
-func run(ctx context.Context, o Options) (int, error) {
-	call, err := newInvocation(o.Command, o.Environ)
-	if err != nil {
-		return 0, err
+// rehearse seals a state before a run whose own could not be written otherwise.
+func rehearse(ctx context.Context, target encryption.Target) error {
+	if _, err := seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
+		return fmt.Errorf("no state could be written after this run: %w", err)
 	}
-	before := call.record()
-	if err := call.check(before); err != nil {
-		return 0, err
-	}
-	upstream, err := newBackend(child.Lookup(o.Environ))
-	if err != nil {
-		return 0, err
-	}
-	if call.changes() { // which it must be able to write down; others may be run by those who can only read
-		if _, err := seal(ctx, o.State, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
-			return 0, fmt.Errorf("no state could be written after this run: %w", err)
-		}
-	}
-	p := newProxy(o, upstream)
-	code, err := serve(ctx, p, func(address string) (int, error) {
-		return call.run(ctx, o, p.environ(o, address))
-	})
-	var warning string
-	var moved error
-	if code == 0 && err == nil {
-		warning, moved = call.checkAfter(before)
-	}
-	if warning != "" {
-		say(o.Stderr, warning)
-	}
-	if !p.used.Load() && (p.locked.Load() || code == 0 && err == nil && call.changes()) {
-		err = errors.Join(err, errors.New("no state was asked for here: if one was written, it lies somewhere else, and is not encrypted"))
-	}
-	return code, errors.Join(err, moved)
+	return nil
 }
 
 // serve serves p while run runs. Writes that have arrived by then are finished.
