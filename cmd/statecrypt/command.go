@@ -57,7 +57,7 @@ type call struct {
 	config, only, output         string
 	force, json, plan, sensitive bool
 
-	used       []string // variables that -config refers to
+	used       []string // variables of the environment that -config uses
 	unfinished bool     // a line of progress is on the terminal
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -40,15 +39,13 @@ func (c *call) target() (encryption.Target, error) {
 	return target, target.Check()
 }
 
-const variablePrefix = "TF_VAR_"
-
 // code is the layer of -config. It is the caller's own, so commands in it run. What
-// it uses of the variables is noted.
+// it uses of TF_VAR_… is noted.
 func (c *call) code() (encryption.Layer, error) {
 	variables := map[string]cty.Value{}
 	for _, pair := range c.environ {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, variablePrefix) {
-			variables[strings.TrimPrefix(name, variablePrefix)] = cty.StringVal(value)
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
+			variables[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
 		}
 	}
 	layer := encryption.Module(c.config, variables)
@@ -62,20 +59,7 @@ func (c *call) code() (encryption.Layer, error) {
 		layer = encryption.Code(string(text), c.config).WithVariables(cty.ObjectVal(variables))
 	}
 	return func(o config.Options) (*config.Config, error) {
-		o.Uses = func(name string) { c.used = append(c.used, name) }
+		o.Uses = func(name string) { c.used = append(c.used, "TF_VAR_"+name) }
 		return layer(o)
 	}, nil
-}
-
-// keyVariables are the names of the environment's variables that the settings use.
-func (c *call) keyVariables() []string {
-	var names []string
-	for _, pair := range c.environ {
-		name, _, _ := strings.Cut(pair, "=")
-		variable, ok := strings.CutPrefix(name, variablePrefix)
-		if ok && (slices.Contains(c.used, variable) || slices.Contains(c.used, "")) { // "" is var as a whole
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -29,7 +29,7 @@ type Options struct {
 	Command  []string          // terraform or tofu, and its arguments
 	Environ  []string          // of the caller; its TF_HTTP_* describe the real backend
 	Force    bool              // writes a state of another lineage than the one that was read
-	Withhold []string          // names of variables that the child does not get
+	Withhold []string          // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
 
 	// Stderr is written to by several goroutines, and by the child: an *os.File,
 	// or a writer that is safe for concurrent use.
@@ -113,6 +113,7 @@ func (p *proxy) environ(o Options, address string) []string {
 		name, _, _ := strings.Cut(pair, "=")
 		upper := strings.ToUpper(name) // Windows does not tell the cases apart
 		return upper == "TF_ENCRYPTION" || strings.HasPrefix(upper, "TF_BACKEND_HTTP_") || slices.Contains(o.Withhold, name) ||
+			strings.HasPrefix(name, "TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_") ||
 			strings.HasPrefix(upper, "TF_HTTP_") && !strings.HasPrefix(upper, "TF_HTTP_RETRY_")
 	})
 	kept = append(kept, "TF_HTTP_ADDRESS="+address+"/state", "TF_HTTP_USERNAME="+username, "TF_HTTP_PASSWORD="+p.password)
