@@ -532,7 +532,8 @@ func TestWrapWithholds(t *testing.T) {
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"wrap", "-config", config, "--", program, "-chdir=" + dir, "plan"}, strings.NewReader(""), &out, &out,
 				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "TF_HTTP_ADDRESS=http://127.0.0.1:1/", "PATH=" + os.Getenv("PATH")})
-			if text := out.String(); code != 0 || strings.Contains(text, canaryKey) || name != "index" && !strings.Contains(text, "TF_VAR_other=kept") {
+			text := out.String()
+			if code != 0 || strings.Contains(text, canaryKey) || name != "index" && !strings.Contains(text, "TF_VAR_other=kept") {
 				t.Errorf("%d\n%s", code, text)
 			}
 		})

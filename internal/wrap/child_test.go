@@ -199,7 +199,8 @@ func TestEnvironment(t *testing.T) {
 	s := newStore(t)
 	o, _, out := scripted(t, s, "environ GET", "plan")
 	o.Withhold = []string{"TF_VAR_key"}
-	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "TF_HTTP_LOCK_METHOD="+canary,
+	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary,
+		"TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "TF_HTTP_LOCK_METHOD="+canary,
 		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept")
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)
