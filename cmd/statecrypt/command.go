@@ -57,7 +57,8 @@ type call struct {
 	config, only, output         string
 	force, json, plan, sensitive bool
 
-	unfinished bool // a line of progress is on the terminal
+	used       []string // variables of the environment that -config uses
+	unfinished bool     // a line of progress is on the terminal
 }
 
 // flagSet has the flags of the command.

@@ -185,7 +185,8 @@ func TestRefusals(t *testing.T) {
 				method "aes_gcm" "m" { keys = key_provider.external.c }
 				state { method = method.aes_gcm.m }`},
 		"outputs of nothing":    {args: "outputs", code: 1, want: "a plaintext state is required"},
-		"outputs, encrypted":    {args: "outputs", stdin: sealed, code: 1, want: "found: encrypted file"},
+		"outputs, encrypted":    {args: "outputs", stdin: sealed, code: 1, want: "found: encrypted opentofu"},
+		"outputs, sops":         {args: "outputs", stdin: `{"version":4,"outputs":{},"sops":{"mac":"x"}}`, code: 1, want: "found: encrypted sops"},
 		"outputs, unknown":      {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x"`},
 		"outputs, sensitive":    {args: "outputs -only n,s", stdin: plain, code: 1, want: `"s" is sensitive`},
 		"outputs, version":      {args: "outputs", stdin: `{"version":5,"outputs":{}}`, code: 1, want: "format version 5"},
@@ -265,6 +266,10 @@ func TestInspect(t *testing.T) {
 				t.Errorf("got %s", got)
 			}
 		})
+	}
+	hostile := must(t, "", `{"version":4,"lineage":"##vso[x] \u009b\u202e"}`, "inspect", "-json")
+	if want := `"lineage":"#\u0023vso[x] \u009b\u202e"}` + "\n"; !strings.HasSuffix(hostile, want) || !json.Valid([]byte(hostile)) {
+		t.Errorf("got %s", hostile)
 	}
 	a, missing := write(t, "a", sealed), filepath.Join(t.TempDir(), "x")
 	got := statecrypt(t, "", "", "inspect", missing, a, "-json")
@@ -495,5 +500,42 @@ func TestReadAll(t *testing.T) {
 			t.Errorf("a file of %d bytes: got %d, %v", size, len(got), err)
 		}
 		_ = f.Close()
+	}
+}
+
+// Terraform does not get the variables that the settings use, by whatever spelling,
+// and gets all others.
+func TestWrapWithholds(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a script")
+	}
+	dir := t.TempDir()
+	program := write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\n")
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".terraform"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"http","config":{}}}`)
+	module := t.TempDir()
+	write(t, filepath.Join(module, "a.tofu"), "variable \"pass\" {}\nlocals { key = var.pass }\nterraform {\n encryption {\n"+
+		strings.Replace(onlyOld, `"`+canaryKey+`01"`, "local.key", 1)+"}\n}\n")
+	for name, config := range map[string]string{
+		"attribute": write(t, "keys.hcl", strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.pass", 1)),
+		"index":     write(t, "keys.hcl", strings.Replace(onlyOld, `"`+canaryKey+`01"`, `var["pass"]`, 1)),
+		"module":    module,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			code := run(t.Context(), []string{"wrap", "-config", config, "--", program, "-chdir=" + dir, "plan"}, strings.NewReader(""), &out, &out,
+				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "TF_HTTP_ADDRESS=http://127.0.0.1:1/", "PATH=" + os.Getenv("PATH")})
+			text := out.String()
+			if code != 0 || strings.Contains(text, canaryKey) || name != "index" && !strings.Contains(text, "TF_VAR_other=kept") {
+				t.Errorf("%d\n%s", code, text)
+			}
+		})
 	}
 }

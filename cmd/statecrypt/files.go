@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 const (
@@ -24,13 +25,13 @@ func (c *call) read(name string) ([]byte, error) {
 	if name != stdinName {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, reason(err)
+			return nil, keyfile.Reason(err)
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := readAll(in, func(size int) { c.progress("reading", size) })
-	return data, reason(err)
+	return data, keyfile.Reason(err)
 }
 
 // readAll reads to the end with little more memory than the result takes: into
@@ -86,10 +87,10 @@ func join(chunks [][]byte, total int) []byte {
 func (c *call) write(ctx context.Context, data []byte) error {
 	if c.output == "" {
 		_, err := c.stdout.Write(data)
-		return reason(err)
+		return keyfile.Reason(err)
 	}
 	if err := replace(ctx, c.output, data); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", shown(c.output), reason(err))
+		return fmt.Errorf("%s cannot be written: %w", shown(c.output), keyfile.Reason(err))
 	}
 	return nil
 }
@@ -116,14 +117,6 @@ func replace(ctx context.Context, name string, data []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())
-	}
-	return err
-}
-
-// reason is what happened, without the name of the call and of the file.
-func reason(err error) error {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return failed.Err
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 func (c *call) decrypt(ctx context.Context) error {
@@ -102,4 +103,20 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 	c.progress("working on", len(file))
 	defer c.clear()
 	return work(ctx, name, file)
+}
+
+// wrap runs terraform or tofu with a backend that encrypts. Its exit code is ours.
+func (c *call) wrap(ctx context.Context) error {
+	target, err := c.target()
+	if err != nil {
+		return err
+	}
+	code, err := wrap.Run(ctx, wrap.Options{
+		State: target, Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
+		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
+	})
+	if err != nil {
+		c.report(err)
+	}
+	return exitStatus(code)
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
@@ -47,9 +46,9 @@ func pick(text []byte, names ...string) (object, error) {
 
 // reduce returns a state with nothing but outputs.
 func (c *call) reduce(state []byte) ([]byte, error) {
-	info, err := encryption.Inspect(state)
-	if err == nil && info.Kind != encryption.State {
-		err = fmt.Errorf("a plaintext state is required; found: %s", info.Kind)
+	info, err := inspectFile("", state)
+	if err == nil && info.Kind != "state" {
+		err = fmt.Errorf("a plaintext state is required; found: %s %s", info.Kind, info.Format)
 	}
 	if err != nil {
 		return nil, err

@@ -3,13 +3,14 @@ package main
 import (
 	"errors"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
@@ -22,7 +23,7 @@ func (c *call) target() (encryption.Target, error) {
 	if err != nil {
 		return encryption.Target{}, err
 	}
-	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(c.lookupEnv))
+	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(child.Lookup(c.environ)))
 	if err != nil {
 		return encryption.Target{}, err
 	}
@@ -38,7 +39,8 @@ func (c *call) target() (encryption.Target, error) {
 	return target, target.Check()
 }
 
-// code is the layer of -config. It is the caller's own, so commands in it run.
+// code is the layer of -config. It is the caller's own, so commands in it run. What
+// it uses of TF_VAR_… is noted.
 func (c *call) code() (encryption.Layer, error) {
 	variables := map[string]cty.Value{}
 	for _, pair := range c.environ {
@@ -46,23 +48,18 @@ func (c *call) code() (encryption.Layer, error) {
 			variables[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
 		}
 	}
-	if info, err := os.Stat(c.config); err == nil && info.IsDir() {
-		return encryption.Module(c.config, variables), nil
-	}
-	var text []byte
-	var err error
-	if c.config != "" {
-		text, err = keyfile.Read(c.config)
-	}
-	return encryption.Code(string(text), c.config).WithVariables(cty.ObjectVal(variables)), err
-}
-
-func (c *call) lookupEnv(name string) (string, bool) {
-	for _, pair := range c.environ {
-		key, value, _ := strings.Cut(pair, "=")
-		if key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
-			return value, true
+	layer := encryption.Module(c.config, variables)
+	if info, err := os.Stat(c.config); err != nil || !info.IsDir() {
+		var text []byte
+		if c.config != "" {
+			if text, err = keyfile.Read(c.config); err != nil {
+				return nil, err
+			}
 		}
+		layer = encryption.Code(string(text), c.config).WithVariables(cty.ObjectVal(variables))
 	}
-	return "", false
+	return func(o config.Options) (*config.Config, error) {
+		o.Uses = func(name string) { c.used = append(c.used, "TF_VAR_"+name) }
+		return layer(o)
+	}, nil
 }

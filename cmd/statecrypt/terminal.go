@@ -8,6 +8,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
@@ -26,8 +27,9 @@ func isTerminal(stream any) bool {
 
 // paint colours text for a stream that is a terminal.
 func (c *call) paint(stream any, colour, text string) string {
-	off, _ := c.lookupEnv("NO_COLOR")
-	kind, _ := c.lookupEnv("TERM")
+	lookup := child.Lookup(c.environ)
+	off, _ := lookup("NO_COLOR")
+	kind, _ := lookup("TERM")
 	if off != "" || kind == "dumb" || !isTerminal(stream) {
 		return text
 	}

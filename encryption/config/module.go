@@ -27,7 +27,7 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	if err := m.read(); err != nil {
 		return nil, err
 	}
-	scope := newScope(m.withDefaults(opts.Variables), m)
+	scope := newScope(m.withDefaults(opts.Variables), m, opts.Uses)
 	layers := make([]*Config, len(m.blocks))
 	var errs attr.Errors
 	for i, block := range m.blocks {

@@ -24,6 +24,10 @@ type Options struct {
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
 	Variables cty.Value
+
+	// Uses is told the name of each variable that an expression refers to, or ""
+	// for one that refers to var as a whole. It may be nil.
+	Uses func(variable string)
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -65,7 +69,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil)
+	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
 	if !p.fromEnvironment {
 		body = p.unwrap(body)
 	}

@@ -14,10 +14,11 @@ import (
 type scope struct {
 	variables cty.Value
 	module    *module // nil for text
+	uses      func(variable string)
 	context   *hcl.EvalContext
 }
 
-func newScope(variables cty.Value, m *module) scope {
+func newScope(variables cty.Value, m *module, uses func(string)) scope {
 	if variables == cty.NilVal || variables.IsNull() {
 		variables = cty.EmptyObjectVal
 	}
@@ -27,7 +28,7 @@ func newScope(variables cty.Value, m *module) scope {
 		path := cty.StringVal(filepath.ToSlash(dir))
 		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": path, "root": path})
 	}
-	return scope{variables: variables, module: m, context: &hcl.EvalContext{Variables: values, Functions: functions(dir)}}
+	return scope{variables: variables, module: m, uses: uses, context: &hcl.EvalContext{Variables: values, Functions: functions(dir)}}
 }
 
 // value evaluates an expression. Its errors hold no value and no piece of the
@@ -87,6 +88,9 @@ func (s scope) check(t hcl.Traversal) error {
 			"meant to be text, put it in quotes")
 	}
 	name, ok := memberOf(t, "var")
+	if t.RootName() == "var" && s.uses != nil {
+		s.uses(name)
+	}
 	switch {
 	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil

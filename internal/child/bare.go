@@ -1,6 +1,7 @@
 package child
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -29,4 +30,18 @@ func keep(environ []string, wanted func(name string) bool) []string {
 		}
 	}
 	return kept
+}
+
+// Lookup looks names up in environ, where the last of a name counts, as for
+// processes that are started with it.
+func Lookup(environ []string) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, pair := range slices.Backward(environ) {
+			key, value, _ := strings.Cut(pair, "=")
+			if key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
+				return value, true
+			}
+		}
+		return "", false
+	}
 }

@@ -25,7 +25,7 @@ func Read(name string) ([]byte, error) {
 	}
 	content, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%.200q cannot be read: %w", name, reason(err))
+		return nil, fmt.Errorf("%.200q cannot be read: %w", name, Reason(err))
 	}
 	return content, nil
 }
@@ -50,8 +50,8 @@ func read(path string) ([]byte, error) {
 	return content, err
 }
 
-// reason is what happened, without the name of the call and of the file.
-func reason(err error) error {
+// Reason is what happened, without the name of the call and of the file.
+func Reason(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
 	}

@@ -149,11 +149,16 @@ func TestRun(t *testing.T) {
 		"reads and writes": {script: "GET LOCK={} POST=" + state + " UNLOCK={}", args: []string{"apply"}},
 		"exit code":        {script: "GET exit=3", args: []string{"plan"}, code: 3},
 		"killed":           {script: "die", args: []string{"plan"}, code: 137},
-		"lock alone":       {script: "LOCK={} UNLOCK={}", args: []string{"apply"}, code: 1, err: "a lock was taken here, and no state came"},
-		"lock alone, code": {script: "LOCK={} exit=4", args: []string{"apply"}, code: 4, err: "a lock was taken here, and no state came"},
+		"lock alone":       {script: "LOCK={} UNLOCK={}", args: []string{"apply"}, code: 1, err: "no state was asked for here"},
+		"lock alone, code": {script: "LOCK={} exit=4", args: []string{"apply"}, code: 4, err: "no state was asked for here"},
+		"elsewhere":        {script: "ready", args: []string{"apply"}, code: 1, err: "no state was asked for here"},
+		"help":             {script: "ready", args: []string{"apply", "-help"}},
 		"lock denied":      {script: "LOCK={}", args: []string{"apply"}, held: true, code: 9, says: "LOCK was answered 423"},
 		"unlocked":         {script: "GET UNLOCK={}", args: []string{"force-unlock", "1"}},
 		"plaintext":        {script: "GET", args: []string{"plan"}, stored: state, code: 9, says: "GET was answered 422"},
+		"changed meanwhile": {
+			script: `GET reset={"backend":{"type":"s3"}}`, args: []string{"plan"}, code: 1, err: `the backend is "s3"`,
+		},
 		"init elsewhere": {
 			script: `GET reset={"backend":{"type":"http","config":{"address":"x"}}}`, args: []string{"init"}, code: 1,
 			err: `the backend has a setting of its own, "address"`,
@@ -193,7 +198,9 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	o, _, out := scripted(t, s, "environ GET", "plan")
-	o.Environ = append(o.Environ, "tf_http_password="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "TF_HTTP_LOCK_METHOD="+canary,
+	o.Withhold = []string{"TF_VAR_key"}
+	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary,
+		"TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "TF_HTTP_LOCK_METHOD="+canary,
 		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept")
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
@@ -20,6 +20,7 @@ type invocation struct {
 	command []string
 	name    string   // the subcommand, "" if there is none
 	words   []string // arguments, also those in variables
+	quoting string   // a variable whose words for apply are hard to tell apart, "" if there is none
 	dir     string   // where the child works
 	data    string   // its .terraform
 }
@@ -29,17 +30,27 @@ func newInvocation(command, environ []string) (*invocation, error) {
 		return nil, errors.New("only terraform and tofu can be run")
 	}
 	i := &invocation{command: command, dir: ".", words: slices.Clone(command[1:])}
-	for _, arg := range command[1:] {
+	lookup := child.Lookup(environ)
+	common, _ := lookup("TF_CLI_ARGS")
+	for _, arg := range append(i.words, words(common)...) {
 		if !strings.HasPrefix(arg, "-") {
-			i.name = arg
+			i.name, _, _ = strings.Cut(arg, " ") // the CLI finds "apply" in "apply "
 			break
 		}
 		if dir, ok := strings.CutPrefix(arg, "-chdir="); ok {
 			i.dir = dir
 		}
 	}
-	lookup := variables(environ)
-	i.words = append(append(i.words, words(lookup, "TF_CLI_ARGS")...), words(lookup, "TF_CLI_ARGS_"+i.name)...)
+	for _, pair := range environ {
+		name, text, _ := strings.Cut(pair, "=")
+		if name = strings.ToUpper(name); !strings.HasPrefix(name, "TF_CLI_ARGS") {
+			continue
+		}
+		i.words = append(i.words, words(text)...)
+		if strings.ContainsAny(text, "\"'\\") && (name == "TF_CLI_ARGS" || name == "TF_CLI_ARGS_APPLY") {
+			i.quoting = pair[:len(name)]
+		}
+	}
 	i.data = ".terraform"
 	if dir, _ := lookup("TF_DATA_DIR"); dir != "" {
 		i.data = dir
@@ -47,7 +58,9 @@ func newInvocation(command, environ []string) (*invocation, error) {
 	if !filepath.IsAbs(i.data) {
 		i.data = filepath.Join(i.dir, i.data)
 	}
-	return i, nil
+	var err error
+	i.data, err = filepath.Abs(i.data) // "~" is not the home directory
+	return i, err
 }
 
 func isCLI(program string) bool {
@@ -55,45 +68,51 @@ func isCLI(program string) bool {
 	return name == "terraform" || name == "tofu"
 }
 
-// words are the arguments in a variable. Quotes and backslashes are left out, so
-// that they hide no argument; one with a space in it becomes several.
-func words(lookup attr.LookupEnv, name string) []string {
-	text, _ := lookup(name)
+// words are the arguments in the value of a variable. Quotes and backslashes are
+// left out, so that they hide no flag; one with a space in it becomes several.
+func words(text string) []string {
 	return strings.Fields(strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(text))
+}
+
+// has reports whether a flag is set.
+func (i *invocation) has(flag string) bool {
+	return slices.ContainsFunc(i.words, func(word string) bool {
+		name, value, _ := strings.Cut(word, "=")
+		return strings.HasPrefix(word, "-") && strings.TrimLeft(name, "-") == flag && value != "false"
+	})
+}
+
+// changes reports whether the command changes more than the state.
+func (i *invocation) changes() bool {
+	return slices.Contains([]string{"apply", "destroy", "import", "refresh"}, i.name) && !i.has("help") && !i.has("h")
 }
 
 // check refuses what would make the child read or write a state elsewhere. The
 // argument is the result of [invocation.record].
 func (i *invocation) check(recorded error) error {
-	for _, word := range i.words {
-		if !strings.HasPrefix(word, "-") {
-			continue
-		}
-		switch name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "="); name {
-		case "backend-config":
-			return errors.New("-backend-config is refused: it could send the state past the encryption; " +
-				"set TF_HTTP_ADDRESS and the other TF_HTTP_* variables")
-		case "state", "state-out":
-			return fmt.Errorf("-%s is refused: it names a state that is not encrypted", name)
+	if i.has("backend-config") {
+		return errors.New("-backend-config is refused: it could send the state past the encryption; " +
+			"set TF_HTTP_ADDRESS and the other TF_HTTP_* variables")
+	}
+	for _, flag := range []string{"state", "state-out"} {
+		if i.has(flag) {
+			return fmt.Errorf("-%s is refused: it names a state that is not encrypted", flag)
 		}
 	}
 	switch {
 	case i.name == "init": // looked at afterwards
 		return nil
-	case recorded != nil:
+	case recorded != nil || i.name != "apply":
 		return recorded
-	case i.name == "apply":
-		return i.checkPlans()
+	case i.quoting != "":
+		return fmt.Errorf("%s has quotes or backslashes, which could hide a plan from wrap; give such arguments to the command itself", i.quoting)
 	}
-	return nil
+	return i.checkPlans()
 }
 
 // checkPlans looks at whatever may be a plan: a plan brings its backend along.
 func (i *invocation) checkPlans() error {
 	for _, word := range i.words {
-		if word == "apply" || strings.HasPrefix(word, "-") {
-			continue
-		}
 		path := word
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(i.dir, path)
@@ -105,28 +124,18 @@ func (i *invocation) checkPlans() error {
 	return nil
 }
 
-// checkAfter looks at the record once more, which init may have written. Before
-// is what it was.
+// checkAfter looks at the record once more, which init writes. Before is what it
+// was.
 func (i *invocation) checkAfter(stderr io.Writer, before error) error {
-	if i.name != "init" {
-		return nil
-	}
 	after := i.record()
-	if after != nil && before == nil && (i.has("migrate-state") || i.has("force-copy")) {
+	switch {
+	case after == nil:
+		return nil
+	case i.name == "init" && before == nil && (i.has("migrate-state") || i.has("force-copy")):
 		say(stderr, "the state has been moved to another backend, and wrap does not encrypt it there")
 		return nil
 	}
-	if after != nil {
-		return fmt.Errorf("%w; a state that this run moved there is not encrypted", after)
-	}
-	return nil
-}
-
-func (i *invocation) has(flag string) bool {
-	return slices.ContainsFunc(i.words, func(word string) bool {
-		name, value, _ := strings.Cut(word, "=")
-		return (name == "-"+flag || name == "--"+flag) && value != "false"
-	})
+	return fmt.Errorf("%w; a state that this run moved there is not encrypted", after)
 }
 
 // record looks at what init has written down about the backend. The error says

@@ -51,21 +51,27 @@ func TestRefused(t *testing.T) {
 		"TF_CLI_ARGS_apply": {
 			args: []string{"apply"}, environ: []string{`TF_CLI_ARGS_apply="-state-out=x"`}, err: "-state-out is refused",
 		},
+		"TF_CLI_ARGS_state_mv": {
+			args: []string{"state", "mv", "a", "b"}, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"}, err: "-state-out is refused",
+		},
 
 		"no address":      {args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS="}, err: "TF_HTTP_ADDRESS is not set"},
 		"a wrong address": {args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS=ftp://" + canary}, err: "TF_HTTP_ADDRESS is not an http"},
+		"a password in an address": {
+			args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS=https://u:" + canary + "@h/"}, err: "TF_HTTP_ADDRESS has credentials in it",
+		},
 		"a wrong lock address": {
 			args: []string{"plan"}, environ: []string{"TF_HTTP_LOCK_ADDRESS=http://[" + canary}, err: "TF_HTTP_LOCK_ADDRESS is not an http",
 		},
 		"a wrong switch": {
 			args: []string{"plan"}, environ: []string{"TF_HTTP_SKIP_CERT_VERIFICATION=" + canary},
-			err: "TF_HTTP_SKIP_CERT_VERIFICATION is neither true nor false",
+			err: "TF_HTTP_SKIP_CERT_VERIFICATION must be true or false",
 		},
 		"a wrong authority": {
 			args: []string{"plan"}, environ: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}, err: "holds no certificate",
 		},
 		"a certificate alone": {
-			args: []string{"plan"}, environ: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "must be a certificate and its",
+			args: []string{"plan"}, environ: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "are needed together",
 		},
 
 		"no init":       {args: []string{"apply"}, files: record(""), err: noRecord},
@@ -119,8 +125,28 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")}, err: "the backend is not http",
 		},
 		"a plan, in a variable": {
-			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=tf'plan'"}, files: map[string]string{"tfplan": plan(t, "local", "")},
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")},
 			err: "the backend is not http",
+		},
+		"a plan, called like a flag": {
+			args: []string{"apply", "--", "-plan"}, files: map[string]string{"-plan": plan(t, "local", "")}, err: "the backend is not http",
+		},
+		"a plan, called like the command": {
+			args: []string{"apply", "apply"}, files: map[string]string{"apply": plan(t, "local", "")}, err: "the backend is not http",
+		},
+		"a plan, after a space": {
+			args: []string{"apply ", "tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")}, err: "the backend is not http",
+		},
+		"a plan, all in a variable": {
+			environ: []string{"TF_CLI_ARGS=apply tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")},
+			err: "the backend is not http",
+		},
+		"a plan, in quotes": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply='my plan'"}, files: map[string]string{"my plan": plan(t, "local", "")},
+			err: "TF_CLI_ARGS_apply has quotes or backslashes",
+		},
+		"a plan, twice in its archive": {
+			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "", "")}, err: "the backend is not http",
 		},
 		"a plan, damaged": {
 			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "\xff")}, err: "it cannot be read",
@@ -158,6 +184,25 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A folder that is called ~ is not the home directory, where another record lies.
+func TestTilde(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	write(t, filepath.Join(home, "data", "terraform.tfstate"), ourRecord)
+	o, dir, out := scripted(t, newStore(t), "ready", "plan")
+	t.Chdir(dir)
+	for _, c := range []struct{ chdir, data string }{{"-chdir=.", "~/data"}, {"-chdir=~", "data"}} {
+		o.Command[1] = c.chdir
+		again := o
+		again.Environ = append(o.Environ, "TF_DATA_DIR="+c.data) //nolint:gocritic // for this run
+		code, err := wrap.Run(t.Context(), again)
+		if code != 1 || err == nil || !strings.Contains(err.Error(), "no record of a backend") || out.String() != "" {
+			t.Errorf("%s, %s: %d, %v\n%s", c.chdir, c.data, code, err, out)
+		}
+	}
+}
+
 // What does no harm is let through.
 func TestAllowed(t *testing.T) {
 	t.Parallel()
@@ -176,11 +221,11 @@ func TestAllowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, dir, out := scripted(t, newStore(t), "ready", c.args...)
+			o, dir, out := scripted(t, newStore(t), "ready GET", c.args...)
 			for path, text := range c.files {
 				write(t, filepath.Join(dir, path), text)
 			}
-			if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil || out.String() != "ready\n" {
+			if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil || !strings.HasPrefix(out.String(), "ready\nGET 404") {
 				t.Errorf("%d, %v\n%s", code, err, out)
 			}
 		})
@@ -238,16 +283,21 @@ func plan(t *testing.T, kind, setting string) string {
 	return archive(t, string(append(version, message(13, backend)...)))
 }
 
-// archive is a zip archive with a member as in a plan.
-func archive(t *testing.T, tfplan string) string {
+// archive is a zip archive with members as in a plan.
+func archive(t *testing.T, tfplans ...string) string {
 	t.Helper()
 	var b strings.Builder
 	z := zip.NewWriter(&b)
-	w, err := z.Create("tfplan")
-	if err == nil {
-		_, err = w.Write([]byte(tfplan))
+	for _, tfplan := range tfplans {
+		w, err := z.Create("tfplan")
+		if err == nil {
+			_, err = w.Write([]byte(tfplan))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err != nil || z.Close() != nil {
+	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

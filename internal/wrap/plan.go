@@ -16,8 +16,7 @@ import (
 // checkPlan refuses the plan at path if it has another backend in it. A path
 // where no plan is has nothing to refuse: that is up to the child.
 func checkPlan(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil //nolint:nilerr // see above
 	}
 	content, err := os.ReadFile(path)
@@ -31,12 +30,21 @@ func checkPlan(path string) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	member, err := archive.Open("tfplan")
-	if err != nil {
-		return nil //nolint:nilerr // see above
+	for _, member := range archive.File {
+		if member.Name == "tfplan" && err == nil {
+			err = checkMember(member)
+		}
 	}
-	defer member.Close()
-	plan, err := source.Read(member, -1, maxState)
+	return err
+}
+
+func checkMember(member *zip.File) error {
+	packed, err := member.Open()
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	plan, err := source.Read(packed, -1, maxState)
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,14 @@ package wrap
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
+	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
@@ -30,14 +31,29 @@ type proxy struct {
 	password string
 	mux      *http.ServeMux
 
-	mu      sync.Mutex
-	locked  bool   // a lock was given out
-	used    bool   // a state was asked for, or sent
-	known   bool   // lineage is that of the state there
-	lineage string // "" if there is none
+	locked  atomic.Bool            // a lock was given out
+	used    atomic.Bool            // a state was asked for, or sent
+	lineage atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
 }
 
-const ours = http.StatusUnprocessableEntity
+const (
+	username = "statecrypt"
+	ours     = http.StatusUnprocessableEntity
+)
+
+func newProxy(o Options, upstream *backend) *proxy {
+	p := &proxy{state: o.State, backend: upstream, force: o.Force, stderr: o.Stderr, password: rand.Text(), mux: http.NewServeMux()}
+	p.mux.HandleFunc("GET /state", p.get)
+	p.mux.HandleFunc("POST /state", p.post)
+	p.mux.HandleFunc("DELETE /state", p.relay(upstream.remove, func() { p.lineage.Store(new(string)) }))
+	if upstream.lock.url != nil {
+		p.mux.HandleFunc("LOCK /lock", p.relay(upstream.lock, func() { p.locked.Store(true) }))
+	}
+	if upstream.unlock.url != nil {
+		p.mux.HandleFunc("UNLOCK /lock", p.relay(upstream.unlock, func() {}))
+	}
+	return p
+}
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
@@ -49,19 +65,20 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
-	p.note(func() { p.used = true })
+	p.used.Store(true)
 	a := p.ask(r.Context(), w, p.backend.read, "", nil)
 	if a == nil {
 		return
 	}
 	absent := a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0
-	if a.status == http.StatusOK && !absent {
+	switch {
+	case absent:
+		p.remember("")
+	case a.status == http.StatusOK:
 		if err := p.open(r.Context(), a); err != nil {
 			p.fail(w, ours, "the state in the backend: "+err.Error())
 			return
 		}
-	} else if absent {
-		p.note(func() { p.known, p.lineage = true, "" })
 	}
 	p.pass(w, a, absent)
 }
@@ -82,13 +99,21 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 	for _, warning := range opened.Warnings {
 		say(p.stderr, warning)
 	}
-	p.note(func() { p.known, p.lineage = true, lineage })
-	a.body, a.media = opened.Data, "application/json"
+	p.remember(lineage)
+	a.body = opened.Data
 	return nil
 }
 
+// remember keeps the first lineage that is read: a backend that loses the state, or
+// exchanges it, while the child runs does not make way for another one.
+func (p *proxy) remember(lineage string) {
+	if known := p.lineage.Load(); known == nil || *known == "" {
+		p.lineage.Store(&lineage)
+	}
+}
+
 func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
-	p.note(func() { p.used = true })
+	p.used.Store(true)
 	plain, ok := p.receive(w, r)
 	if !ok {
 		return
@@ -97,7 +122,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	lineage, err := p.mayWrite(plain)
 	var sealed []byte
 	if err == nil {
-		sealed, err = p.seal(ctx, plain)
+		sealed, err = seal(ctx, p.state, plain)
 	}
 	if err != nil {
 		p.fail(w, ours, "the state was not written: "+err.Error())
@@ -105,7 +130,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	}
 	if a := p.ask(ctx, w, p.backend.write, r.URL.Query().Get("ID"), sealed); a != nil {
 		if a.status < 300 {
-			p.note(func() { p.lineage = lineage })
+			p.lineage.Store(&lineage)
 		}
 		p.pass(w, a, false)
 	}
@@ -117,15 +142,14 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 		return "", errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
 	lineage, err := lineageOf(plain)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	known := p.lineage.Load()
 	switch {
 	case err != nil || p.force:
-	case !p.known:
+	case known == nil:
 		err = errors.New("the one that it would replace has not been read; -force writes it all the same")
-	case p.lineage != "" && p.lineage != lineage:
+	case *known != "" && *known != lineage:
 		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; -force writes it all the same",
-			outside.Quoted(lineage, 100), outside.Quoted(p.lineage, 100))
+			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return lineage, err
 }
@@ -141,12 +165,12 @@ func lineageOf(state []byte) (string, error) {
 }
 
 // seal encrypts a state, and opens it again: what is sent can be read.
-func (p *proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
-	sealed, err := p.state.Encrypt(ctx, plain)
+func seal(ctx context.Context, target encryption.Target, plain []byte) ([]byte, error) {
+	sealed, err := target.Encrypt(ctx, plain)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := p.state.Decrypt(ctx, sealed)
+	opened, err := target.Decrypt(ctx, sealed)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("what was sealed cannot be opened again: %w", err)
@@ -158,9 +182,9 @@ func (p *proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// relay passes a request on as it is. One to unlock is passed on even if the
-// child does not wait for it.
-func (p *proxy) relay(to endpoint) http.HandlerFunc {
+// relay passes a request on as it is, and calls done after a success. It goes on
+// if the child does not wait for it, except for a lock, which nobody would give back.
+func (p *proxy) relay(to endpoint, done func()) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if r.Method != "LOCK" {
@@ -171,7 +195,9 @@ func (p *proxy) relay(to endpoint) http.HandlerFunc {
 			return
 		}
 		if a := p.ask(ctx, w, to, r.URL.Query().Get("ID"), body); a != nil {
-			p.note(func() { p.locked = p.locked || r.Method == "LOCK" && a.status < 300 })
+			if a.status < 300 {
+				done()
+			}
 			p.pass(w, a, a.status == http.StatusConflict || a.status == http.StatusLocked)
 		}
 	}
@@ -206,9 +232,7 @@ func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
 	if a.status >= 300 && !expected {
 		say(p.stderr, "the backend answered "+web.Status(a.status))
 	}
-	if a.media != "" {
-		w.Header().Set("Content-Type", a.media)
-	}
+	w.Header().Set("Content-Type", "application/json") // as far as anybody here looks at it
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) //nolint:gosec // no browser, and if the child is still there
 }
@@ -216,20 +240,4 @@ func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
 func (p *proxy) fail(w http.ResponseWriter, status int, reason string) {
 	say(p.stderr, reason)
 	http.Error(w, reason, status)
-}
-
-func (p *proxy) note(change func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	change()
-}
-
-// bypassed reports that a child took our lock, and had its state elsewhere.
-func (p *proxy) bypassed() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.locked && !p.used {
-		return errors.New("a lock was taken here, and no state came: if one was written, it lies somewhere else, and is not encrypted")
-	}
-	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 )
 
@@ -47,7 +48,7 @@ func target(t *testing.T, text string) encryption.Target {
 	return enc.State()
 }
 
-func seal(t *testing.T, plain string) []byte {
+func sealed(t *testing.T, plain string) []byte {
 	t.Helper()
 	file, err := target(t, sealing).Encrypt(context.Background(), []byte(plain))
 	if err != nil {
@@ -84,7 +85,7 @@ func between(t *testing.T, url, settings string, more ...string) (*proxy, *said)
 		"TF_HTTP_ADDRESS=" + url + "/s?team=a", "TF_HTTP_LOCK_ADDRESS=" + url + "/l", "TF_HTTP_UNLOCK_ADDRESS=" + url + "/l",
 		"TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + canary,
 	}, more...)
-	upstream, err := newBackend(variables(environ))
+	upstream, err := newBackend(child.Lookup(environ))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestAnswers(t *testing.T) {
 		want               string // the body
 		says               string
 	}{
-		"a state":     {method: "GET", path: "/state", answer: status(200, string(seal(t, state))), status: 200, want: state},
+		"a state":     {method: "GET", path: "/state", answer: status(200, string(sealed(t, state))), status: 200, want: state},
 		"none, 404":   {method: "GET", path: "/state", answer: status(404, "none"), status: 404, want: "none"},
 		"none, 204":   {method: "GET", path: "/state", answer: status(204, ""), status: 204},
 		"none, empty": {method: "GET", path: "/state", answer: status(200, ""), status: 200},
@@ -163,7 +164,7 @@ func TestAnswers(t *testing.T) {
 			says: "the backend answered 500 Internal Server Error",
 		},
 		"sealed, not 200": {
-			method: "GET", path: "/state", answer: status(203, string(seal(t, state))), status: 203, want: "sealed",
+			method: "GET", path: "/state", answer: status(203, string(sealed(t, state))), status: 203, want: "sealed",
 		},
 		"locked":      {method: "LOCK", path: "/lock", body: "{}", answer: status(423, holder), status: 423, want: holder},
 		"in conflict": {method: "LOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
@@ -245,8 +246,8 @@ func TestLineage(t *testing.T) {
 		"not read":          {there: "-", body: state, status: 422, says: "has not been read; " + refused},
 		"not read, forced":  {there: "-", body: state, force: true, status: 200},
 		"not readable":      {there: "401", body: state, status: 422, says: "has not been read; " + refused},
-		"encrypted already": {there: state, body: string(seal(t, state)), status: 422, says: "it is not a state in plaintext"},
-		"encrypted, forced": {there: state, body: string(seal(t, state)), force: true, status: 422, says: "it is not a state in plaintext"},
+		"encrypted already": {there: state, body: string(sealed(t, state)), status: 422, says: "it is not a state in plaintext"},
+		"encrypted, forced": {there: state, body: string(sealed(t, state)), force: true, status: 422, says: "it is not a state in plaintext"},
 		"no state": {
 			there: state, body: `{"canary":"` + canary + `"}`, force: true, status: 422, says: "it is not a state in plaintext",
 		},
@@ -264,7 +265,7 @@ func TestLineage(t *testing.T) {
 			case "401":
 				answer = status(401, "")
 			default:
-				answer = status(200, string(seal(t, c.there)))
+				answer = status(200, string(sealed(t, c.there)))
 			}
 			url, last := upstream(t, &answer)
 			p, told := between(t, url, sealing)
@@ -308,10 +309,44 @@ func TestLineageFollows(t *testing.T) {
 	}
 }
 
+// A run has one state. Another one in its place, or none at all, does not make way
+// for a write.
+func TestLineageStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then   http.HandlerFunc // what is read after the state
+		remove bool
+		status int
+	}{
+		"absent, 404":   {then: status(404, ""), status: 422},
+		"absent, empty": {then: status(200, ""), status: 422},
+		"another state": {then: status(200, string(sealed(t, other))), status: 422},
+		"removed by us": {then: status(404, ""), remove: true, status: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := status(200, string(sealed(t, state)))
+			url, _ := upstream(t, &answer)
+			p, _ := between(t, url, sealing)
+			ask(p, "GET", "/state", "")
+			if c.remove {
+				answer = status(200, "")
+				ask(p, "DELETE", "/state", "")
+			}
+			answer = c.then
+			ask(p, "GET", "/state", "")
+			answer = status(200, "")
+			if w := ask(p, "POST", "/state", other); w.Code != c.status {
+				t.Errorf("got %d, want %d", w.Code, c.status)
+			}
+		})
+	}
+}
+
 // Nobody else on this machine gets anything.
 func TestPassword(t *testing.T) {
 	t.Parallel()
-	answer := status(200, string(seal(t, state)))
+	answer := status(200, string(sealed(t, state)))
 	url, last := upstream(t, &answer)
 	p, _ := between(t, url, sealing)
 	for _, given := range [][2]string{{}, {username, ""}, {username, "x" + p.password}, {username, p.password[1:]}, {"", p.password}} {
@@ -374,7 +409,7 @@ func TestRedirects(t *testing.T) {
 // error, or the state that was sealed.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	file := seal(t, state)
+	file := sealed(t, state)
 	const member = `"encrypted_data":"`
 	start := bytes.Index(file, []byte(member)) + len(member)
 	end := start + bytes.IndexByte(file[start:], '"') - 4 // the last four digits of base64 may hold unused bits
@@ -416,7 +451,7 @@ func TestFaults(t *testing.T) {
 		tooSlow  = "there was no complete answer in time"
 		notHTTP  = "the connection failed, or the answer is not valid"
 	)
-	sealed := seal(t, state)
+	sealed := sealed(t, state)
 	faults.Suite{
 		Server: func(*testing.T) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -449,11 +484,17 @@ func TestFaults(t *testing.T) {
 			"Content-Length too large": brokeOff,
 			"Content-Length too small": "the state in the backend: ",
 			"endless body":             "the file is larger than 1048576 bytes",
-			"gzip bomb":                faults.Works,
-			"not HTTP":                 notHTTP,
-			"malformed status line":    notHTTP,
-			"malformed header":         notHTTP,
-			"another service":          "the state in the backend: ",
+			"gzip bomb":                "unpacking the gzip data: the file is larger than 1048576 bytes",
+			"endless gzip of nothing":  "unpacking the gzip data: the file is larger than 1048576 bytes",
+			"endless header":           notHTTP,
+			"nested a million deep":    "the state in the backend: ",
+
+			"301 that names another host": "the backend answered 301 Moved Permanently",
+			"401 that names another host": "the backend answered 401 Unauthorized",
+			"not HTTP":                    notHTTP,
+			"malformed status line":       notHTTP,
+			"malformed header":            notHTTP,
+			"another service":             "the state in the backend: ",
 
 			"stall":             tooSlow,
 			"stall in the body": tooSlow,

@@ -5,11 +5,19 @@ package wrap_test
 import (
 	"io"
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 )
 
-func needSignals(*testing.T) {}
+// needSignals has interrupts arrive: whoever runs the tests may ignore them, and
+// with it all that it starts, as test2json does.
+func needSignals(t *testing.T) {
+	t.Helper()
+	caught := make(chan os.Signal, 9)
+	signal.Notify(caught, syscall.SIGINT)
+	t.Cleanup(func() { signal.Stop(caught) })
+}
 
 func signalSelf(s syscall.Signal) { _ = syscall.Kill(os.Getpid(), s) }
 

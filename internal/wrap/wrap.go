@@ -8,26 +8,28 @@ package wrap
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // Options say what to run, and where its state lies.
 type Options struct {
-	State   encryption.Target // opens and seals; it has methods, and was checked
-	Command []string          // terraform or tofu, and its arguments
-	Environ []string          // of the caller; its TF_HTTP_* describe the real backend
-	Force   bool              // writes a state of another lineage than the one that was read
+	State    encryption.Target // opens and seals; it has methods, and was checked
+	Command  []string          // terraform or tofu, and its arguments
+	Environ  []string          // of the caller; its TF_HTTP_* describe the real backend
+	Force    bool              // writes a state of another lineage than the one that was read
+	Withhold []string          // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
 
 	// Stderr is written to by several goroutines, and by the child: an *os.File,
 	// or a writer that is safe for concurrent use.
@@ -43,37 +45,43 @@ type Options struct {
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
-	code, err := run(ctx, o)
+	call, err := newInvocation(o.Command, o.Environ)
+	if err != nil {
+		return 1, err
+	}
+	before := call.record()
+	if err := call.check(before); err != nil {
+		return 1, err
+	}
+	upstream, err := newBackend(child.Lookup(o.Environ))
+	if err == nil && call.changes() { // what can be written down; other commands may be run by those who can only read
+		err = rehearse(ctx, o.State)
+	}
+	if err != nil {
+		return 1, err
+	}
+	p := newProxy(o, upstream)
+	code, err := serve(ctx, p, func(address string) (int, error) {
+		return call.run(ctx, o, p.environ(o, address))
+	})
+	if err == nil && code == 0 {
+		err = call.checkAfter(o.Stderr, before)
+	}
+	if !p.used.Load() && (p.locked.Load() || err == nil && code == 0 && call.changes()) {
+		err = errors.Join(err, errors.New("no state was asked for here: if one was written, it lies somewhere else, and is not encrypted"))
+	}
 	if err != nil && code == 0 {
 		code = 1
 	}
 	return code, err
 }
 
-func run(ctx context.Context, o Options) (int, error) {
-	call, err := newInvocation(o.Command, o.Environ)
-	if err != nil {
-		return 0, err
+// rehearse seals a state before a run whose own could not be written otherwise.
+func rehearse(ctx context.Context, target encryption.Target) error {
+	if _, err := seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
+		return fmt.Errorf("no state could be written after this run: %w", err)
 	}
-	before := call.record()
-	if err := call.check(before); err != nil {
-		return 0, err
-	}
-	upstream, err := newBackend(variables(o.Environ))
-	if err != nil {
-		return 0, err
-	}
-	p := newProxy(o, upstream)
-	if err := p.rehearse(ctx, call); err != nil {
-		return 0, err
-	}
-	code, err := serve(ctx, p, func(address string) (int, error) {
-		return call.run(ctx, o, p.environ(o.Environ, address))
-	})
-	if err != nil || code != 0 {
-		return code, errors.Join(err, p.bypassed())
-	}
-	return code, errors.Join(call.checkAfter(o.Stderr, before), p.bypassed())
+	return nil
 }
 
 // serve serves p while run runs. Writes that have arrived by then are finished.
@@ -100,15 +108,14 @@ func serve(ctx context.Context, p *proxy, run func(address string) (int, error))
 // environ is the environment of the child: without the keys and the real
 // backend's credentials, and with ours. How often the child tries again is still
 // the caller's choice.
-func (p *proxy) environ(environ []string, address string) []string {
-	var kept []string
-	for _, pair := range environ {
+func (p *proxy) environ(o Options, address string) []string {
+	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		name = strings.ToUpper(name) // Windows does not tell the cases apart
-		if name != "TF_ENCRYPTION" && (!strings.HasPrefix(name, "TF_HTTP_") || strings.HasPrefix(name, "TF_HTTP_RETRY_")) {
-			kept = append(kept, pair)
-		}
-	}
+		upper := strings.ToUpper(name) // Windows does not tell the cases apart
+		return upper == "TF_ENCRYPTION" || strings.HasPrefix(upper, "TF_BACKEND_HTTP_") || slices.Contains(o.Withhold, name) ||
+			strings.HasPrefix(name, "TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_") ||
+			strings.HasPrefix(upper, "TF_HTTP_") && !strings.HasPrefix(upper, "TF_HTTP_RETRY_")
+	})
 	kept = append(kept, "TF_HTTP_ADDRESS="+address+"/state", "TF_HTTP_USERNAME="+username, "TF_HTTP_PASSWORD="+p.password)
 	if p.backend.lock.url != nil {
 		kept = append(kept, "TF_HTTP_LOCK_ADDRESS="+address+"/lock")
@@ -117,33 +124,6 @@ func (p *proxy) environ(environ []string, address string) []string {
 		kept = append(kept, "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
 	return kept
-}
-
-const username = "statecrypt"
-
-func newProxy(o Options, upstream *backend) *proxy {
-	p := &proxy{state: o.State, backend: upstream, force: o.Force, stderr: o.Stderr, password: rand.Text(), mux: http.NewServeMux()}
-	p.mux.HandleFunc("GET /state", p.get)
-	p.mux.HandleFunc("POST /state", p.post)
-	p.mux.HandleFunc("DELETE /state", p.relay(upstream.remove))
-	for pattern, to := range map[string]endpoint{"LOCK /lock": upstream.lock, "UNLOCK /lock": upstream.unlock} {
-		if to.url != nil {
-			p.mux.HandleFunc(pattern, p.relay(to))
-		}
-	}
-	return p
-}
-
-// rehearse seals and opens a state before a command that changes what it could
-// then not write down. Other commands may be run by those who can only read.
-func (p *proxy) rehearse(ctx context.Context, call *invocation) error {
-	switch call.name {
-	case "apply", "destroy", "import", "refresh":
-		if _, err := p.seal(ctx, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
-			return fmt.Errorf("no state could be written after this run: %w", err)
-		}
-	}
-	return nil
 }
 
 // say writes a line for the user.

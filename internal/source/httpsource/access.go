@@ -4,10 +4,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -84,3 +86,20 @@ func (a *access) identify(g source.Grant, c *tls.Config) error {
 	}
 	return nil
 }
+
+// Variables makes connections of what Terraform's TF_HTTP_* variables say: who
+// asks, and whom to trust. Each request has the credentials in it, so it is the
+// caller's part to follow no redirect to another origin. Address is that of
+// TF_HTTP_ADDRESS.
+func Variables(address *url.URL, lookup attr.LookupEnv) (http.RoundTripper, error) {
+	g, err := source.Settings{LookupEnv: lookup}.For(Kind()).For(address)
+	if err != nil {
+		return nil, err
+	}
+	a, err := newAccess(g, web.Proxies(lookup))
+	return roundTripper(a.send), err
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (send roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return send(r) }
