@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -52,4 +54,46 @@ func copyFile(t *testing.T, from, to string) {
 	if err := os.WriteFile(to, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestShortestProgram: what the documentation shows is what runs.
+func TestShortestProgram(t *testing.T) {
+	t.Parallel()
+	example := readLines(t, "example_test.go")
+	start := slices.Index(example, "func Example() {")
+	var statements []string
+	for _, line := range example[start : start+slices.Index(example[start:], "}")] {
+		if strings.Contains(line, ", err := ") && !strings.Contains(line, "os.ReadFile") {
+			statements = append(statements, line)
+		}
+	}
+	if len(statements) != 4 {
+		t.Fatalf("the example has the statements %q", statements)
+	}
+	for _, path := range []string{
+		"encryption.go", "testdata/outside/main.go", "../README.md", "../templates/guides/go-library.md.tmpl",
+	} {
+		lines := readLines(t, path)
+		for _, statement := range statements {
+			if !slices.Contains(lines, statement) {
+				t.Errorf("%s lacks %s", path, statement)
+			}
+		}
+	}
+}
+
+// readLines returns the lines of a file without indentation, as those of a
+// comment in Go have it too, and without comments behind them.
+func readLines(t *testing.T, path string) []string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(content), "\n")
+	for i, line := range lines {
+		line, _, _ = strings.Cut(strings.TrimLeft(line, "/\t"), " // ")
+		lines[i] = strings.TrimSpace(line)
+	}
+	return lines
 }

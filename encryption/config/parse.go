@@ -24,6 +24,8 @@ type Options struct {
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
 	Variables cty.Value
+
+	Provider bool // see [Config]
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -66,6 +68,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil)
+	p.scope.provider = p.opts.Provider
 	if !p.fromEnvironment {
 		body = p.unwrap(body)
 	}
@@ -161,11 +164,7 @@ func (p *parser) root(body hcl.Body) {
 	for _, block := range p.content(body, &rootSchema).Blocks {
 		switch block.Type {
 		case "key_provider":
-			tables := make([]attr.Table, len(p.opts.KeyProviders))
-			for i, t := range p.opts.KeyProviders {
-				tables[i] = entries.WithCommon(t)
-			}
-			p.entry(block, tables, p.config.KeyProviders)
+			p.entry(block, p.opts.KeyProviders, p.config.KeyProviders)
 		case "method":
 			p.entry(block, p.opts.Methods, p.config.Methods)
 		case "state":
