@@ -47,11 +47,7 @@ func TestOutside(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, content, 0o600); err != nil {
+	if err := os.WriteFile(to, []byte(readText(t, from)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,10 +55,10 @@ func copyFile(t *testing.T, from, to string) {
 // TestShortestProgram: what the documentation shows is what runs.
 func TestShortestProgram(t *testing.T) {
 	t.Parallel()
-	example := readLines(t, "example_test.go")
-	start := slices.Index(example, "func Example() {")
+	_, example, _ := strings.Cut(readText(t, "example_test.go"), "\nfunc Example() {\n")
+	example, _, _ = strings.Cut(example, "\n}\n")
 	var statements []string
-	for _, line := range example[start : start+slices.Index(example[start:], "}")] {
+	for _, line := range lines(example) {
 		if strings.Contains(line, ", err := ") && !strings.Contains(line, "os.ReadFile") {
 			statements = append(statements, line)
 		}
@@ -73,27 +69,31 @@ func TestShortestProgram(t *testing.T) {
 	for _, path := range []string{
 		"encryption.go", "testdata/outside/main.go", "../README.md", "../templates/guides/go-library.md.tmpl",
 	} {
-		lines := readLines(t, path)
+		there := lines(readText(t, path))
 		for _, statement := range statements {
-			if !slices.Contains(lines, statement) {
+			if !slices.Contains(there, statement) {
 				t.Errorf("%s lacks %s", path, statement)
 			}
 		}
 	}
 }
 
-// readLines returns the lines of a file without indentation, as those of a
-// comment in Go have it too, and without comments behind them.
-func readLines(t *testing.T, path string) []string {
+// lines returns the lines of a text without indentation, as those of a comment
+// in Go have it too, and without comments behind them.
+func lines(text string) []string {
+	all := strings.Split(text, "\n")
+	for i, line := range all {
+		line, _, _ = strings.Cut(strings.TrimLeft(line, "/\t"), " // ")
+		all[i] = strings.TrimSpace(line)
+	}
+	return all
+}
+
+func readText(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(string(content), "\n")
-	for i, line := range lines {
-		line, _, _ = strings.Cut(strings.TrimLeft(line, "/\t"), " // ")
-		lines[i] = strings.TrimSpace(line)
-	}
-	return lines
+	return string(content)
 }
