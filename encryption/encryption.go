@@ -4,9 +4,8 @@
 //
 //	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv)) // as tofu does
 //	opened, err := enc.State().Decrypt(ctx, file)
-//	var state struct{ Outputs map[string]struct{ Value any } }
-//	err = json.Unmarshal(opened.Data, &state)
-//	vpc := state.Outputs["vpc_id"].Value
+//	state, err := tfstate.Parse(opened.Data)
+//	vpc, err := state.Outputs["vpc_id"].Value()
 //
 // Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without
 // any, plaintext opens, and an encrypted file is [ErrNotConfigured]. With any,
@@ -81,7 +80,7 @@ type Recognizer interface {
 }
 
 // FileMethod is a method for a format of its own: Decrypt gets the whole file
-// and not the data of an OpenTofu envelope. Its table has [attr.ThenAttr].
+// and not the data of an OpenTofu envelope. Its [Block] says WholeFile.
 type FileMethod interface {
 	RecognizesFile(file []byte) bool
 }
@@ -107,6 +106,11 @@ type Block[T any] struct {
 	// Recognizes reports whether a file has the format of this kind of method,
 	// for the error if none of the kind is selected. Nil if it has none.
 	Recognizes func(file []byte) bool
+
+	// WholeFile says that the methods are [FileMethod]s. Each then has the
+	// attribute then, the address of the method for the file inside the file, in
+	// addition to those of the table.
+	WholeFile bool
 }
 
 // Registry lists the kinds that a configuration may name.
@@ -115,14 +119,19 @@ type Registry struct {
 	Methods      []Block[Method]
 }
 
-// Options returns what [config.Parse] needs to know of the registry.
+// Options returns what [config.Parse] needs to know of the registry: tables with
+// all attributes that an entry may have.
 func (r Registry) Options(variables cty.Value) config.Options {
 	o := config.Options{Variables: variables}
 	for _, b := range r.KeyProviders {
-		o.KeyProviders = append(o.KeyProviders, b.Table)
+		o.KeyProviders = append(o.KeyProviders, entries.With(b.Table, entries.KeyProviderAttrs()))
 	}
 	for _, b := range r.Methods {
-		o.Methods = append(o.Methods, b.Table)
+		table := b.Table
+		if b.WholeFile {
+			table = entries.With(table, entries.FileMethodAttrs())
+		}
+		o.Methods = append(o.Methods, table)
 	}
 	return o
 }
@@ -248,10 +257,14 @@ func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.
 	if err != nil {
 		return method{}, err
 	}
-	if _, whole := built.(FileMethod); !whole {
+	whole := kinds[entry.Kind].WholeFile
+	switch _, is := built.(FileMethod); {
+	case is != whole:
+		return method{}, fmt.Errorf("the registry is wrong about the method %s: it is for whole files, or it is not", entry.Kind)
+	case !whole:
 		return method{Method: built}, nil
 	}
-	common, err := cfg.Decode(entry, attr.Table{Attrs: []attr.Attr{attr.ThenAttr()}})
+	common, err := cfg.Decode(entry, attr.Table{Attrs: entries.FileMethodAttrs()})
 	if err != nil {
 		return method{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -18,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
 const exampleText = `
@@ -42,21 +42,25 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	ctx := context.Background()
+
 	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
 	if err != nil {
 		log.Fatal(err)
 	}
-	opened, err := enc.State().Decrypt(context.Background(), file)
+	opened, err := enc.State().Decrypt(ctx, file)
 	if err != nil {
 		log.Fatal(err)
 	}
-	var state struct {
-		Outputs map[string]struct{ Value any }
-	}
-	if err := json.Unmarshal(opened.Data, &state); err != nil {
+	state, err := tfstate.Parse(opened.Data)
+	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(state.Outputs["vpc_id"].Value)
+	vpc, err := state.Outputs["vpc_id"].Value()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(vpc.AsString())
 	// Output:
 	// vpc-0a1b2c3d4e5f
 }

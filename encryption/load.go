@@ -11,7 +11,7 @@ import (
 )
 
 // Layer is a part of the settings, for [Load]. [Code], [Environment], [Module] and
-// [Passphrase] make them.
+// [Passphrase] make them. Nil is an empty layer.
 type Layer func(config.Options) (*config.Config, error)
 
 // Code is what stands inside OpenTofu's encryption block, in native syntax or,
@@ -111,6 +111,9 @@ func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	var parsed []*config.Config
 	var errs attr.Errors
 	for _, layer := range layers {
+		if layer == nil {
+			continue
+		}
 		c, err := layer(registry.Options(cty.NilVal))
 		if err != nil {
 			errs = append(errs, err)

@@ -26,7 +26,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	}
 	if format := t.encryption.format(file); format != "" {
 		return because(ErrNotConfigured, "the file is encrypted by %s, and no %[1]s method is selected%s; %s", format, selected,
-			t.encryption.selectKind(format))
+			t.selectKind(format))
 	}
 	switch kind {
 	case Encrypted:
@@ -59,9 +59,13 @@ func (e *Encryption) format(file []byte) string {
 }
 
 // selectKind says how to select a method of this kind.
-func (e *Encryption) selectKind(kind string) string {
+func (t Target) selectKind(kind string) string {
+	e := t.encryption
 	if there := configured(e.config.Methods, kind); len(there) > 0 {
-		return e.selectOne(there)
+		return t.selectOne(there)
+	}
+	if !e.config.Provider {
+		return fmt.Sprintf("add method %q \"main\" { … } and %s { method = method.%[1]s.main }", kind, t.block())
 	}
 	if m, ok := e.methods[kind]; ok {
 		if _, err := m(); err == nil {
@@ -73,14 +77,26 @@ func (e *Encryption) selectKind(kind string) string {
 }
 
 // selectOne says how to select one of these methods.
-func (e *Encryption) selectOne(methods []string) string {
+func (t Target) selectOne(methods []string) string {
 	lines := make([]string, len(methods))
 	for i, address := range methods {
-		if lines[i] = fmt.Sprintf("default { method = %q }", address); e.config.Methods[address].Pos.Line > 0 {
-			lines[i] = fmt.Sprintf("state { method = %s }", address)
+		if lines[i] = fmt.Sprintf("default { method = %q }", address); t.encryption.isText(t.encryption.config.Methods[address]) {
+			lines[i] = fmt.Sprintf("%s { method = %s }", t.block(), address)
 		}
 	}
 	return "add " + strings.Join(lines, " or ")
+}
+
+// isText reports whether users write the entry in OpenTofu's text, and not in a
+// block of the provider.
+func (e *Encryption) isText(entry *attr.Entry) bool { return !e.config.Provider || entry.Pos.Line > 0 }
+
+// block is the block of OpenTofu's text that selects a method.
+func (t Target) block() string {
+	if t.kind == Plan {
+		return "plan"
+	}
+	return "state"
 }
 
 // unselected says what is there for encrypted data.
@@ -96,14 +112,20 @@ func (e *Encryption) unselected(selected string) string {
 
 // advise says how to get a method for encrypted data.
 func (t Target) advise() string {
-	methods, keys := t.encryption.forEnvelopes(), addresses(t.encryption.config.KeyProviders)
+	e := t.encryption
+	methods, keys := e.forEnvelopes(), addresses(e.config.KeyProviders)
 	switch {
 	case len(methods) > 0:
-		return "; " + t.encryption.selectOne(methods)
-	case len(keys) == 0:
+		return "; " + t.selectOne(methods)
+	case len(keys) == 0 && e.config.Provider:
 		return "; add its key provider, such as key_provider { pbkdf2 { passphrase = … } }"
-	case t.encryption.config.KeyProviders[keys[0]].Pos.Line > 0:
-		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }", keys[0])
+	case len(keys) == 0 && !e.strict && e.config.LookupEnv != nil:
+		return "; set TF_ENCRYPTION to the settings that it was encrypted with"
+	case len(keys) == 0:
+		return fmt.Sprintf("; add its key provider, such as key_provider \"pbkdf2\" \"main\" { … }, a method with its key, and "+
+			"%s { method = … }", t.block())
+	case e.isText(e.config.KeyProviders[keys[0]]):
+		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and %s { method = method.aes_gcm.main }", keys[0], t.block())
 	}
 	advice := fmt.Sprintf("; add method { aes_gcm { keys = %q } } to the provider block", keys[0])
 	for _, other := range keys[1:] {

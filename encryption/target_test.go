@@ -327,4 +327,17 @@ func TestZero(t *testing.T) {
 	if _, err := enc.DeriveKey(context.Background(), "key_provider.a.b", encryption.Derivation{Info: "x", Length: 32}); err == nil {
 		t.Error("a key was derived from nothing")
 	}
+	enc.Close()
+
+	blank, err := encryption.Load(encryption.Registry{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := blank.State().Decrypt(t.Context(), []byte(state)); err != nil || opened.Kind != encryption.State {
+		t.Errorf("without kinds and layers: %v", err)
+	}
+	if _, err := blank.State().Encrypt(t.Context(), []byte(state)); reason(t, err) != "not configured" {
+		t.Errorf("without kinds and layers: %v", err)
+	}
+	blank.Close()
 }

@@ -41,8 +41,10 @@ func (b box) Warning() string { return "Boxes of key " + b.key + " are old. Use 
 func withBox() encryption.Registry {
 	r := builtin.Registry()
 	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
-		Table: attr.Table{Name: "box", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}, attr.ThenAttr()}},
+		Table: attr.Table{Name: "box", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
 		Build: func(v attr.Values) (encryption.Method, error) { return box{v.String("key")}, nil },
+
+		WholeFile: true,
 	})
 	return r
 }
@@ -322,7 +324,8 @@ then = method.aes_gcm.a
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	table := registry.Methods[len(registry.Methods)-1].Table
+	tables := registry.Options(cty.NilVal).Methods
+	table := tables[len(tables)-1]
 	for then, ok := range map[string]bool{"method.aes_gcm.a": true, "unencrypted": true, "aes_gcm.a": false} {
 		entry := attr.NewEntry("method.box.x", table, map[string]cty.Value{"key": cty.StringVal("1"), "then": cty.StringVal(then)})
 		if _, err := entry.Decode(table, nil); (err == nil) != ok {
@@ -340,8 +343,10 @@ func TestFormatThatLooksLikeAState(t *testing.T) {
 	t.Parallel()
 	r := builtin.Registry()
 	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
-		Table: attr.Table{Name: "veiled", Attrs: []attr.Attr{attr.ThenAttr()}},
+		Table: attr.Table{Name: "veiled"},
 		Build: func(attr.Values) (encryption.Method, error) { return veiled{}, nil },
+
+		WholeFile: true,
 	})
 	target := newEncryption(t, r, `method "veiled" "v" {}`).Use("method.veiled.v", "unencrypted")
 	_, err := target.Decrypt(context.Background(), []byte(`{"version":4,"veiled":true,"outputs":{}}`))

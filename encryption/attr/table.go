@@ -71,7 +71,7 @@ type Attr struct {
 	Reference bool
 
 	// Method says that the value is the address of a method, written in the
-	// same ways, but never as a literal. Type is cty.String. See [ThenAttr].
+	// same ways, but never as a literal. Type is cty.String.
 	Method bool
 
 	// Command says that the value is a program, with its arguments, that will
@@ -81,17 +81,6 @@ type Attr struct {
 	// Attrs makes this a nested block (at most one): a list block in
 	// Terraform, a block or an object attribute in text.
 	Attrs []Attr
-}
-
-// ThenAttr is the attribute of a method for whole files that names the method
-// for the file inside the file, if it is encrypted twice. The table of every
-// such method has it; package encryption acts on it.
-func ThenAttr() Attr {
-	return Attr{
-		Name: "then", Type: cty.String, Method: true,
-		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
-			"encrypted twice. Defaults to none: inside is the plaintext.",
-	}
 }
 
 // Attr returns the attribute called name, or false.

@@ -32,8 +32,11 @@ func (c *Config) checkEnvironment(e *attr.Entry, t attr.Table) error {
 	all := e.Written(t)
 	for _, w := range all {
 		if w.Command && w.FromEnvironment && !c.AllowExternal {
-			return fail(w, e, "only the environment names this command; "+
-				"it runs if it also stands in the configuration, or with allow_external = true")
+			switchOn := ""
+			if c.Provider {
+				switchOn = ", or with allow_external = true"
+			}
+			return fail(w, e, "only the environment names this command; it runs if it also stands in the configuration%s", switchOn)
 		}
 	}
 	secret, given := e.Secret(t)

@@ -28,6 +28,8 @@ type Options struct {
 	// Uses is told the name of each variable that an expression refers to, or ""
 	// for one that refers to var as a whole. It may be nil.
 	Uses func(variable string)
+
+	Provider bool // see [Config]
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -70,6 +72,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
+	p.scope.provider = p.opts.Provider
 	if !p.fromEnvironment {
 		body = p.unwrap(body)
 	}
@@ -165,11 +168,7 @@ func (p *parser) root(body hcl.Body) {
 	for _, block := range p.content(body, &rootSchema).Blocks {
 		switch block.Type {
 		case "key_provider":
-			tables := make([]attr.Table, len(p.opts.KeyProviders))
-			for i, t := range p.opts.KeyProviders {
-				tables[i] = entries.WithCommon(t)
-			}
-			p.entry(block, tables, p.config.KeyProviders)
+			p.entry(block, p.opts.KeyProviders, p.config.KeyProviders)
 		case "method":
 			p.entry(block, p.opts.Methods, p.config.Methods)
 		case "state":

@@ -129,7 +129,7 @@ func TestParseErrors(t *testing.T) {
 func TestValueErrors(t *testing.T) {
 	t.Parallel()
 	for passphrase, want := range map[string]string{
-		`var.nobody`:                  "text:1,29: key_provider.pbkdf2.k.passphrase: var.nobody has no value: add nobody to encryption_variables",
+		`var.nobody`:                  "text:1,29: key_provider.pbkdf2.k.passphrase: var.nobody has no value",
 		`local.x`:                     "only var.<name> can be used here",
 		`nonesuch("x")`:               "call to a function that does not exist here",
 		`base64decode("%")`:           "error in function call",

@@ -13,6 +13,7 @@ import (
 // a module local.* and path.*.
 type scope struct {
 	variables cty.Value
+	provider  bool    // see [Config]
 	module    *module // nil for text
 	uses      func(variable string)
 	context   *hcl.EvalContext
@@ -84,8 +85,8 @@ func (s scope) check(t hcl.Traversal) error {
 		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; if this is meant to be text, " +
 			"put it in quotes")
 	default:
-		return errors.New("only var.<name> can be used here, with its value in encryption_variables; if this is " +
-			"meant to be text, put it in quotes")
+		return fmt.Errorf("only var.<name> can be used here%s; if this is meant to be text, put it in quotes",
+			s.advise(", with its value in encryption_variables"))
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -97,7 +98,15 @@ func (s scope) check(t hcl.Traversal) error {
 	case s.module != nil:
 		return fmt.Errorf("var.%s has no value and no default", name)
 	}
-	return fmt.Errorf("var.%s has no value: add %[1]s to encryption_variables", name)
+	return fmt.Errorf("var.%s has no value%s", name, s.advise(": add "+name+" to encryption_variables"))
+}
+
+// advise returns what only users of the provider can do.
+func (s scope) advise(text string) string {
+	if s.provider {
+		return text
+	}
+	return ""
 }
 
 // memberOf returns the name in root.name.

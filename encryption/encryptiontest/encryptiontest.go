@@ -431,7 +431,7 @@ func checkTable(t *testing.T, table attr.Table) {
 		t.Error("the kind has no name or no documentation")
 	}
 	seen := map[string]bool{}
-	for _, a := range entries.WithCommon(table).Attrs {
+	for _, a := range slices.Concat(table.Attrs, entries.KeyProviderAttrs(), entries.FileMethodAttrs()) {
 		if a.Name == "" || a.Doc == "" || !strings.HasSuffix(a.Doc, ".") {
 			t.Errorf("%q has no name or no documentation in sentences", a.Name)
 		}

@@ -32,8 +32,8 @@ func (h FileMethod) Run(t *testing.T) {
 	method, other := h.build(t, h.Attrs), h.build(t, h.Other)
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
-		if then, _ := h.Block.Attr("then"); !then.Method {
-			t.Error("it lacks config.ThenAttr")
+		if !h.Block.WholeFile {
+			t.Error("its Block does not say WholeFile")
 		}
 	})
 	t.Run("bad configuration", func(t *testing.T) {

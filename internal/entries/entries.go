@@ -33,9 +33,19 @@ func KeyProviderAttrs() []attr.Attr {
 	}
 }
 
-// WithCommon returns a key provider's table with [KeyProviderAttrs] added.
-func WithCommon(t attr.Table) attr.Table {
-	t.Attrs = slices.Concat(t.Attrs, KeyProviderAttrs())
+// FileMethodAttrs are the attributes that every method for whole files has in
+// addition to those of its table.
+func FileMethodAttrs() []attr.Attr {
+	return []attr.Attr{{
+		Name: "then", Type: cty.String, Method: true,
+		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
+			"encrypted twice. Defaults to none: inside is the plaintext.",
+	}}
+}
+
+// With returns a table with these attributes added.
+func With(t attr.Table, attrs []attr.Attr) attr.Table {
+	t.Attrs = slices.Concat(t.Attrs, attrs)
 	return t
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -29,9 +28,9 @@ func (c catalog) providerFields() []field {
 	}
 	return []field{
 		block("key_provider", "Where keys come from. The address of an entry is its path, such as `key_provider.pbkdf2.main`.",
-			entryBlocks(options.KeyProviders, entries.WithCommon)),
+			entryBlocks(options.KeyProviders)),
 		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
-			entryBlocks(options.Methods, withOnlyKey)),
+			entryBlocks(withOnlyKey(options.Methods))),
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
 		block("credentials", "Secrets and connection settings for sources. Each block is used only for the addresses that its `url` "+
 			"covers, or for the cluster that it names.", credentials),
@@ -49,10 +48,10 @@ func (c catalog) providerFields() []field {
 }
 
 // entryBlocks are the blocks inside key_provider and method, one per kind.
-func entryBlocks(tables []attr.Table, extend func(attr.Table) attr.Table) []field {
+func entryBlocks(tables []attr.Table) []field {
 	out := make([]field, len(tables))
 	for i, t := range tables {
-		out[i] = many(extend(t), []field{
+		out[i] = many(t, []field{
 			argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and dashes. "+
 				"Defaults to `main`."),
 		})
@@ -60,16 +59,19 @@ func entryBlocks(tables []attr.Table, extend func(attr.Table) attr.Table) []fiel
 	return out
 }
 
-// withOnlyKey lets the key provider of a method be left out in blocks, see writeOut.
-func withOnlyKey(t attr.Table) attr.Table {
-	t.Attrs = slices.Clone(t.Attrs)
-	for i, a := range t.Attrs {
-		if a.Reference && a.Required {
-			t.Attrs[i].Required = false
-			t.Attrs[i].Doc += " Defaults to the only key provider."
+// withOnlyKey lets the key providers of methods be left out in blocks, see writeOut.
+func withOnlyKey(methods []attr.Table) []attr.Table {
+	methods = slices.Clone(methods)
+	for m, t := range methods {
+		methods[m].Attrs = slices.Clone(t.Attrs)
+		for i, a := range t.Attrs {
+			if a.Reference && a.Required {
+				methods[m].Attrs[i].Required = false
+				methods[m].Attrs[i].Doc += " Defaults to the only key provider."
+			}
 		}
 	}
-	return t
+	return methods
 }
 
 // targetFields are the arguments of the default block, and of the part of a

@@ -151,7 +151,8 @@ func (b *bench) prepare() (err error) {
 	}
 	provider := b.path("providers/terraform-provider-statecrypt")
 	for _, build := range [][2]string{{b.root, provider + wrapped},
-		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub")}} {
+		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub")},
+		{filepath.Join(b.root, "cmd/statecrypt"), b.path("statecrypt")}} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", build[1], ".")
 		cmd.Dir, cmd.Env = build[0], append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -22,8 +22,8 @@ type command struct {
 // cost is what one run of a command took, its children included.
 type cost struct {
 	wall, cpu   time.Duration
-	provider    int64         // bytes, the most that a provider process had resident; 0 without one
-	providerCPU time.Duration // of all provider processes
+	provider    int64         // bytes, the most that a provider or a noted process had resident; 0 without one
+	providerCPU time.Duration // of all these processes
 }
 
 // run runs c once.

@@ -31,6 +31,8 @@ var roles = map[string]func(args []string) error{
 	"nothing":    func([]string) error { return nil },
 	"primitives": func(args []string) error { return primitives(args[0]) },
 	"library":    func(args []string) error { return library(args[0], args[1]) },
+	"seal":       func(args []string) error { return sealFile(args[0], args[1]) },
+	"noted":      func(args []string) error { return exitStatus(noted(args, nil)) },
 	"clone":      func(args []string) error { return clone(args[0], args[1]) },
 }
 
@@ -61,6 +63,20 @@ func library(settings, path string) error {
 		return errors.New("no outputs")
 	}
 	return nil
+}
+
+// sealFile seals a file as a program would.
+func sealFile(settings, path string) error {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	enc, err := newEncryption(settings)
+	if err != nil {
+		return err
+	}
+	_, err = enc.State().Encrypt(context.Background(), file)
+	return err
 }
 
 // primitives is what cannot be left out of it: reading the file, base64 and
@@ -133,7 +149,9 @@ func clone(url, path string) error {
 	return err
 }
 
-// notesVariable names the file in which provider processes note what they took.
+// notesVariable names the file in which providers, and what the role noted runs,
+// note what they took. A process that this one starts itself counts the memory of
+// this one as its own.
 const notesVariable = "STATECRYPT_BENCH_NOTES"
 
 // wrapped is how the executable of a provider that is measured is called. This
@@ -151,13 +169,18 @@ func wrap() (code int, ok bool) {
 	if _, err := os.Stat(provider); err != nil {
 		return 0, false
 	}
-	cmd := exec.Command(provider, os.Args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return noted(append([]string{provider}, os.Args[1:]...), os.Stdout), true
+}
+
+// noted runs a program and notes what it took. A nil stdout is none.
+func noted(args []string, stdout io.Writer) (code int) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, os.Stderr
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1, true
+		return 1
 	}
 	go func() {
 		for s := range signals {
@@ -166,7 +189,14 @@ func wrap() (code int, ok bool) {
 	}()
 	_ = cmd.Wait()
 	note(cmd.ProcessState)
-	return cmd.ProcessState.ExitCode(), true
+	return cmd.ProcessState.ExitCode()
+}
+
+func exitStatus(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return fmt.Errorf("exit status %d", code)
 }
 
 // note adds to the notes: a CLI starts a provider several times.

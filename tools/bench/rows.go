@@ -25,6 +25,7 @@ func (b *bench) rows() []row {
 	return []row{
 		{"start", b.startRow},
 		{"library", b.libraryRow},
+		{"command", b.commandRow},
 		{"plan", b.planRow},
 		{"many states", b.manyStatesRow},
 		{"one source", b.oneSourceRow},
@@ -95,6 +96,51 @@ func (b *bench) libraryRow() ([]line, error) {
 		return nil, err
 	}
 	return []line{cpu("open a state of 100 MiB: the library beside the bare primitives", m[2], m[0], m[1], m[0], 1.3)}, nil
+}
+
+// commandRow opens and seals a large file: the command beside the library.
+func (b *bench) commandRow() ([]line, error) {
+	plain := b.path("plain.tfstate")
+	if err := os.WriteFile(plain, state(oneOutput, 100*megabyte), 0o600); err != nil {
+		return nil, err
+	}
+	sealed, err := b.seal("large.tfstate", state(oneOutput, 100*megabyte))
+	if err != nil {
+		return nil, err
+	}
+	noted := func(args ...string) command {
+		c := b.role("noted", args...)
+		c.name, c.env = filepath.Base(args[0])+" "+args[1], []string{"TF_ENCRYPTION=" + encrypted}
+		return c
+	}
+	statecrypt := b.path("statecrypt")
+	m, err := b.compare(noted(statecrypt, "help"), noted(b.self, "nothing"),
+		noted(statecrypt, "decrypt", sealed), noted(b.self, "library", encrypted, sealed),
+		noted(statecrypt, "encrypt", plain), noted(b.self, "seal", encrypted, plain))
+	if err != nil {
+		return nil, err
+	}
+	here, peer := m[2].providerCPU-m[0].providerCPU, m[3].providerCPU-m[1].providerCPU
+	lines := []line{{name: "statecrypt decrypt, 100 MiB: beside the library, CPU", here: seconds(here), peer: seconds(peer),
+		ratio: here.Seconds() / peer.Seconds(), most: 1.2}}
+	for _, peak := range []struct {
+		name, path string
+		took, base cost
+		times      float64
+	}{
+		{name: "its peak memory over an idle process: beside 2 × file", path: sealed, took: m[2], base: m[0], times: 2},
+		{name: "statecrypt encrypt, 100 MiB, peak memory over an idle process: beside 2.5 × file", path: plain, took: m[4], base: m[0], times: 2.5},
+		{name: "the same with the library", path: plain, took: m[5], base: m[1], times: 2.5},
+	} {
+		info, err := os.Stat(peak.path)
+		if err != nil {
+			return nil, err
+		}
+		took, allowed := peak.took.provider-peak.base.provider, int64(peak.times*float64(info.Size()))
+		lines = append(lines, line{name: peak.name, here: megabytes(took), peer: megabytes(allowed),
+			ratio: float64(took) / float64(allowed), most: 1})
+	}
+	return lines, nil
 }
 
 // terraformPlan is a plan with our provider.

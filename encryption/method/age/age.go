@@ -52,10 +52,10 @@ func Block() encryption.Block[encryption.Method] {
 					Doc: "For whom files are encrypted: `age1…`, `age1pq1…`, or an SSH public key. Files are not " +
 						"encrypted by this provider, so only programs that use the Go library need it.",
 				},
-				attr.ThenAttr(),
 			},
 		},
 		Build:      build,
+		WholeFile:  true,
 		Recognizes: (*method)(nil).RecognizesFile,
 	}
 }

@@ -48,10 +48,10 @@ func Block() encryption.Block[encryption.Method] {
 					Doc: "The `--secret-key` of the operator: the base64 of 32 bytes. If that began with `/`, or was empty, Kubeform " +
 						"took a random key instead and kept it nowhere: what it encrypted then cannot be opened.",
 				},
-				attr.ThenAttr(),
 			},
 		},
-		Build: build,
+		Build:     build,
+		WholeFile: true,
 	}
 }
 

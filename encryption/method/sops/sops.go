@@ -30,6 +30,7 @@ func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Bloc
 		Build: func(v attr.Values) (encryption.Method, error) { return build(v, services) },
 
 		Recognizes: (*method)(nil).RecognizesFile,
+		WholeFile:  true,
 	}
 }
 

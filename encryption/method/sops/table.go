@@ -53,6 +53,5 @@ func table() attr.Table {
 			"Microsoft's own domains. Without it, Azure is not called."},
 		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may contain values that sops left " +
 			"unencrypted, such as those of `unencrypted_suffix`. Whoever can write the file can exchange them. Defaults to `false`."},
-		attr.ThenAttr(),
 	}}
 }

@@ -40,10 +40,10 @@ func Block() encryption.Block[encryption.Method] {
 					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Env: []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
 					Doc: "The passphrase, as it was given to terraform-backend-git. White space counts.",
 				},
-				attr.ThenAttr(),
 			},
 		},
-		Build: build,
+		Build:     build,
+		WholeFile: true,
 	}
 }
 

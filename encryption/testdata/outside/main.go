@@ -1,21 +1,21 @@
-// Program outside prints a value of a state that may be encrypted, as a tool
-// would that read plain states before.
+// Program outside prints the output vpc_id of a state that may be encrypted, as
+// a tool would that read plain states before.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
 func main() {
 	file, err := os.ReadFile(os.Args[1])
 	if err == nil {
-		err = show(context.Background(), file, os.Args[2])
+		err = show(context.Background(), file)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-func show(ctx context.Context, file []byte, output string) error {
+func show(ctx context.Context, file []byte) error {
 	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
 	if err != nil {
 		return err
@@ -32,12 +32,14 @@ func show(ctx context.Context, file []byte, output string) error {
 	if err != nil {
 		return err
 	}
-	var state struct {
-		Outputs map[string]struct{ Value any }
-	}
-	if err := json.Unmarshal(opened.Data, &state); err != nil {
+	state, err := tfstate.Parse(opened.Data)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Println(state.Outputs[output].Value)
+	vpc, err := state.Outputs["vpc_id"].Value()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Println(vpc.AsString())
 	return err
 }

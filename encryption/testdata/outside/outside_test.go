@@ -70,7 +70,7 @@ func newProject(t *testing.T) project {
 	dir := t.TempDir()
 	write(t, []byte(`
 		resource "terraform_data" "a" { input = "vpc-1" }
-		output "vpc" { value = terraform_data.a.output }`), dir, "main.tf")
+		output "vpc_id" { value = terraform_data.a.output }`), dir, "main.tf")
 	p := project(dir)
 	p.tofu(t, before, "init")
 	return p
@@ -95,7 +95,7 @@ func TestProgram(t *testing.T) {
 	p := newProject(t)
 	p.tofu(t, before, "apply", "-auto-approve")
 	show := func(encryption string) (string, error) {
-		c := exec.CommandContext(t.Context(), os.Getenv("OUTSIDE_PROGRAM"), filepath.Join(string(p), "terraform.tfstate"), "vpc")
+		c := exec.CommandContext(t.Context(), os.Getenv("OUTSIDE_PROGRAM"), filepath.Join(string(p), "terraform.tfstate"))
 		c.Env = append(os.Environ(), "TF_ENCRYPTION="+encryption)
 		out, err := c.CombinedOutput()
 		return string(out), err
