@@ -143,7 +143,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
 	if x.address.Scheme == "http" {
-		x.snapshot.Warnings = []string{web.Unencrypted("storage_custom_endpoint begins with http")}
+		x.snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
 	}
 	return nil
 }
