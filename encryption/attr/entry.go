@@ -160,8 +160,7 @@ func (e *Entry) References(t Table) []string {
 // Decode converts the settings to the types of the table and fills what is
 // absent from the environment, then from the defaults. No variable fills a group
 // of which the settings say a part or, beside a secret of the code, a Place or a
-// Guard. All mistakes are returned
-// at once, each as an [*Error].
+// Guard. All mistakes are returned at once, each as an [*Error].
 func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 	if e.Err != nil {
 		return Values{}, e.Err

@@ -81,7 +81,7 @@ func machine(name string) bool {
 // where it goes or how it is protected on the way. Those rules that need a place
 // which somebody else names (homes, look-alikes, redirects, names of blocks) do
 // not apply, because only the root configures key providers; identities are
-// filled argument by argument, as in OpenTofu.
+// see TestIdentities.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]bool{"openbao": true, "aws_kms": true, "azure_vault": true, "gcp_kms": true, "sops": true}

@@ -60,7 +60,8 @@ func table() attr.Table {
 				"the certificates of authorities to trust, in place of those of the system."},
 			{Name: "ca_cert_dir", Type: str, Guard: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
 			{Name: "ca_cert_pem", Type: str, Guard: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
-			{Name: "client_cert_file", Type: str, Group: "certificate", Env: both("CLIENT_CERT"), Doc: "The path of a PEM file with a client certificate."},
+			{Name: "client_cert_file", Type: str, Group: "certificate", Env: both("CLIENT_CERT"),
+				Doc: "The path of a PEM file with a client certificate."},
 			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Env: both("CLIENT_KEY"), Doc: "The path of a PEM " +
 				"file with the key of the client certificate."},
 			{Name: "client_cert_pem", Type: str, Group: "certificate", Env: both("CLIENT_CERT_BYTES"), Doc: "A client certificate itself, in PEM."},

@@ -9,8 +9,8 @@ import (
 )
 
 // Attrs are the attributes for authentication. What a client proves itself with
-// is the group "client"; the names of the client and its tenant prove nothing. Env replaces the common
-// variables of some of them.
+// is the group "client"; the names of the client and its tenant prove nothing.
+// Env replaces the common variables of some of them.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
 		text("tenant_id", "The tenant to sign in to.", "ARM_TENANT_ID"),
