@@ -80,8 +80,8 @@ func machine(name string) bool {
 // key provider and method that sends a secret, with every variable that says
 // where it goes or how it is protected on the way. Those rules that need a place
 // which somebody else names (homes, look-alikes, redirects, names of blocks) do
-// not apply, because only the root configures key providers; identities are
-// see TestIdentities.
+// not apply, because only the root configures key providers. For identities, see
+// TestIdentities.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]bool{"openbao": true, "aws_kms": true, "azure_vault": true, "gcp_kms": true, "sops": true}

@@ -13,10 +13,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
-	"github.com/zclconf/go-cty/cty"
 )
 
 const reader = "arn:aws:iam::111122223333:role/reader"
