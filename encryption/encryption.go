@@ -88,11 +88,20 @@ type FileMethod interface {
 // Warner is a method whose encryption is weak, or a key provider whose
 // connection is not protected.
 type Warner interface {
-	// Warning says, in sentences, what is weak and what to use instead; "" if
-	// nothing is. It is passed on each time the method or the key provider opens a
-	// file, see [Opened].
-	Warning() string
+	// Warning says what is weak and what to use instead; it is zero if nothing
+	// is. It is passed on each time the method or the key provider opens a file,
+	// see [Opened].
+	Warning() Warning
 }
+
+// Warning is something to know about a file that was opened.
+type Warning struct {
+	Title string // a few words, such as "Weak encryption"
+	Text  string // complete sentences; in an [Opened], after the address of what warns
+}
+
+// String returns the text.
+func (w Warning) String() string { return w.Text }
 
 // Block is one kind of key provider or method: its attributes, and how to
 // build one from them.

@@ -33,8 +33,8 @@ func (e *KeyError) Unwrap() error { return e.Err }
 // fileKeys gives the keys of one file that is being opened.
 type fileKeys struct {
 	encryption *Encryption
-	meta       map[string][]byte // :: alias or address of a key provider → stored JSON document
-	warnings   map[string]string // :: address of a key provider that took part → see Warner; nil if nobody asks
+	meta       map[string][]byte  // :: alias or address of a key provider → stored JSON document
+	warnings   map[string]Warning // :: address of a key provider that took part → see Warner; nil if nobody asks
 }
 
 // key is the [Keys] of the file.

@@ -3,7 +3,6 @@ package encryption
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -48,7 +47,7 @@ func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error
 
 // open decrypts data with one method and looks at what is inside.
 func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelope) (*Opened, error) {
-	warnings := map[string]string{}
+	warnings := map[string]Warning{}
 	keys := fileKeys{encryption: t.encryption, warnings: warnings}
 	if !c.whole {
 		keys.meta = env.Meta
@@ -62,8 +61,8 @@ func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelop
 		warnings[c.address] = w.Warning()
 	}
 	for _, address := range slices.Sorted(maps.Keys(warnings)) {
-		if warnings[address] != "" {
-			opened.Warnings = append(opened.Warnings, fmt.Sprintf("%s: %s", address, warnings[address]))
+		if w := warnings[address]; w != (Warning{}) {
+			opened.Warnings = append(opened.Warnings, Warning{Title: w.Title, Text: address + ": " + w.Text})
 		}
 	}
 	switch {

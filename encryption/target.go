@@ -41,7 +41,7 @@ type Opened struct {
 	Method       string    // address of the method that opened it; if that has then, the outermost one; "" without settings
 	UsedFallback bool      // Method is not the primary
 	Attempts     []Attempt // methods that were tried before and had no key
-	Warnings     []string  // of the methods that opened it, see [Warner]
+	Warnings     []Warning // of the methods that opened it, see [Warner]
 }
 
 // Decrypt opens a file with the first method that has a key for it. It leaves

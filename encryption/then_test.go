@@ -36,7 +36,9 @@ func (b box) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte
 	return fmt.Appendf(nil, "BOX %s\n%s", b.key, plain), nil
 }
 
-func (b box) Warning() string { return "Boxes of key " + b.key + " are old. Use bags." }
+func (b box) Warning() encryption.Warning {
+	return encryption.Warning{Text: "Boxes of key " + b.key + " are old. Use bags."}
+}
 
 func withBox() encryption.Registry {
 	r := builtin.Registry()
@@ -231,6 +233,15 @@ func TestThenSeals(t *testing.T) {
 	}
 }
 
+// said are the texts of the warnings.
+func said(opened *encryption.Opened) string {
+	var all []string
+	for _, w := range opened.Warnings {
+		all = append(all, w.String())
+	}
+	return strings.Join(all, "\n")
+}
+
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, withBox(), boxes)
@@ -243,7 +254,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "method.box.three: Boxes of key 3 are old. Use bags.\nmethod.box.outer: Boxes of key 1 are old. Use bags."
-	if got := strings.Join(opened.Warnings, "\n"); got != want {
+	if got := said(opened); got != want {
 		t.Errorf("got %q", got)
 	}
 }
@@ -259,7 +270,7 @@ func (weak) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, 
 	return data, nil
 }
 
-func (weak) Warning() string { return "This hides nothing." }
+func (weak) Warning() encryption.Warning { return encryption.Warning{Text: "This hides nothing."} }
 
 // Every method that opened the file is asked, also one for an envelope, alone or
 // within another format.
@@ -284,7 +295,7 @@ method "box" "b" {
 			t.Fatal(err)
 		}
 		opened, err := enc.Use(method).Decrypt(t.Context(), file)
-		if err != nil || strings.Join(opened.Warnings, "\n") != want {
+		if err != nil || said(opened) != want {
 			t.Errorf("%s: got %+v, %v", method, opened, err)
 		}
 	}

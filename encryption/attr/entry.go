@@ -33,6 +33,36 @@ type Setting struct {
 	UsesVariables   bool // written with var.*, whose values come from the code
 }
 
+// Decides reports whether s is a choice. That something is not so is none, nor is
+// an empty string, which an absent variable of Terraform comes to.
+func (s Setting) Decides() bool {
+	switch v := s.Value; {
+	case s.Err != nil:
+		return true
+	case v == cty.NilVal || v.IsNull():
+		return false
+	case !v.IsKnown():
+		return true
+	case v.Type() == cty.String:
+		return v.AsString() != ""
+	case v.CanIterateElements():
+		return v.LengthInt() > 0
+	}
+	return !s.Value.RawEquals(cty.False)
+}
+
+// Closed returns each [Attr.Group] of which settings say a part: no variable
+// fills anything of it.
+func Closed(attrs []Attr, settings map[string]Setting) map[string]bool {
+	closed := map[string]bool{}
+	for _, a := range attrs {
+		if settings[a.Name].Decides() {
+			closed[a.Group] = a.Group != ""
+		}
+	}
+	return closed
+}
+
 // Pos is a place in configuration text. The zero value means that the setting
 // did not come from text.
 type Pos struct {
@@ -128,9 +158,9 @@ func (e *Entry) References(t Table) []string {
 }
 
 // Decode converts the settings to the types of the table and fills what is
-// absent from the environment, then from the defaults. Beside a secret of the
-// code, no variable gives a Place or a Guard its value. All mistakes are returned
-// at once, each as an [*Error].
+// absent from the environment, then from the defaults. No variable fills a group
+// of which the settings say a part or, beside a secret of the code, a Place or a
+// Guard. All mistakes are returned at once, each as an [*Error].
 func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 	if e.Err != nil {
 		return Values{}, e.Err
@@ -145,7 +175,11 @@ func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, f filler) (Values, error) {
 	v := Values{Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos}, filler: f}
 	var errs Errors
+	closed := Closed(attrs, settings)
 	for _, a := range attrs {
+		if closed[a.Group] || closed[a.Follows] {
+			a.Env = nil
+		}
 		s, set := settings[a.Name]
 		v.pos[a.Name] = s.Pos
 		fail := func(format string, args ...any) {

@@ -80,8 +80,8 @@ func machine(name string) bool {
 // key provider and method that sends a secret, with every variable that says
 // where it goes or how it is protected on the way. Those rules that need a place
 // which somebody else names (homes, look-alikes, redirects, names of blocks) do
-// not apply, because only the root configures key providers; identities are
-// filled argument by argument, as in OpenTofu.
+// not apply, because only the root configures key providers. For identities, see
+// TestIdentities.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]bool{"openbao": true, "aws_kms": true, "azure_vault": true, "gcp_kms": true, "sops": true}
@@ -131,6 +131,78 @@ func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {
 	route.inCode(own, route.value(ofCode))
 	if v, err := r.decoded(own, env); err != nil || route.in(v) == ofEnv {
 		t.Errorf("%s: it replaces what the code says: %v", what, err)
+	}
+}
+
+// TestIdentities: what the code says of an identity is neither replaced nor
+// completed by variables. Names that prove nothing, such as a client ID or an
+// account to act as, are filled one by one, as in OpenTofu.
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	options := builtin.Registry().Options(cty.NilVal)
+	for kind, identities := range map[string][]struct {
+		code   string            // attributes of the code
+		closed map[string]string // :: attribute → the variable that must not fill it
+		open   map[string]string // :: attribute → the variable that fills it
+	}{
+		"gcp_kms": {
+			{
+				code: "credentials", closed: map[string]string{"access_token": "GOOGLE_OAUTH_ACCESS_TOKEN"},
+				open: map[string]string{"impersonate_service_account": "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
+			},
+			{code: "access_token", closed: map[string]string{"credentials": "GOOGLE_CREDENTIALS"}},
+			{code: "impersonate_service_account", open: map[string]string{
+				"access_token": "GOOGLE_OAUTH_ACCESS_TOKEN", "credentials": "GOOGLE_APPLICATION_CREDENTIALS",
+			}},
+		},
+		"azure_vault": {
+			{
+				code: "client_secret",
+				closed: map[string]string{
+					"client_secret_file_path": "ARM_CLIENT_SECRET_FILE_PATH", "client_certificate": "ARM_CLIENT_CERTIFICATE",
+					"client_certificate_path": "ARM_CLIENT_CERTIFICATE_PATH", "oidc_token": "ARM_OIDC_TOKEN",
+				},
+				open: map[string]string{"client_id": "ARM_CLIENT_ID", "tenant_id": "ARM_TENANT_ID"},
+			},
+			{
+				code: "client_certificate_path", closed: map[string]string{"client_certificate": "ARM_CLIENT_CERTIFICATE"},
+				open: map[string]string{"client_certificate_password": "ARM_CLIENT_CERTIFICATE_PASSWORD"},
+			},
+			{code: "oidc_token", closed: map[string]string{
+				"oidc_token_file_path": "ARM_OIDC_TOKEN_FILE_PATH", "oidc_request_token": "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+			}},
+			{code: "client_id tenant_id", open: map[string]string{"client_secret": "ARM_CLIENT_SECRET"}},
+		},
+		"openbao": {
+			{
+				code: "client_key_file", closed: map[string]string{
+					"client_cert_file": "BAO_CLIENT_CERT", "client_cert_pem": "VAULT_CLIENT_CERT_BYTES", "client_key_pem": "BAO_CLIENT_KEY_BYTES",
+				},
+				open: map[string]string{"namespace": "BAO_NAMESPACE", "token": "BAO_TOKEN"},
+			},
+			{code: "auth_jwt.jwt_file", closed: map[string]string{"auth_jwt.jwt": "TERRAFORM_VAULT_AUTH_JWT"}},
+			{code: "auth_jwt.role", open: map[string]string{"auth_jwt.jwt": "TERRAFORM_VAULT_AUTH_JWT"}},
+		},
+	} {
+		i := slices.IndexFunc(options.KeyProviders, func(t attr.Table) bool { return t.Name == kind })
+		r := routed{table: options.KeyProviders[i]}
+		at := map[string]leaf{}
+		for _, l := range leaves(r.table.Attrs) {
+			at[strings.Join(l.path, ".")] = l
+		}
+		for _, c := range identities {
+			code := map[string]cty.Value{}
+			for _, name := range strings.Fields(c.code) {
+				at[name].inCode(code, cty.StringVal("OWN"))
+			}
+			for want, filled := range map[string]map[string]string{"": c.closed, "ENV": c.open} {
+				for name, variable := range filled {
+					if v, err := r.decoded(code, variables(variable, "ENV")); err != nil || at[name].in(v) != want {
+						t.Errorf("%s: beside %s, %s fills %s with %q, %v", kind, c.code, variable, name, at[name].in(v), err)
+					}
+				}
+			}
+		}
 	}
 }
 

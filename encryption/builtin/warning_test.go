@@ -25,15 +25,15 @@ func TestKeyServicesWarn(t *testing.T) {
 	for name, c := range map[string]struct {
 		address, rest string
 		env           []string
-		want          string
+		title, want   string
 	}{
 		"verified":     {address: secure.URL, rest: fmt.Sprintf("ca_cert_pem = %q", nettest.PEM(secure.Certificate()))},
 		"this machine": {address: bao.URL},
-		"the code":     {address: secure.URL, rest: "skip_tls_verify = true", want: want},
-		"a variable":   {address: secure.URL, env: []string{"BAO_SKIP_VERIFY", "true"}, want: want},
+		"the code":     {address: secure.URL, rest: "skip_tls_verify = true", title: "Unverified connection", want: want},
+		"a variable":   {address: secure.URL, env: []string{"BAO_SKIP_VERIFY", "true"}, title: "Unverified connection", want: want},
 		"without TLS":  {address: bao.URL, rest: "skip_tls_verify = true"},
 		"through a proxy": {address: "http://bao.example.com", rest: fmt.Sprintf("proxy_address = %q", bao.URL),
-			want: "address begins with http"},
+			title: "Unencrypted connection", want: "address begins with http"},
 	} {
 		for _, keys := range []string{"key_provider.openbao.x", "key_provider.pbkdf2.x"} {
 			text := fmt.Sprintf(`key_provider "openbao" "x" {
@@ -57,9 +57,10 @@ state { method = method.aes_gcm.x }`, c.address, c.rest, keys)
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				if len(opened.Warnings) > 1 || (len(opened.Warnings) == 1) != (c.want != "") ||
-					!strings.Contains(strings.Join(opened.Warnings, ""), c.want) {
-					t.Errorf("%s, %s: got %q", name, keys, opened.Warnings)
+				switch got := opened.Warnings; {
+				case c.title == "" && len(got) == 0:
+				case len(got) != 1 || got[0].Title != c.title || !strings.Contains(got[0].Text, c.want):
+					t.Errorf("%s, %s: got %q", name, keys, got)
 				}
 			}
 		}

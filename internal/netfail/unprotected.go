@@ -5,19 +5,28 @@ import (
 	"strings"
 )
 
-// Unverified is the warning of a key service whose connection works.
-func Unverified(whose, because string) string {
-	return "The certificate of " + whose + " was not verified, because " + because + ". " +
-		"Anybody on the way can read the credentials and the keys."
+// Titles of warnings about connections that work.
+const (
+	NotVerified  = "Unverified connection"
+	NotEncrypted = "Unencrypted connection"
+)
+
+// Warning is converted to that of the package that passes it on.
+type Warning struct{ Title, Text string }
+
+// Unverified is the warning of a connection whose other end is not known. Others
+// on the way can do the harm.
+func Unverified(whose, because, harm string) Warning {
+	return Warning{NotVerified, "The certificate of " + whose + " was not verified, because " + because +
+		". Anybody on the way can " + harm + "."}
 }
 
-// Unencrypted is the warning of a key service that is reached without TLS.
-func Unencrypted(because string) string {
-	return "The credentials and the keys were sent without encryption, because " + because + ". Anybody on the way can read them."
+// Unencrypted is the warning of a connection without TLS over which what was sent.
+func Unencrypted(what, because, harm string) Warning {
+	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the way can " + harm + "."}
 }
 
-// IsLoopback reports whether host is this machine, so that nobody is on the way.
+// IsLoopback reports whether what is sent to host stays on this machine.
 func IsLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }

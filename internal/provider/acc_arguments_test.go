@@ -309,7 +309,7 @@ func TestAccWarnings(t *testing.T) {
 	for _, words := range [][]string{
 		{"Warning: Unencrypted state", filepath.Join(dir, "plain") + " is not encrypted", `because the fallback "unencrypted" allows that`},
 		{"Warning: Fallback used", "was opened by the fallback method.aes_gcm.m", "method.aes_gcm.n"},
-		{"Warning: Insecure source", "was not verified, because skip_cert_verification is set"},
+		{"Warning: Unverified connection", "was not verified, because skip_cert_verification is set"},
 		{"Warning: Defaults in place of a state", "404 Not Found", "credentials were sent"},
 		{"Warning: Deprecated outputs", `"old": "use open`},
 	} {

@@ -109,8 +109,6 @@ func stepOf(err error) step {
 	return stepDecrypt
 }
 
-type warning struct{ summary, detail string }
-
 // readDiagnostics explains a read that failed.
 func readDiagnostics(err error) diag.Diagnostics {
 	failed, ok := errors.AsType[*stepError](err)
@@ -164,10 +162,10 @@ func adviseKey(err error) string {
 		"If the key was changed after the file was written, add the old one as a fallback."
 }
 
-func warningDiagnostics(warnings []warning) diag.Diagnostics {
+func warningDiagnostics(warnings []source.Warning) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, w := range warnings {
-		out.AddWarning(outside.Text(w.summary), outside.Text(w.detail))
+		out.AddWarning(outside.Text(w.Title), outside.Text(w.Text))
 	}
 	return out
 }

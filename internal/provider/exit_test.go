@@ -26,7 +26,7 @@ const hostile = "h0stile ##vso[task.setvariable variable=x]y ::error::z\x1b[2J\u
 type stranger struct {
 	name     string
 	err      error
-	warnings []string
+	warnings []source.Warning
 }
 
 func (s stranger) String() string { return s.name }
@@ -137,9 +137,12 @@ func TestTextFromOutside(t *testing.T) {
 		},
 		"warning of the source": func(t *testing.T) diag.Diagnostics {
 			t.Helper()
-			return diagnosticsOf(t, stranger{name: "a source", warnings: []string{hostile}}.catalog(), false, "unencrypted", nil)
+			warns := stranger{name: "a source", warnings: []source.Warning{{Title: hostile, Text: hostile}}}
+			return diagnosticsOf(t, warns.catalog(), false, "unencrypted", nil)
 		},
-		"summary of a warning": func(*testing.T) diag.Diagnostics { return warningDiagnostics([]warning{{hostile, "x"}}) },
+		"summary of a warning": func(*testing.T) diag.Diagnostics {
+			return warningDiagnostics([]source.Warning{{Title: hostile, Text: "x"}})
+		},
 		"problem at a path": func(*testing.T) diag.Diagnostics {
 			return diagnostics([]problem{{path: path.Root("x"), err: errors.New(hostile)}})
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // reading is a data source or an ephemeral resource.
@@ -30,7 +31,7 @@ type request interface {
 // result is what a data source or an ephemeral resource gives.
 type result struct {
 	attributes map[string]cty.Value // :: read-only attribute → value; what is absent is null
-	warnings   []warning
+	warnings   []source.Warning
 }
 
 // role is what users write for a reading.
@@ -62,8 +63,8 @@ func sensitiveFields(as role, what, doc string) []field {
 	}
 }
 
-func (r *result) warn(summary, format string, args ...any) {
-	r.warnings = append(r.warnings, warning{summary, fmt.Sprintf(format, args...)})
+func (r *result) warn(title, format string, args ...any) {
+	r.warnings = append(r.warnings, source.Warning{Title: title, Text: fmt.Sprintf(format, args...)})
 }
 
 // validate checks the arguments as far as they are known, also against the

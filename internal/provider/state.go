@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
@@ -21,7 +20,7 @@ type openedState struct {
 	missing  *source.MissingError // set if there is no state; State is nil then
 	revision string
 	lock     *source.Lock // nil if nobody has locked the state
-	warnings []warning
+	warnings []source.Warning
 
 	method       string // address of the method that decrypted the file; "" if it was not encrypted
 	usedFallback bool
@@ -137,33 +136,23 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 		Outputs: s.Outputs}, nil
 }
 
-func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []warning {
-	var out []warning
+func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []source.Warning {
+	var out []source.Warning
+	warn := func(title, format string, args ...any) {
+		out = append(out, source.Warning{Title: title, Text: src.String() + fmt.Sprintf(format, args...)})
+	}
 	for _, w := range snapshot.Warnings {
-		out = append(out, warning{titleOf(w), fmt.Sprintf("%s: %s", src, w)})
+		warn(w.Title, ": %s", w.Text)
 	}
 	for _, w := range opened.Warnings {
-		out = append(out, warning{"Weak encryption", fmt.Sprintf("%s: opened with %s", src, w)})
+		warn(w.Title, ": opened with %s", w.Text)
 	}
 	if !opened.Encrypted && opened.UsedFallback {
-		out = append(out, warning{"Unencrypted state",
-			fmt.Sprintf("%s is not encrypted. It was read because the fallback %q allows that.", src, opened.Method)})
+		warn("Unencrypted state", " is not encrypted. It was read because the fallback %q allows that.", opened.Method)
 	} else if opened.UsedFallback {
-		out = append(out, warning{"Fallback used",
-			fmt.Sprintf("%s was opened by the fallback %s.%s", src, opened.Method, attempts(opened))})
+		warn("Fallback used", " was opened by the fallback %s.%s", opened.Method, attempts(opened))
 	}
 	return out
-}
-
-// titleOf is the one thing that a warning of a source is about.
-func titleOf(warning string) string {
-	switch {
-	case strings.HasPrefix(warning, "The state is locked"), strings.HasPrefix(warning, "Whether the state is locked"):
-		return "Locked state"
-	case strings.HasSuffix(warning, "so the whole snapshot was downloaded."):
-		return "Slow source"
-	}
-	return "Insecure source"
 }
 
 func attempts(opened *encryption.Opened) string {

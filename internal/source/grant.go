@@ -212,7 +212,7 @@ func (h Home) near(env attr.LookupEnv, asked ...string) Nearness {
 func (h Home) nearBlock(env attr.LookupEnv, block *attr.Entry) Nearness {
 	var asked []string
 	for _, name := range h.Attrs {
-		if block != nil && decides(block.Settings[name]) {
+		if block != nil && block.Settings[name].Decides() {
 			asked = append(asked, text(block.Settings[name].Value))
 		}
 	}
@@ -273,7 +273,7 @@ func (c Credentials) fill(block *attr.Entry, found bool, near Nearness) (Grant, 
 	if secret, given := block.Secret(c.Table); given && found {
 		p.secret = &secret
 	}
-	placed := slices.ContainsFunc(c.Home.Attrs, func(name string) bool { return decides(block.Settings[name]) })
+	placed := slices.ContainsFunc(c.Home.Attrs, func(name string) bool { return block.Settings[name].Decides() })
 	whole, table := *block, c.Table
 	whole.Settings, table.Attrs = maps.Clone(block.Settings), slices.Clone(c.Table.Attrs)
 	for i, a := range c.Table.Attrs {
@@ -353,13 +353,10 @@ type policy struct {
 }
 
 func newPolicy(attrs []attr.Attr, own map[string]attr.Setting, near Nearness) policy {
-	p := policy{own: own, closed: map[string]bool{}, secrets: map[string]bool{}, distant: near == Elsewhere}
+	p := policy{own: own, closed: attr.Closed(attrs, own), secrets: map[string]bool{}, distant: near == Elsewhere}
 	for _, a := range attrs {
 		for _, group := range []string{a.Group, a.Follows} {
 			p.secrets[group] = p.secrets[group] || group != "" && isSecret(a)
-		}
-		if decides(own[a.Name]) {
-			p.closed[a.Group] = a.Group != ""
 		}
 	}
 	return p
@@ -384,23 +381,7 @@ func isSecret(a attr.Attr) bool { return a.Sensitive || a.Secret }
 // says reports whether the user said something about a. An empty string is what
 // an absent variable of Terraform comes to; only of a guard it may be meant.
 func says(a attr.Attr, s attr.Setting) bool {
-	switch v := s.Value; {
-	case s.Err != nil:
-		return true
-	case v == cty.NilVal || v.IsNull():
-		return false
-	case !v.IsKnown() || a.Guard:
-		return true
-	case v.Type() == cty.String:
-		return v.AsString() != ""
-	default:
-		return !v.CanIterateElements() || v.LengthInt() > 0
-	}
-}
-
-// decides reports whether s is a choice: that something is not so is none.
-func decides(s attr.Setting) bool {
-	return says(attr.Attr{}, s) && (s.Err != nil || !s.Value.RawEquals(cty.False))
+	return s.Decides() || s.Value != cty.NilVal && !s.Value.IsNull() && (a.Guard || s.Value.Type() == cty.Bool)
 }
 
 // covering returns the block whose url covers target, nil if none does.

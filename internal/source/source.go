@@ -27,9 +27,16 @@ type Source interface {
 // Snapshot is what a source held at one moment.
 type Snapshot struct {
 	Data     []byte
-	Revision string   // commit, ETag or object version; "" when the place has none
-	Lock     *Lock    // nil if nobody has locked the file, or the place has no locks
-	Warnings []string // complete sentences for the user, such as an unverified TLS connection
+	Revision string // commit, ETag or object version; "" when the place has none
+	Lock     *Lock  // nil if nobody has locked the file, or the place has no locks
+	Warnings []Warning
+}
+
+// Warning is something to know about a file that was read, such as an unverified
+// connection.
+type Warning struct {
+	Title string // a few words
+	Text  string // complete sentences
 }
 
 // Lock is somebody's claim to be the only one who writes the file. Its strings

@@ -2,7 +2,6 @@ package source
 
 import (
 	"errors"
-	"net"
 	"net/url"
 	"strings"
 )
@@ -62,11 +61,6 @@ func port(u *url.URL) string {
 		return "22"
 	}
 	return ""
-}
-
-// IsLoopback reports whether what is sent to host stays on this machine.
-func IsLoopback(host string) bool {
-	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // Origin is the scheme, host and port of u, as errors name it.

@@ -97,7 +97,7 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 		say(p.stderr, "the state in the backend is not encrypted; the next one that is written will be")
 	}
 	for _, warning := range opened.Warnings {
-		say(p.stderr, warning)
+		say(p.stderr, warning.Text)
 	}
 	p.remember(lineage)
 	a.body = opened.Data

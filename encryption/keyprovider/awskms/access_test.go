@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
@@ -364,5 +366,39 @@ func TestHosts(t *testing.T) {
 			t.Errorf("the proxy saw %q, not %s: %v", got, host, err)
 		}
 		clean(t, err)
+	}
+}
+
+// Whoever reads is told of a connection that others can listen to.
+func TestWarning(t *testing.T) {
+	at := func(url string) attrs { return static().with("endpoints", attrs{"kms": cty.StringVal(url)}) }
+	for name, c := range map[string]struct {
+		attrs attrs
+		env   string // AWS_ENDPOINT_URL_KMS
+		want  encryption.Warning
+	}{
+		"AWS's own":    {attrs: static()},
+		"another":      {attrs: at("https://kms.example.com")},
+		"this machine": {attrs: at("http://127.0.0.1:4566").with("insecure", true)},
+		"not verified": {attrs: static().with("insecure", true), want: encryption.Warning{
+			Title: "Unverified connection", Text: "The certificate of AWS KMS was not verified, because insecure is set. " +
+				"Anybody on the way can read the credentials and the keys.",
+		}},
+		"without TLS": {attrs: at("http://kms.example.com"), want: encryption.Warning{
+			Title: "Unencrypted connection", Text: "The credentials and the keys were sent without encryption, because the endpoint " +
+				"begins with http. Anybody on the way can read them.",
+		}},
+		"a variable": {attrs: anonymous(), env: "http://kms.example.com", want: encryption.Warning{
+			Title: "Unencrypted connection", Text: "The credentials and the keys were sent without encryption, because the endpoint " +
+				"begins with http. Anybody on the way can read them.",
+		}},
+	} {
+		p, err := build(t, c.attrs, func(name string) (string, bool) { return c.env, name == "AWS_ENDPOINT_URL_KMS" })
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := p.(encryption.Warner).Warning(); got != c.want {
+			t.Errorf("%s: got %q", name, got)
+		}
 	}
 }

@@ -60,16 +60,16 @@ var (
 
 // Warning says that anybody on the way can read the keys. The endpoint of a
 // profile, which only the SDK knows, is not seen here.
-func (p *provider) Warning() string {
+func (p *provider) Warning() encryption.Warning {
 	endpoint, err := url.Parse(p.connection.known)
 	switch {
 	case err != nil:
 	case endpoint.Scheme == "http" && !netfail.IsLoopback(endpoint.Hostname()):
-		return netfail.Unencrypted("the endpoint begins with http")
+		return encryption.Warning(netfail.Unencrypted("The credentials and the keys were", "the endpoint begins with http", "read them"))
 	case endpoint.Scheme != "http" && p.connection.settings.Unverified():
-		return netfail.Unverified("AWS KMS", "insecure is set")
+		return encryption.Warning(netfail.Unverified("AWS KMS", "insecure is set", "read the credentials and the keys"))
 	}
-	return ""
+	return encryption.Warning{}
 }
 
 // metadata is what a file stores, with the names of

@@ -1,6 +1,7 @@
 package azurevault_test
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -62,6 +63,42 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			case c.want != "" && (err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) ||
 				strings.Contains(err.Error(), canary) || len(s.Other())+len(s.Calls()) > 0):
 				t.Errorf("got %v after %q, %q", err, s.Other(), s.Calls())
+			}
+		})
+	}
+}
+
+// With the environment on, what the SDK reads of it by itself leads a secret of
+// the code to no other cloud, and to no host outside of Microsoft's.
+func TestSteered(t *testing.T) {
+	key, stored := newKey(t, build(t, service().Start(t), working()))
+	for name, c := range map[string]struct{ variable, value, host string }{
+		"authority":               {"AZURE_AUTHORITY_HOST", "https://evil.example", " login.microsoftonline.com/"},
+		"cloud":                   {"ARM_METADATA_HOST", "evil.example", " login.microsoftonline.com/"},
+		"region":                  {"AZURE_REGIONAL_AUTHORITY_NAME", "westeurope", ".login.microsoft.com/"},
+		"region with a path":      {"AZURE_REGIONAL_AUTHORITY_NAME", "evil.example/", ""},
+		"region with a domain":    {"AZURE_REGIONAL_AUTHORITY_NAME", "evil.example", ""},
+		"forced region":           {"MSAL_FORCE_REGION", "westeurope", ".login.microsoft.com/"},
+		"forced region with path": {"MSAL_FORCE_REGION", "evil.example/", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			s := service()
+			got, err := buildWith(t, s.Start(t), working(), os.LookupEnv).Key(t.Context(), nil, stored)
+			if (c.host != "") != (err == nil && string(got) == string(key)) {
+				t.Errorf("got %v", err)
+			}
+			tokens := 0
+			for _, request := range s.Other() {
+				if strings.Contains(request, "evil") {
+					t.Errorf("the secret may have gone to %s", request)
+				}
+				if strings.HasPrefix(request, "POST ") && strings.Contains(request, cmp.Or(c.host, "none")) {
+					tokens++
+				}
+			}
+			if (c.host != "") != (tokens > 0) {
+				t.Errorf("want a token of %q: %q", c.host, s.Other())
 			}
 		})
 	}

@@ -132,6 +132,17 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	google.Requests()
 }
 
+// With the environment on, a variable of Google's client that names another cloud
+// leads no secret of the code there: the client says that they do not fit.
+func TestAnotherUniverse(t *testing.T) {
+	_, stored := newKey(t, build(t, service().Start(t), working()))
+	t.Setenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "evil.example")
+	evil := service()
+	if _, err := build(t, evil.Start(t), working()).Key(t.Context(), nil, stored); err == nil || len(evil.Calls()) > 0 {
+		t.Errorf("got %v after %q", err, evil.Calls())
+	}
+}
+
 // A program that gives tokens gets none of our secrets.
 func TestProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {

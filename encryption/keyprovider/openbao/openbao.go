@@ -54,16 +54,16 @@ var (
 )
 
 // Warning says that anybody on the way can read the token and the keys.
-func (p *provider) Warning() string {
+func (p *provider) Warning() encryption.Warning {
 	address, err := url.Parse(p.server.address)
 	switch {
 	case err != nil:
 	case address.Scheme == "https" && p.server.tls.Insecure:
-		return netfail.Unverified("the server", "skip_tls_verify is set")
+		return encryption.Warning(netfail.Unverified("the server", "skip_tls_verify is set", "read the credentials and the keys"))
 	case address.Scheme == "http" && !netfail.IsLoopback(address.Hostname()):
-		return netfail.Unencrypted("address begins with http")
+		return encryption.Warning(netfail.Unencrypted("The credentials and the keys were", "address begins with http", "read them"))
 	}
-	return ""
+	return encryption.Warning{}
 }
 
 // metadata is what a file stores, with the names of OpenTofu's provider.go.

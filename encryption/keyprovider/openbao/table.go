@@ -51,20 +51,21 @@ func table() attr.Table {
 			}},
 			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Doc: "The name of the role. Defaults to the default role of the auth method."},
-				{Name: "jwt", Type: str, Sensitive: true, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
+				{Name: "jwt", Type: str, Group: "jwt", Sensitive: true, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
 					Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
-				{Name: "jwt_file", Type: str, Secret: true, Doc: "The path of a file that holds the token."},
+				{Name: "jwt_file", Type: str, Group: "jwt", Secret: true, Doc: "The path of a file that holds the token."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("jwt"), Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
 			{Name: "ca_cert_file", Type: str, Guard: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},
 			{Name: "ca_cert_dir", Type: str, Guard: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
 			{Name: "ca_cert_pem", Type: str, Guard: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
-			{Name: "client_cert_file", Type: str, Env: both("CLIENT_CERT"), Doc: "The path of a PEM file with a client certificate."},
-			{Name: "client_key_file", Type: str, Secret: true, Env: both("CLIENT_KEY"), Doc: "The path of a PEM " +
+			{Name: "client_cert_file", Type: str, Group: "certificate", Env: both("CLIENT_CERT"),
+				Doc: "The path of a PEM file with a client certificate."},
+			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Env: both("CLIENT_KEY"), Doc: "The path of a PEM " +
 				"file with the key of the client certificate."},
-			{Name: "client_cert_pem", Type: str, Env: both("CLIENT_CERT_BYTES"), Doc: "A client certificate itself, in PEM."},
-			{Name: "client_key_pem", Type: str, Sensitive: true, Env: both("CLIENT_KEY_BYTES"), Doc: "The key of " +
+			{Name: "client_cert_pem", Type: str, Group: "certificate", Env: both("CLIENT_CERT_BYTES"), Doc: "A client certificate itself, in PEM."},
+			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Env: both("CLIENT_KEY_BYTES"), Doc: "The key of " +
 				"the client certificate itself, in PEM."},
 			{Name: "tls_server_name", Type: str, Guard: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
 				"the server's certificate must have. Defaults to the host of the address."},

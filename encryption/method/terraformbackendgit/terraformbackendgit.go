@@ -98,9 +98,9 @@ func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 }
 
 // Warning says how to leave this mode.
-func (m *method) Warning() string {
-	return "The AES mode of terraform-backend-git derives its key from the passphrase by one unsalted MD5 sum, so " +
-		"whoever has the file can guess " +
-		"passphrases fast. Move the state to OpenTofu's encryption, or to the sops mode of terraform-backend-git " +
-		"(TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the guide \"Leaving terraform-backend-git's daemon\"."
+func (m *method) Warning() encryption.Warning {
+	return encryption.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
+		"passphrase by one unsalted MD5 sum, so whoever has the file can guess passphrases fast. Move the state to OpenTofu's " +
+		"encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the guide " +
+		"\"Leaving terraform-backend-git's daemon\"."}
 }

@@ -103,7 +103,7 @@ func TestWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := method.(encryption.Warner).Warning(); !strings.Contains(w, "MD5") || !strings.Contains(w, "Move the state to") {
+	if w := method.(encryption.Warner).Warning().Text; !strings.Contains(w, "MD5") || !strings.Contains(w, "Move the state to") {
 		t.Errorf("it names no way out: %s", w)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// Attrs are the attributes for authentication. Env replaces the common
-// variables of some of them.
+// Attrs are the attributes for authentication. What a client proves itself with
+// is the group "client"; the names of the client and its tenant prove nothing.
+// Env replaces the common variables of some of them.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
 		text("tenant_id", "The tenant to sign in to.", "ARM_TENANT_ID"),
@@ -20,7 +21,8 @@ func Attrs(env map[string][]string) []attr.Attr {
 		secretFile("client_secret_file_path", "The path of a file that holds the client secret.", "ARM_CLIENT_SECRET_FILE_PATH"),
 		secret("client_certificate", "The client certificate of a service principal with its private key, as "+
 			"PKCS#12 in base64.", "ARM_CLIENT_CERTIFICATE"),
-		secret("client_certificate_password", "The password of the client certificate.", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
+		{Name: "client_certificate_password", Type: cty.String, Sensitive: true, Env: []string{"ARM_CLIENT_CERTIFICATE_PASSWORD"},
+			Doc: "The password of the client certificate."},
 		secretFile("client_certificate_path", "The path of a PKCS#12 file with the client certificate and its "+
 			"private key.", "ARM_CLIENT_CERTIFICATE_PATH"),
 		flag("use_oidc", "Sign in with an OpenID Connect token: `oidc_token`, `oidc_token_file_path`, or one that `oidc_request_url` gives."),
@@ -52,11 +54,11 @@ func text(name, doc string, env ...string) attr.Attr {
 }
 
 func secret(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Sensitive: true, Env: env, Doc: doc}
+	return attr.Attr{Name: name, Type: cty.String, Sensitive: true, Group: "client", Env: env, Doc: doc}
 }
 
 func secretFile(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Secret: true, Env: env, Doc: doc}
+	return attr.Attr{Name: name, Type: cty.String, Secret: true, Group: "client", Env: env, Doc: doc}
 }
 
 func place(name, doc string, env ...string) attr.Attr {

@@ -7,13 +7,13 @@ import (
 )
 
 // Attrs are the attributes that say who calls Google. Variables are those of
-// credentials; group is that of credentials and access_token.
-func Attrs(group string, variables ...string) []attr.Attr {
+// credentials.
+func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "credentials", Type: cty.String, Sensitive: true, Group: group, Env: variables,
+		{Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity", Env: variables,
 			Doc: "Google credentials as JSON, or the path of a file with them. Those that run a program (`executable`) require " +
 				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment."},
-		{Name: "access_token", Type: cty.String, Sensitive: true, Group: group, Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
 		{Name: "impersonate_service_account", Type: cty.String,
 			Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},

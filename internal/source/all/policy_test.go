@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -31,6 +33,7 @@ type policy struct {
 	env   func(host string) map[string]string // an identity of the environment
 
 	byURL    bool                // blocks have a url: without one, a secret of the environment needs a home
+	vendor   string              // the domain that is asked if nobody says a place; "" if there is none
 	bound    bool                // the environment's secrets are meant for the server that home names
 	guards   []map[string]string // variables that each let a stranger read what is sent
 	refused  []attrs             // of a data source: each would lead to a host of its own
@@ -97,7 +100,7 @@ func policies(t *testing.T) map[string]policy {
 	all := backends()
 	return map[string]policy{
 		"azurerm": {
-			where: fixed(all["azurerm"].place), here: blob, own: adding(blob, "sas_token", "sv=1&sig=OWN"),
+			where: fixed(all["azurerm"].place), vendor: "blob.core.windows.net", here: blob, own: adding(blob, "sas_token", "sv=1&sig=OWN"),
 			part: adding(blob, "tenant_id", "t", "client_id", "c", "client_secret", "OWN"),
 			env:  vars("ARM_SAS_TOKEN", "sv=1&sig=ENV"),
 			refused: []attrs{
@@ -110,14 +113,14 @@ func policies(t *testing.T) map[string]policy {
 			env: vars("CONSUL_HTTP_TOKEN", "ENV"), guards: []map[string]string{{"CONSUL_HTTP_SSL_VERIFY": "false"}},
 		},
 		"cos": {
-			where: fixed(all["cos"].place), here: bucket, own: adding(bucket, "secret_id", "OWN", "secret_key", "OWN"),
+			where: fixed(all["cos"].place), vendor: "myqcloud.com", here: bucket, own: adding(bucket, "secret_id", "OWN", "secret_key", "OWN"),
 			part: adding(bucket, "profile", "none", "shared_credentials_dir", t.TempDir()), home: named("TENCENTCLOUD_ENDPOINT", "https://", ""),
 			env:     vars("TENCENTCLOUD_SECRET_ID", "ENV", "TENCENTCLOUD_SECRET_KEY", "ENV"),
 			refused: []attrs{with(all["cos"].place, "region", "evil.example"), with(all["cos"].place, "bucket", "evil.example/")},
 		},
 		"file": {where: fixed(all["file"].place), noSecret: true},
 		"gcs": {
-			where: fixed(all["gcs"].place), here: google, own: adding(google, "access_token", "OWN"),
+			where: fixed(all["gcs"].place), vendor: "googleapis.com", here: google, own: adding(google, "access_token", "OWN"),
 			part: adding(google, "credentials", userCredentials), home: named("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "https://", "/storage/v1/"),
 			env: vars("GOOGLE_OAUTH_ACCESS_TOKEN", "ENV"), refused: []attrs{with(all["gcs"].place, "bucket", "evil.example/")},
 		},
@@ -146,12 +149,12 @@ func policies(t *testing.T) map[string]policy {
 			},
 		},
 		"oci": {
-			where: fixed(all["oci"].place), here: bucket, own: adding(bucket, "access_key", "OWN", "secret_key", "OWN"),
+			where: fixed(all["oci"].place), vendor: "oraclecloud.com", here: bucket, own: adding(bucket, "access_key", "OWN", "secret_key", "OWN"),
 			env:     vars("OCI_S3_ACCESS_KEY", "ENV", "OCI_S3_SECRET_KEY", "ENV"),
 			refused: []attrs{with(all["oci"].place, "region", "evil.example"), with(all["oci"].place, "namespace", "evil.example")},
 		},
 		"oss": {
-			where: fixed(all["oss"].place), here: bucket, own: adding(bucket, "access_key", "OWN", "secret_key", "OWN"),
+			where: fixed(all["oss"].place), vendor: "aliyuncs.com", here: bucket, own: adding(bucket, "access_key", "OWN", "secret_key", "OWN"),
 			part: adding(bucket, "profile", "none", "shared_credentials_file", file), home: named("ALICLOUD_OSS_ENDPOINT", "https://", ""),
 			env:     vars("ALICLOUD_ACCESS_KEY", "ENV", "ALICLOUD_SECRET_KEY", "ENV"),
 			refused: []attrs{with(all["oss"].place, "region", "evil.example"), with(all["oss"].place, "bucket", "evil.example/")},
@@ -175,7 +178,7 @@ func policies(t *testing.T) map[string]policy {
 			refused: []attrs{with(all["remote"].place, "hostname", "evil.example/"), with(all["remote"].place, "organization", "../evil")},
 		},
 		"s3": {
-			where: fixed(all["s3"].place), here: s3, own: adding(s3, "access_key", "OWN", "secret_key", "OWN"),
+			where: fixed(all["s3"].place), vendor: "amazonaws.com", here: s3, own: adding(s3, "access_key", "OWN", "secret_key", "OWN"),
 			guards: []map[string]string{{"AWS_CA_BUNDLE": stranger.caFile}},
 			home:   named("AWS_ENDPOINT_URL_S3", "https://", ""), env: vars("AWS_ACCESS_KEY_ID", "ENV", "AWS_SECRET_ACCESS_KEY", "ENV"),
 			refused: []attrs{with(all["s3"].place, "region", "evil.example"), with(all["s3"].place, "bucket", "arn:aws:s3::evil.example:x")},
@@ -216,12 +219,12 @@ func arenaOf(k source.Kind, p policy) arena {
 
 // read makes a source and fetches, and returns the warnings. What clients look
 // up by themselves is the same as what they are given.
-func (a arena) read(t *testing.T, host string, env map[string]string, blocks ...attrs) ([]string, error) {
+func (a arena) read(t *testing.T, host string, env map[string]string, blocks ...attrs) ([]source.Warning, error) {
 	t.Helper()
 	return a.readAt(t, a.where(host), env, true, blocks...)
 }
 
-func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environment bool, blocks ...attrs) ([]string, error) {
+func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environment bool, blocks ...attrs) ([]source.Warning, error) {
 	t.Helper()
 	a.watch.take()
 	a.stolen.take()
@@ -368,6 +371,31 @@ func rules() map[string]func(*testing.T, arena) {
 				}
 			}
 		},
+		"a secret without a place goes to the vendor, or nowhere": func(t *testing.T, a arena) {
+			if a.kind.Name == "pg" {
+				t.Skip("the document that holds the secret says the place")
+			}
+			homeless := a.own(a.asked)
+			for name := range a.here(a.asked) {
+				delete(homeless, name)
+			}
+			try := func(secret string, env map[string]string, blocks ...attrs) {
+				_, err := a.read(t, a.asked, join(env, a.proxies), blocks...)
+				got := a.watch.take()
+				if a.vendor == "" && (err == nil || got != "") || a.vendor != "" && !strings.Contains(got, secret) {
+					t.Errorf("%s: got %v, and what arrived is\n%s", secret, err, got)
+				}
+				for _, host := range regexp.MustCompile(`(?m)^asked (\S+) for$`).FindAllStringSubmatch(got, -1) {
+					if !strings.HasSuffix(host[1], "."+a.vendor) {
+						t.Errorf("%s: %s was asked", secret, host[1])
+					}
+				}
+			}
+			try("OWN", nil, homeless)
+			if !a.byURL { // see above
+				try("ENV", a.env(a.asked))
+			}
+		},
 		"no identity is mixed": func(t *testing.T, a arena) {
 			if a.part == nil {
 				t.Skip("an identity has one part")
@@ -426,7 +454,7 @@ func rules() map[string]func(*testing.T, arena) {
 				}
 				for name := range guard {
 					isSwitch := strings.Contains(name, "INSECURE") || strings.Contains(name, "VERIF")
-					if isSwitch && err == nil && (len(warnings) == 0 || !strings.Contains(warnings[0], "not verified")) {
+					if isSwitch && err == nil && (len(warnings) == 0 || warnings[0].Title != netfail.NotVerified) {
 						t.Errorf("%s: got the warnings %q, %v", name, warnings, err)
 					}
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -98,7 +99,7 @@ func parseEndpoint(text string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case u.Scheme == "https", u.Scheme == "http" && source.IsLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && netfail.IsLoopback(u.Hostname()):
 		return u, nil
 	}
 	return nil, errEndpoint

@@ -50,20 +50,10 @@ func table() attr.Table {
 	}
 }
 
-// credentials has two groups: what proves who asks by itself, and what an
-// identity proves itself with. What the block says of the latter goes before a
+// credentials has two groups: what proves who asks by itself, and "client", which
+// an identity proves itself with. What the block says of the latter goes before a
 // key or a signature of the environment, too.
 func credentials() attr.Table {
-	identity := azureauth.Attrs(variables())
-	for i := range identity {
-		switch identity[i].Name {
-		case "client_secret", "client_secret_file_path", "client_certificate", "client_certificate_path",
-			"oidc_token", "oidc_token_file_path", "oidc_request_token":
-			identity[i].Group = "client"
-		case "client_certificate_password":
-			identity[i].Follows = "client"
-		}
-	}
 	return attr.Table{
 		Name: "azurerm",
 		Doc: "How to sign in to Azure Storage, with the arguments of the `azurerm` backend: `access_key`, else `sas_token`, else an " +
@@ -84,7 +74,7 @@ func credentials() attr.Table {
 			{Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
 				"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Doc: "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`."},
-		}, identity...),
+		}, azureauth.Attrs(variables())...),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -56,7 +57,7 @@ func newClient(s settings, p web.Patience) (*client, error) {
 	}
 	c.sends = c.token != "" || s.auth != "" || len(settings.Certificates) > 0
 	c.unverified = s.unverified && c.base.Scheme == "https"
-	c.exposed = c.base.Scheme == "http" && s.place.socket == "" && !source.IsLoopback(c.base.Hostname())
+	c.exposed = c.base.Scheme == "http" && s.place.socket == "" && !netfail.IsLoopback(c.base.Hostname())
 
 	t := web.Transport(settings, s.proxies)
 	if s.place.socket != "" { // whose host, localhost, no proxy is asked for
@@ -115,12 +116,12 @@ func tlsConfig(s settings) (*tls.Config, error) {
 }
 
 // warnings says what is wrong with the connection although it works.
-func (c *client) warnings() []string {
+func (c *client) warnings() []source.Warning {
 	switch {
 	case c.unverified:
-		return []string{web.Unverified("the server", "ssl_verify is off")}
+		return []source.Warning{web.Unverified("the server", "ssl_verify is off")}
 	case c.exposed && c.sends:
-		return []string{web.Unencrypted("the server is asked by http")}
+		return []source.Warning{web.Unencrypted("the server is asked by http")}
 	}
 	return nil
 }

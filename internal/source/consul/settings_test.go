@@ -316,7 +316,7 @@ func TestProxy(t *testing.T) {
 	settings := settingsOf(block)
 	settings.LookupEnv = environment{"http_proxy": s.URL}.lookup
 	snap := fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil)))
-	if string(snap.Data) != stateJSON || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "without encryption") {
+	if string(snap.Data) != stateJSON || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "without encryption") {
 		t.Errorf("got %+v", snap)
 	}
 	t.Setenv("HTTP_PROXY", s.URL)
@@ -377,7 +377,7 @@ func TestTLS(t *testing.T) {
 			switch {
 			case c.want == "" && (err != nil || snap.Warnings != nil):
 				t.Errorf("got %+v, %v", snap, err)
-			case warned && (err != nil || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], warning)):
+			case warned && (err != nil || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, warning)):
 				t.Errorf("got %+v, %v", snap, err)
 			case c.want != "" && !warned && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary)):
 				t.Errorf("got %v, want %q", err, c.want)

@@ -564,7 +564,8 @@ func TestWarningOfPlainHTTP(t *testing.T) {
 	t.Parallel()
 	_, endpoint := prod(t)
 	got := fetch(t, open(t, settingsOf(block(endpoint)), place()))
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "without encryption") || strings.Contains(got.Warnings[0], gcstest.Token) {
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0].Text, "without encryption") ||
+		strings.Contains(got.Warnings[0].Text, gcstest.Token) {
 		t.Errorf("got %q", got.Warnings)
 	}
 }

@@ -47,7 +47,7 @@ func credentials() attr.Table {
 			"application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
-		}, googleauth.Attrs("identity", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar), []attr.Attr{
+		}, googleauth.Attrs("GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar), []attr.Attr{
 			{Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"},
 				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds " +
 					"them so. A key of Cloud KMS need not be named."},

@@ -104,7 +104,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{location: l}
+	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{
 		Patience: l.patience, Transport: c,
 		// What is sent with a request is for the endpoint alone.
@@ -118,7 +118,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 // exchange is one fetch, and its answer.
 type exchange struct {
 	*location
-	snapshot *source.Snapshot
+	transport *http.Transport
+	snapshot  *source.Snapshot
 }
 
 // receive reads the object, if the answer is one.
@@ -139,11 +140,12 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	data, err := readBody(resp, x.limit)
 	if err != nil {
+		x.transport.CloseIdleConnections() // the rest of a longer answer must not be taken for the next one
 		return err
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
 	if x.address.Scheme == "http" {
-		x.snapshot.Warnings = []string{web.Unencrypted("storage_custom_endpoint begins with http")}
+		x.snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
 	}
 	return nil
 }

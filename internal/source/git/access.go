@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // access is what git is told about one repository's server. The zero value
@@ -24,7 +26,7 @@ type access struct {
 
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header
-	warnings   []string
+	warnings   []source.Warning
 }
 
 // sent reports whether the server has seen credentials. ssh never goes without.

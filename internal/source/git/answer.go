@@ -64,7 +64,11 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	blobs[e.id] = b
 	warnings := slices.Concat(list.warnings, d.access.warnings)
 	if notice != "" {
-		warnings = append(warnings, strings.ToUpper(notice[:1])+notice[1:]+".")
+		title := "Locked state"
+		if lock == nil {
+			title = "Unknown lock"
+		}
+		warnings = append(warnings, source.Warning{Title: title, Text: strings.ToUpper(notice[:1]) + notice[1:] + "."})
 	}
 	return &source.Snapshot{Data: data, Revision: list.commit, Lock: lock, Warnings: warnings}, nil
 }

@@ -478,7 +478,7 @@ func TestTLS(t *testing.T) {
 	t.Run("GIT_SSL_NO_VERIFY", func(t *testing.T) {
 		r := newTestRun(t, nil)
 		r.environ = append(r.environ, "GIT_SSL_NO_VERIFY=1")
-		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {
+		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "not verified") {
 			t.Errorf("warnings %q", s.Warnings)
 		}
 	})

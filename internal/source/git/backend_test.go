@@ -302,7 +302,7 @@ func TestBackendSSH(t *testing.T) {
 	t.Run("StrictHostKeyChecking=no", func(t *testing.T) {
 		env := with(env, vars{"StrictHostKeyChecking": "no"})
 		s, err := readBlock(t, sshRun(t, server, filepath.Join(t.TempDir(), "none"), env), env, nil)
-		if err != nil || string(s.Data) != "state" || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {
+		if err != nil || string(s.Data) != "state" || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "not verified") {
 			t.Errorf("%+v, %v", s, err)
 		}
 	})

@@ -228,7 +228,7 @@ func (v *visit) reply(batch []*want, answers []answer) {
 func warn(answers []answer, warning string) {
 	for _, a := range answers {
 		if a.snapshot != nil {
-			a.snapshot.Warnings = append(a.snapshot.Warnings, warning)
+			a.snapshot.Warnings = append(a.snapshot.Warnings, source.Warning{Title: "Temporary files left behind", Text: warning})
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -160,7 +161,7 @@ func (a *access) check(where remote, allowPlainHTTP bool) error {
 		return errors.New("the git username or password holds a line break or NUL character")
 	case strings.Contains(a.username, ":"):
 		return errors.New("a git username cannot hold a colon")
-	case where.protocol == "http" && !source.IsLoopback(where.url.Hostname()) && !allowPlainHTTP:
+	case where.protocol == "http" && !netfail.IsLoopback(where.url.Hostname()) && !allowPlainHTTP:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
 			"use https, or set allow_plain_http in the credentials block", where.url.Host)
 	}
@@ -207,8 +208,9 @@ func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
 	switch a.hostKeys {
 	case "", "yes", "accept-new":
 	case "no":
-		a.warnings = []string{"The ssh server's host key was not verified (strict_host_key_checking, or StrictHostKeyChecking " +
-			"in the environment, is \"no\"), so the state may come from somebody else's server."}
+		a.warnings = []source.Warning{{Title: netfail.NotVerified, Text: "The ssh server's host key was not verified " +
+			"(strict_host_key_checking, or StrictHostKeyChecking in the environment, is \"no\"), so the state may come from somebody " +
+			"else's server."}}
 	default:
 		return nil, grant.Errorf(hostKeysAttr, `"yes", "accept-new" or "no" is required`)
 	}

@@ -52,7 +52,8 @@ func TestLock(t *testing.T) {
 	}
 	at.onLocked = "warn"
 	s := mustRead(t, newTestRun(t, nil), at, "the state")
-	if s.Lock == nil || *s.Lock != want || len(s.Warnings) != 1 || s.Warnings[0] != "The state is locked "+told+"." {
+	if s.Lock == nil || *s.Lock != want || len(s.Warnings) != 1 ||
+		s.Warnings[0] != (source.Warning{Title: "Locked state", Text: "The state is locked " + told + "."}) {
 		t.Errorf("lock %+v, warnings %q", s.Lock, s.Warnings)
 	}
 	at.onLocked = "error"
@@ -239,7 +240,7 @@ func TestHostileLocks(t *testing.T) {
 			if s.Lock == nil || *s.Lock != c.want {
 				t.Errorf("lock %+v, want %+v", s.Lock, c.want)
 			}
-			if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], c.note) || !strings.Contains(s.Warnings[0], "he state is locked") {
+			if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, c.note) || !strings.Contains(s.Warnings[0].Text, "he state is locked") {
 				t.Errorf("warnings %q, want %q", s.Warnings, c.note)
 			}
 			if n := len(server.Requests()); n != 5 {
@@ -309,7 +310,8 @@ func TestLockThatCannotBeStored(t *testing.T) {
 	for _, onLocked := range []string{"ignore", "warn"} {
 		at.onLocked = onLocked
 		s := mustRead(t, newTestRun(t, nil), at, "state")
-		if got := strings.Join(s.Warnings, "\n"); (onLocked == "warn") != strings.Contains(got, "Whether the state is locked is not known") {
+		got := fmt.Sprint(s.Warnings)
+		if (onLocked == "warn") != strings.Contains(got, "{Unknown lock Whether the state is locked is not known") {
 			t.Errorf("%s: %q", onLocked, got)
 		}
 		if s.Lock != nil {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const (
@@ -65,8 +67,9 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 		return nil
 	}
 	if d.isUnverified(ctx) {
-		a.warnings = append(a.warnings, "The TLS certificate of the git server was not verified (GIT_SSL_NO_VERIFY is set, or "+
-			"http.sslVerify in the git configuration is false), so the state may come from somebody else's server.")
+		a.warnings = append(a.warnings, source.Warning{Title: netfail.NotVerified, Text: "The TLS certificate of the git server was not " +
+			"verified (GIT_SSL_NO_VERIFY is set, or http.sslVerify in the git configuration is false), so the state may come from " +
+			"somebody else's server."})
 	}
 	d.ssh, err = d.sshCommand(ctx)
 	return err
@@ -243,7 +246,8 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 		why = "ignored the filter"
 	}
 	if d.complete = why != ""; d.complete {
-		t.warnings = []string{fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded.", d.remote, why)}
+		t.warnings = []source.Warning{{Title: "Slow source",
+			Text: fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded.", d.remote, why)}}
 	}
 	out, err := d.output(ctx, 1<<10, "rev-parse", "--verify", "-q", wantedRef+"^{commit}")
 	if ctx.Err() != nil {

@@ -95,7 +95,7 @@ func TestSSH(t *testing.T) {
 	t.Run("StrictHostKeyChecking=no", func(t *testing.T) {
 		env := vars{"StrictHostKeyChecking": "no", "SSH_PRIVATE_KEY": server.KeyFile}
 		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), env, vars{"url": origin})
-		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {
+		if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "not verified") {
 			t.Errorf("warnings %q", s.Warnings)
 		}
 	})

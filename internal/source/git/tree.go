@@ -18,7 +18,7 @@ type tree struct {
 	commit   string
 	format   string // of object ids: "sha1" or "sha256"
 	listing  []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
-	warnings []string
+	warnings []source.Warning
 
 	locks    map[string]string // :: path that is locked → id of the lock's description, "" if there is none
 	locksErr error             // why the locks could not be listed

@@ -181,7 +181,7 @@ func TestManInTheMiddle(t *testing.T) {
 			for name, environ := range switches(t, thief.Origin) {
 				r := newTestRun(t, c.env, c.block...)
 				r.environ = append(r.environ, environ.environ()...)
-				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not verified") {
+				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "not verified") {
 					t.Errorf("%s: warnings %q", name, s.Warnings)
 				}
 			}
@@ -239,7 +239,7 @@ func TestUnverifiedWarns(t *testing.T) {
 			r := newTestRun(t, nil, block...)
 			r.environ = append(r.environ, "HOME="+home)
 			s := mustRead(t, r, at, "state")
-			if warned := len(s.Warnings) == 1 && strings.Contains(s.Warnings[0], "not verified"); warned != warns {
+			if warned := len(s.Warnings) == 1 && strings.Contains(s.Warnings[0].Text, "not verified"); warned != warns {
 				t.Errorf("%s: warnings %q", config, s.Warnings)
 			}
 		}

@@ -20,7 +20,7 @@ type exchange struct {
 	*location
 	asked    *url.URL // of the last request
 	access   *access  // of the last request; nil before the first
-	warnings []string
+	warnings []source.Warning
 	snapshot *source.Snapshot
 }
 
@@ -46,9 +46,9 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func (x *exchange) warn(text string) {
-	if !slices.Contains(x.warnings, text) {
-		x.warnings = append(x.warnings, text)
+func (x *exchange) warn(w source.Warning) {
+	if !slices.Contains(x.warnings, w) {
+		x.warnings = append(x.warnings, w)
 	}
 }
 

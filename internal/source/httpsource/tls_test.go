@@ -49,7 +49,7 @@ func TestOwnCA(t *testing.T) {
 func TestSkipVerification(t *testing.T) {
 	s := serveTLS(t, ok)
 	snap := at(s.URL, block(s.URL, attrs{"skip_cert_verification": cty.True})).want(t, "state")
-	if len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "The certificate of "+s.URL+" was not verified") {
+	if len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "The certificate of "+s.URL+" was not verified") {
 		t.Errorf("got the warnings %q", snap.Warnings)
 	}
 	plain := serve(t, ok)

@@ -365,7 +365,7 @@ func TestPluginFails(t *testing.T) {
 func TestInsecureAndPlain(t *testing.T) {
 	s := prod(t)
 	a := attrs{"host": text(s.URL), "token": text(s.Token), "insecure": cty.True}
-	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "was not verified") {
+	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "was not verified") {
 		t.Errorf("got %q", snap.Warnings)
 	}
 	// A kubeconfig that does not verify is overruled.
@@ -393,7 +393,7 @@ func TestPlainHTTP(t *testing.T) {
 	plain := httptest.NewServer(s)
 	defer plain.Close()
 	a := attrs{"host": text(plain.URL), "token": text(s.Token)}
-	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "without encryption") {
+	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "without encryption") {
 		t.Errorf("got %q", snap.Warnings)
 	}
 	s.Change(func() { s.Token = "" })

@@ -85,12 +85,12 @@ func (c *client) expired(now time.Time) bool {
 }
 
 // warnings says what is wrong with a connection that works.
-func (c *client) warnings() []string {
+func (c *client) warnings() []source.Warning {
 	switch {
 	case c.unverified && !c.plain:
-		return []string{web.Unverified("the server", "insecure is set")}
+		return []source.Warning{web.Unverified("the server", "insecure is set")}
 	case c.plain && c.sends:
-		return []string{web.Unencrypted("the host begins with http")}
+		return []source.Warning{web.Unencrypted("the host begins with http")}
 	}
 	return nil
 }

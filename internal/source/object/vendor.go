@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -114,29 +115,29 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	case err != nil:
 		return nil, errors.New(err.Error()) // what it wraps may repeat what servers and programs answered
 	}
-	warning, err := s.checkEncryption(client)
+	warnings, err := s.checkEncryption(client)
 	if err != nil {
 		return nil, err
 	}
 	snapshot, err := Store{Client: client, Words: s.Words, Patience: s.network.Patience}.Read(ctx, s.Object, s.limit)
-	if err == nil && warning != "" {
-		snapshot.Warnings = []string{warning}
+	if err == nil {
+		snapshot.Warnings = warnings
 	}
 	return snapshot, err
 }
 
 // checkEncryption refuses to send a key without TLS, as S3 does, and warns of
 // what anybody on the way can see.
-func (s *state) checkEncryption(client *s3.Client) (warning string, err error) {
+func (s *state) checkEncryption(client *s3.Client) ([]source.Warning, error) {
 	endpoint := client.Options().BaseEndpoint // nil for AWS's own
 	switch plain := endpoint != nil && strings.HasPrefix(strings.ToLower(*endpoint), "http:"); {
 	case plain && s.CustomerKey != nil:
-		return "", fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http", s.Words.CustomerKey)
+		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http", s.Words.CustomerKey)
 	case plain:
-		return "The state was sent without encryption, because the endpoint begins with http. " +
-			"Anybody on the way can read and replace it.", nil
+		return []source.Warning{source.Warning(
+			netfail.Unencrypted("The state was", "the endpoint begins with http", "read and replace it"))}, nil
 	case s.Unverified:
-		return web.Unverified("the server", "insecure is set"), nil
+		return []source.Warning{web.Unverified("the server", "insecure is set")}, nil
 	}
-	return "", nil
+	return nil, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -82,6 +83,7 @@ func TestVendors(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Run("source", v.run)
 			t.Run("faults", v.faults)
+			t.Run("warnings", v.warnings)
 			t.Run("codes", v.checkCodes)
 			t.Run("paths", v.checkPaths)
 			t.Run("versions", v.versions)
@@ -153,6 +155,24 @@ func (v vendor) run(t *testing.T) {
 		},
 		Bad: bad,
 	})
+}
+
+// warnings are about what anybody on the way can see.
+func (v vendor) warnings(t *testing.T) {
+	server := v.store()
+	server.Put(v.bucket, v.path, []byte("{}"))
+	front := faults.New(t, server, faults.Options{})
+	for endpoint, want := range map[string][]source.Warning{
+		front.URL: nil,
+		server.Serve(t): {{Title: netfail.NotEncrypted, Text: "The state was sent without encryption, because the endpoint begins with http. " +
+			"Anybody on the way can read and replace it."}},
+	} {
+		kind := v.over(front.CA)
+		snapshot, err := objecttest.Read(t, kind, objecttest.Settings(kind, nil, v.who(t, endpoint, front.CA)), v.where, "default")
+		if err != nil || !slices.Equal(snapshot.Warnings, want) {
+			t.Errorf("%s: got %+v, %v", endpoint, snapshot, err)
+		}
+	}
 }
 
 // faults is sourcetest.Faults.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -142,20 +143,21 @@ func withoutPassword(requireAuth string) string {
 
 // isLocal reports whether what is sent to host stays on this machine.
 func isLocal(host string) bool {
-	return strings.HasPrefix(host, "/") || source.IsLoopback(host)
+	return strings.HasPrefix(host, "/") || netfail.IsLoopback(host)
 }
 
 // warnings says what is wrong with the connection although it works.
-func (c *connection) warnings() []string {
+func (c *connection) warnings() []source.Warning {
 	switch {
 	case c.local:
 		return nil
 	case !c.encrypted:
-		return []string{"The connection to PostgreSQL was not encrypted, because sslmode is disable. Anybody on the way can read the state " +
-			"and replace it; set sslmode=verify-full."}
+		return []source.Warning{{Title: netfail.NotEncrypted, Text: "The connection to PostgreSQL was not encrypted, because sslmode is " +
+			"disable. Anybody on the way can read the state and replace it; set sslmode=verify-full."}}
 	case !c.verified:
-		return []string{"The certificate of the PostgreSQL server was not verified, because sslmode is require, its default, and there is no " +
-			"sslrootcert. Anybody on the way can read the credentials and replace the state; set sslmode=verify-full."}
+		return []source.Warning{{Title: netfail.NotVerified, Text: "The certificate of the PostgreSQL server was not verified, because " +
+			"sslmode is require, its default, and there is no sslrootcert. Anybody on the way can read the credentials and replace the " +
+			"state; set sslmode=verify-full."}}
 	}
 	return nil
 }

@@ -228,8 +228,8 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(c.warnings(), " ")
-		if want == "" && got != "" || !strings.Contains(got, want) {
+		got := fmt.Sprint(c.warnings())
+		if (want == "") != (got == "[]") || !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", connStr, got, want)
 		}
 		refuses := strings.HasSuffix(c.config.RequireAuth, "!password")
@@ -249,7 +249,7 @@ func TestFetchWarns(t *testing.T) {
 		t.Fatal(err)
 	}
 	snap, err := src.Fetch(t.Context())
-	if err != nil || len(snap.Warnings) != 1 || strings.Contains(snap.Warnings[0], readerPassword) {
+	if err != nil || len(snap.Warnings) != 1 || strings.Contains(snap.Warnings[0].Text, readerPassword) {
 		t.Errorf("got %v, %v", snap, err)
 	}
 }

@@ -32,7 +32,7 @@ type exchange struct {
 	read      int64    // bytes of documents with outputs in them
 	asked     *url.URL // by the last request
 	tokenSent bool     // with the last request
-	warnings  []string
+	warnings  []source.Warning
 }
 
 // get sends one request, again if that may help, and hands the answer to
@@ -102,9 +102,9 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func (x *exchange) warn(text string) {
-	if !slices.Contains(x.warnings, text) {
-		x.warnings = append(x.warnings, text)
+func (x *exchange) warn(w source.Warning) {
+	if !slices.Contains(x.warnings, w) {
+		x.warnings = append(x.warnings, w)
 	}
 }
 

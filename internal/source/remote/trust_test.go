@@ -222,7 +222,8 @@ func TestConnections(t *testing.T) {
 	unverified := attrs{"url": text("https://" + host + "/"), "token": text(readToken), "skip_cert_verification": cty.True}
 	a := ask{attrs: network(host), settings: source.Settings{Credentials: blocks(unverified)}}
 	snap, err := a.fetch(t)
-	if err != nil || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0], "The certificate of https://"+host+" was not verified") {
+	if err != nil || len(snap.Warnings) != 1 ||
+		!strings.Contains(snap.Warnings[0].Text, "The certificate of https://"+host+" was not verified") {
 		t.Fatalf("got %v, %v", snap, err)
 	}
 	delete(unverified, "skip_cert_verification")

@@ -392,7 +392,7 @@ func TestWarnings(t *testing.T) {
 		"without TLS":  {block(server.Serve(t)), "The state was sent without encryption"},
 	} {
 		snap, err := read(t, asks(), settings(nil, c.block))
-		if err != nil || (len(snap.Warnings) == 0) != (c.want == "") || c.want != "" && !strings.HasPrefix(snap.Warnings[0], c.want) {
+		if err != nil || (len(snap.Warnings) == 0) != (c.want == "") || c.want != "" && !strings.HasPrefix(snap.Warnings[0].Text, c.want) {
 			t.Errorf("%s: got %+v, %v", name, snap, err)
 		}
 	}

@@ -120,7 +120,10 @@ func testReads(t *testing.T, h Harness, data []byte) {
 		t.Errorf("got %d bytes, want %d", len(snap.Data), len(data))
 	}
 	for _, w := range snap.Warnings {
-		p.checkText(t, "a warning", w)
+		if w.Title == "" {
+			t.Errorf("the warning %q has no title", w.Text)
+		}
+		p.checkText(t, "a warning", w.Text)
 	}
 	p.checkText(t, "the revision", snap.Revision)
 	if again := fetch(t, s); again.Revision != snap.Revision {

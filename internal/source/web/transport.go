@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -60,16 +61,14 @@ func Authorities(text []byte) *x509.CertPool {
 }
 
 // Unverified is the warning of a connection that works.
-func Unverified(whose, because string) string {
-	return "The certificate of " + whose + " was not verified, because " + because + ". " +
-		"Anybody on the way can read the credentials and replace the state."
+func Unverified(whose, because string) source.Warning {
+	return source.Warning(netfail.Unverified(whose, because, "read the credentials and replace the state"))
 }
 
 // Unencrypted is the warning of a connection without TLS, over which credentials
 // were sent.
-func Unencrypted(because string) string {
-	return "The credentials and the state were sent without encryption, because " + because + ". " +
-		"Anybody on the way can read them and replace the state."
+func Unencrypted(because string) source.Warning {
+	return source.Warning(netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state"))
 }
 
 // proxyAnswer replaces the error of net/http, which would be the proxy's own
