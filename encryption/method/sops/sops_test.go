@@ -98,7 +98,7 @@ type sealed struct {
 }
 
 // ageKey wraps part for a recipient.
-func ageKey(t *testing.T, recipient string, part []byte) keys.MasterKey {
+func ageKey(t testing.TB, recipient string, part []byte) keys.MasterKey {
 	t.Helper()
 	k := &age.MasterKey{Recipient: recipient}
 	if err := k.Encrypt(part); err != nil {
@@ -108,7 +108,7 @@ func ageKey(t *testing.T, recipient string, part []byte) keys.MasterKey {
 }
 
 // file has the library encrypt and write it.
-func (s sealed) file(t *testing.T) []byte {
+func (s sealed) file(t testing.TB) []byte {
 	t.Helper()
 	store := jsonstore.NewStore(&sopsconfig.JSONStoreConfig{})
 	branches, err := store.LoadPlainFile([]byte(s.plain))
