@@ -96,10 +96,9 @@ func (s shape) each(list any, where string, also func(object) (object, error)) e
 // check looks at the names alone: there is one such object.
 func (s shape) check(where string, branch object) error {
 	for _, item := range branch {
-		name := item.name
-		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, name) })
-		if i >= 0 && s.names[i] != name || strings.Contains(name, ":") {
-			return misplaced(where, "the name "+quote(name)+" is not one of theirs")
+		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, item.name) })
+		if i >= 0 && s.names[i] != item.name || strings.Contains(item.name, ":") {
+			return misplaced(where, "the name "+quote(item.name)+" is not one of theirs")
 		}
 	}
 	return nil
@@ -111,7 +110,7 @@ func (s shape) inOrder(where string, branch object) error {
 	}
 	last := 0
 	for _, item := range branch {
-		i := slices.IndexFunc(s.names, func(known string) bool { return known == item.name })
+		i := slices.Index(s.names, item.name)
 		if i < 0 {
 			i = len(s.names)
 		}
@@ -158,8 +157,7 @@ func marks(stored any, attributes object, unmarked bool) any {
 	}
 	unseen := map[string]bool{}
 	for _, item := range attributes {
-		name := item.name
-		unseen[name] = true
+		unseen[item.name] = true
 	}
 	paths := []any{}
 	for _, name := range names(stored, nil) {
@@ -188,8 +186,7 @@ func names(stored any, path []string) (all []string) {
 		}
 	case object:
 		for _, item := range v {
-			name := item.name
-			all = append(all, names(item.value, append(path, name))...)
+			all = append(all, names(item.value, append(path, item.name))...)
 		}
 	}
 	return all
@@ -208,11 +205,10 @@ func checkSorted(value any, where string, inList bool) error {
 	case object:
 		last, hollow := "", hollowNames(v)
 		for _, item := range v {
-			name := item.name
-			if inList && name < last && !isWrapper(v) || fromInside(name, hollow) {
-				return misplaced(where, "the name "+quote(name)+" is not in its place")
+			if inList && item.name < last && !isWrapper(v) || fromInside(item.name, hollow) {
+				return misplaced(where, "the name "+quote(item.name)+" is not in its place")
 			}
-			last = name
+			last = item.name
 			if err := checkSorted(item.value, where, inList); err != nil {
 				return err
 			}
@@ -224,18 +220,14 @@ func checkSorted(value any, where string, inList bool) error {
 // hollowNames are the names of what others may have been in, if a name in branch
 // may have come from there.
 func hollowNames(branch object) map[string]bool {
-	if !slices.ContainsFunc(branch, func(item member) bool {
-		name := item.name
-		return strings.Contains(name, ":")
-	}) {
+	if !slices.ContainsFunc(branch, func(item member) bool { return strings.Contains(item.name, ":") }) {
 		return nil
 	}
 	hollow := map[string]bool{}
 	for _, item := range branch {
 		switch item.value.(type) {
 		case nil, []any, object:
-			name := item.name
-			hollow[name] = true
+			hollow[item.name] = true
 		}
 	}
 	return hollow

@@ -225,16 +225,3 @@ func (e *groupsError) Unwrap() []error {
 	}
 	return []error{encryption.ErrNoKey}
 }
-
-func pairs(context map[string]*string) map[string]string {
-	if len(context) == 0 {
-		return nil
-	}
-	out := map[string]string{}
-	for name, value := range context {
-		if value != nil {
-			out[name] = *value
-		}
-	}
-	return out
-}

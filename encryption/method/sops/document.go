@@ -74,13 +74,12 @@ func checkNames(value any, path []string) error {
 	}
 	seen := map[string]bool{} // :: folded name → it holds something
 	for _, item := range branch {
-		name := item.name
-		folded, content := strings.ToLower(strings.ToUpper(name)), hasContent(item.value)
+		folded, content := strings.ToLower(strings.ToUpper(item.name)), hasContent(item.value)
 		if other, twice := seen[folded]; twice && !(other && content) {
-			return fmt.Errorf("the file has %s twice, in different cases and once empty: somebody changed the file", at(append(path, name)))
+			return fmt.Errorf("the file has %s twice, in different cases and once empty: somebody changed the file", at(append(path, item.name)))
 		}
 		seen[folded] = content
-		if err := checkNames(item.value, append(path, name)); err != nil {
+		if err := checkNames(item.value, append(path, item.name)); err != nil {
 			return err
 		}
 	}
@@ -107,8 +106,7 @@ func checkSealed(value any, path []string) error {
 	switch v := value.(type) {
 	case object:
 		for _, item := range v {
-			name := item.name
-			if err := checkSealed(item.value, append(path, name)); err != nil {
+			if err := checkSealed(item.value, append(path, item.name)); err != nil {
 				return err
 			}
 		}

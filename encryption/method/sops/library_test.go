@@ -262,7 +262,8 @@ func TestForms(t *testing.T) {
 		}
 		out := gcm.Seal(nil, make([]byte, iv), []byte(plain), []byte("a:"))
 		b64 := base64.StdEncoding.EncodeToString
-		return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", b64(out[:len(plain)]), b64(make([]byte, iv)), b64(out[len(plain):]), kind)
+		return "ENC[AES256_GCM,data:" + b64(out[:len(plain)]) + ",iv:" + b64(make([]byte, iv)) + ",tag:" + b64(out[len(plain):]) +
+			",type:" + kind + "]"
 	}
 	forms := map[string]struct {
 		form string

@@ -2,6 +2,7 @@ package sops
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/subtle"
 	"errors"
@@ -22,10 +23,6 @@ type walker struct {
 	sealed    bool // only what was encrypted is hashed
 }
 
-// onlySealed begins a MAC that does not cover what is unencrypted: the SHA-256
-// of "sops".
-const onlySealed = "\x8a\x3f\xd2\xad\x54\xce\x66\x52\x7b\x10\x34\xf3\xd1\x47\xbe\x0b\x0b\x97\x5b\x3b\xf4\x4f\x72\xc6\xfd\xad\xec\x81\x76\xf2\x7d\x69"
-
 // decrypt decrypts all values in place and compares the MAC.
 func (d *document) decrypt(ctx context.Context, dataKey []byte) error {
 	c, err := newValueCipher(dataKey)
@@ -33,8 +30,9 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte) error {
 		return err
 	}
 	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted}
-	if w.sealed {
-		w.hash.Write([]byte(onlySealed))
+	if w.sealed { // which is another kind of MAC
+		start := sha256.Sum256([]byte("sops"))
+		w.hash.Write(start[:])
 	}
 	if _, err := w.open(d.state, nil, false); err != nil {
 		return err

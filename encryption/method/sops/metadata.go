@@ -54,10 +54,10 @@ type masterKey struct {
 	Recipient   string `json:"recipient"` // age
 	Fingerprint string `json:"fp"`        // PGP
 
-	ARN     string             `json:"arn"` // AWS
-	Role    string             `json:"role"`
-	Profile string             `json:"aws_profile"`
-	Context map[string]*string `json:"context"`
+	ARN     string            `json:"arn"` // AWS
+	Role    string            `json:"role"`
+	Profile string            `json:"aws_profile"`
+	Context map[string]string `json:"context"`
 
 	ResourceID string `json:"resource_id"` // Google
 
@@ -122,9 +122,10 @@ func (d *document) extract(file object) error {
 			d.groups = append(d.groups, g.keys())
 		}
 	}
-	rules := slices.DeleteFunc([]string{meta.UnencryptedSuffix, meta.EncryptedSuffix, meta.UnencryptedRegex, meta.EncryptedRegex,
-		meta.UnencryptedCommentRegex, meta.EncryptedCommentRegex}, func(rule string) bool { return rule == "" })
-	if len(d.groups) == 0 || len(rules) > 1 {
+	rules := []string{meta.UnencryptedSuffix, meta.EncryptedSuffix, meta.UnencryptedRegex, meta.EncryptedRegex,
+		meta.UnencryptedCommentRegex, meta.EncryptedCommentRegex}
+	slices.Sort(rules)
+	if len(d.groups) == 0 || rules[len(rules)-2] != "" { // one rule at most
 		return unreadable
 	}
 	d.state = slices.Delete(file, i, i+1)

@@ -16,8 +16,7 @@ func checkOutputs(outputs any) error {
 		return err
 	}
 	for _, item := range branch {
-		name := item.name
-		where := "outputs." + name
+		where := "outputs." + item.name
 		output, ok := item.value.(object)
 		if !ok || !isOutput(output) {
 			return misplaced(where, "exactly a value and its type are required, sensitive and deprecated aside")

@@ -27,7 +27,8 @@ func (m *metadata) selects(state object, partial bool) (selection, error) {
 	case !partial:
 		return selection{matches: func(string) bool { return false }}, nil
 	case m.UnencryptedCommentRegex+m.EncryptedCommentRegex != "":
-		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; use encrypted_regex and the like")
+		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; " +
+			"use encrypted_regex and the like")
 	case pattern == "":
 		if suffix == "" {
 			suffix = "_unencrypted" // as sops does without any rule

@@ -230,7 +230,7 @@ func (s services) aws(k masterKey) (opener, error) {
 	if k.Role != "" {
 		attrs["assume_role"] = cty.ObjectVal(map[string]cty.Value{"role_arn": cty.StringVal(k.Role), "session_name": cty.StringVal("sops")})
 	}
-	return s.cloud("aws_kms", attrs, map[string]any{"ciphertext_blob": wrapped, "encryption_context": pairs(k.Context)})
+	return s.cloud("aws_kms", attrs, map[string]any{"ciphertext_blob": wrapped, "encryption_context": k.Context})
 }
 
 var errNotBase64 = errors.New("the data key in the file is damaged: it is not base64")
