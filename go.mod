@@ -46,7 +46,7 @@ require (
 require (
 	filippo.io/age v1.3.2 // files encrypted by age
 	github.com/ProtonMail/go-crypto v1.4.1 // armoured PGP keys, with the implementation that sops uses
-	github.com/getsops/sops/v3 v3.13.3 // documents encrypted by sops
+	github.com/getsops/sops/v3 v3.13.3 // Shamir's method as sops has it; in tests, all of sops, to compare with
 	go.yaml.in/yaml/v3 v3.0.5 // manifests, before anything in them is expanded
 	k8s.io/apimachinery v0.37.2 // what the Kubernetes client speaks
 	k8s.io/client-go v0.37.2 // kubeconfig files and the Kubernetes REST client

@@ -48,6 +48,28 @@ func TestLinksLittle(t *testing.T) {
 	}
 }
 
+// TestSopsLinksLittle: the files of sops are read without what its key services
+// need, which only the key providers given to sops.Block bring along.
+func TestSopsLinksLittle(t *testing.T) {
+	t.Parallel()
+	const limit = 280 // packages, those of the standard library included; age and PGP are most of them
+	linked := dependencies(t, "encryption/keyprovider/pbkdf2", "encryption/method/aesgcm", "encryption/method/age", "encryption/method/sops")
+	if len(linked) > limit {
+		t.Errorf("with age and sops, they link %d packages, at most %d are allowed: %q", len(linked), limit, linked)
+	}
+	for _, heavy := range []string{
+		"net/http", "crypto/tls", "testing", "google.golang.org", "cloud.google.com", "github.com/aws", "github.com/Azure", "github.com/openbao",
+		"github.com/hashicorp/vault", "github.com/sirupsen", "github.com/getsops/sops/v3/keyservice",
+	} {
+		if within(linked, heavy) {
+			t.Errorf("with age and sops, they link %s", heavy)
+		}
+	}
+	if !within(linked, "filippo.io/age") || !within(linked, "github.com/ProtonMail/go-crypto/openpgp") {
+		t.Errorf("they link %q", linked)
+	}
+}
+
 // TestCoreKnowsNoKinds: what there is stands in a registry, and not here.
 func TestCoreKnowsNoKinds(t *testing.T) {
 	t.Parallel()

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"strings"
 
-	filippoage "filippo.io/age"
+	"filippo.io/age"
 	"filippo.io/age/agessh"
-	"github.com/getsops/sops/v3/age"
+	"filippo.io/age/armor"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -19,6 +20,8 @@ import (
 )
 
 const maxKeyFile = 1 << 20 // bytes
+
+const sshKeyFile = "SOPS_AGE_SSH_PRIVATE_KEY_FILE"
 
 // ageKeys finds age identities: those of the method, and those that sops finds
 // by itself, as described in https://getsops.io/docs/#encrypting-using-age.
@@ -59,10 +62,8 @@ func (a ageKeys) open(ctx context.Context, recipient, sealed string) ([]byte, er
 		}
 		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", encryption.ErrNoKey, a.hint(recipient))
 	}
-	k := age.MasterKey{EncryptedKey: sealed}
-	age.ParsedIdentities(found).ApplyToMasterKey(&k) // with none, it would look for some in the environment
-	dataKey, err := k.Decrypt()
-	if _, other := errors.AsType[*filippoage.NoIdentityMatchError](err); other {
+	dataKey, err := openAge(sealed, found)
+	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
 		if len(problems) > 0 {
 			return nil, errors.Join(problems...)
 		}
@@ -74,12 +75,20 @@ func (a ageKeys) open(ctx context.Context, recipient, sealed string) ([]byte, er
 	return dataKey, nil
 }
 
+func openAge(sealed string, identities []age.Identity) ([]byte, error) {
+	content, err := age.Decrypt(armor.NewReader(strings.NewReader(sealed)), identities...)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(content)
+}
+
 // hint says what sops would have done in addition.
 func (a ageKeys) hint(recipient string) string {
 	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH && a.env != nil {
 		return "; use_ssh_keys = true tries the SSH keys of the home directory"
 	}
-	for _, name := range []string{age.SopsAgeKeyCmdEnv, age.SopsAgeSshPrivateKeyCmdEnv} {
+	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if _, set := a.env.Get(name); set {
 			return "; the command in " + name + " is not run, because only the environment names it: set age_identity_command"
 		}
@@ -89,9 +98,9 @@ func (a ageKeys) hint(recipient string) string {
 
 // run has the user's program print identities. The recipient is passed as sops
 // passes it.
-func (a ageKeys) run(ctx context.Context, recipient string) ([]filippoage.Identity, error) {
+func (a ageKeys) run(ctx context.Context, recipient string) ([]age.Identity, error) {
 	p := program(a.env != nil, maxKeyFile, nil, a.command...)
-	p.Environ = append(p.Environ, age.SopsAgeRecipientEnv+"="+strings.ReplaceAll(recipient, "\x00", ""))
+	p.Environ = append(p.Environ, "SOPS_AGE_RECIPIENT="+strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -111,7 +120,7 @@ func (a ageKeys) run(ctx context.Context, recipient string) ([]filippoage.Identi
 
 // identities returns all usable identities, and what is wrong with the others.
 // The errors hold nothing of what was read.
-func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
+func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
 		if err != nil {
@@ -120,7 +129,7 @@ func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 		found = append(found, ids...)
 	}
 	files, usual := a.files, a.usual()
-	if name, set := a.env.Get(age.SopsAgeSshPrivateKeyFileEnv); set {
+	if name, set := a.env.Get(sshKeyFile); set {
 		files = append(files[:len(files):len(files)], name)
 	}
 	for _, name := range files {
@@ -143,9 +152,9 @@ func (a ageKeys) identities() (found []filippoage.Identity, problems []error) {
 func (a ageKeys) usual() []string {
 	var out []string
 	home, _ := a.env.Get("HOME", "USERPROFILE")
-	_, named := a.env.Get(age.SopsAgeSshPrivateKeyFileEnv)
+	_, named := a.env.Get(sshKeyFile)
 	if folder := configFolder(a.env, home); folder != "" && !named && len(a.texts)+len(a.files)+len(a.command) == 0 {
-		out = append(out, filepath.Join(folder, filepath.FromSlash(age.SopsAgeKeyUserConfigPath)))
+		out = append(out, filepath.Join(folder, "sops", "age", "keys.txt"))
 	}
 	if home != "" && a.useSSH {
 		out = append(out, filepath.Join(home, ".ssh", "id_ed25519"), filepath.Join(home, ".ssh", "id_rsa"))
@@ -168,7 +177,7 @@ func configFolder(env attr.LookupEnv, home string) string {
 	return filepath.Join(home, ".config")
 }
 
-func readAge(name string) ([]filippoage.Identity, error) {
+func readAge(name string) ([]age.Identity, error) {
 	content, err := keyfile.Read(name)
 	if err != nil {
 		return nil, err
@@ -182,7 +191,7 @@ func readAge(name string) ([]filippoage.Identity, error) {
 
 // parseAge reads age identities, as in a key file or with spaces in between,
 // or an SSH private key. Its errors continue a sentence.
-func parseAge(content []byte) ([]filippoage.Identity, error) {
+func parseAge(content []byte) ([]age.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {
 	case strings.HasPrefix(text, "age-encryption.org/"), strings.HasPrefix(text, "-----BEGIN AGE"):
@@ -195,9 +204,9 @@ func parseAge(content []byte) ([]filippoage.Identity, error) {
 		if err != nil {
 			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")
 		}
-		return []filippoage.Identity{id}, nil
+		return []age.Identity{id}, nil
 	}
-	var out []filippoage.Identity
+	var out []age.Identity
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -206,7 +215,7 @@ func parseAge(content []byte) ([]filippoage.Identity, error) {
 			if strings.HasPrefix(word, "AGE-PLUGIN-") {
 				return out, errors.New("is for a plugin of age, which is not supported here")
 			}
-			ids, err := filippoage.ParseIdentities(strings.NewReader(word))
+			ids, err := age.ParseIdentities(strings.NewReader(word))
 			if err != nil {
 				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-")
 			}

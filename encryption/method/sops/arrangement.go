@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/getsops/sops/v3"
 )
 
 // In JSON and YAML, sops binds a value to the names above it, joined by colons,
@@ -17,14 +15,14 @@ import (
 
 // arrange checks how a decrypted state is arranged, and makes its marks
 // independent of it. What is no state is left alone.
-func arrange(state sops.TreeBranch) error {
+func arrange(state object) error {
 	version := 0.0
-	switch v := member(state, "version").(type) {
+	switch v := state.get("version").(type) {
 	case int:
 		version = float64(v)
 	case float64:
 		version = v
-	case []any, sops.TreeBranch:
+	case []any, object:
 		return misplaced("version", "a number is required")
 	}
 	if version < 1 || version > 4 {
@@ -34,32 +32,17 @@ func arrange(state sops.TreeBranch) error {
 		return err
 	}
 	if version < 4 {
-		return moduleShape.each(member(state, "modules"), "modules", nil)
+		return moduleShape.each(state.get("modules"), "modules", nil)
 	}
-	if err := checkOutputs(member(state, "outputs")); err != nil {
+	if err := checkOutputs(state.get("outputs")); err != nil {
 		return err
 	}
-	by, _ := member(state, "terraform_version").(string)
+	by, _ := state.get("terraform_version").(string)
 	unmarked := strings.HasPrefix(by, "0.12.") || strings.HasPrefix(by, "0.13.")
-	return resourceShape.each(member(state, "resources"), "resources", func(resource sops.TreeBranch) (sops.TreeBranch, error) {
-		return resource, instanceShape.each(member(resource, "instances"), "instances of a resource",
-			func(instance sops.TreeBranch) (sops.TreeBranch, error) { return checkInstance(instance, unmarked) })
+	return resourceShape.each(state.get("resources"), "resources", func(resource object) (object, error) {
+		return resource, instanceShape.each(resource.get("instances"), "instances of a resource",
+			func(instance object) (object, error) { return checkInstance(instance, unmarked) })
 	})
-}
-
-func nameOf(item sops.TreeItem) string {
-	name, _ := item.Key.(string)
-	return name
-}
-
-// member returns the value under a name, nil if there is none.
-func member(branch sops.TreeBranch, name string) any {
-	for _, item := range branch {
-		if item.Key == name {
-			return item.Value
-		}
-	}
-	return nil
 }
 
 func misplaced(where, what string) error {
@@ -85,13 +68,13 @@ var (
 
 // each checks the elements of a list, which may be absent. What also returns
 // takes the place of the element.
-func (s shape) each(list any, where string, also func(sops.TreeBranch) (sops.TreeBranch, error)) error {
+func (s shape) each(list any, where string, also func(object) (object, error)) error {
 	all, ok := list.([]any)
 	if !ok && list != nil {
 		return misplaced(where, "a list is required")
 	}
 	for i, element := range all {
-		branch, ok := element.(sops.TreeBranch)
+		branch, ok := element.(object)
 		if !ok {
 			return misplaced(where, "an element is not an object")
 		}
@@ -111,24 +94,23 @@ func (s shape) each(list any, where string, also func(sops.TreeBranch) (sops.Tre
 }
 
 // check looks at the names alone: there is one such object.
-func (s shape) check(where string, branch sops.TreeBranch) error {
+func (s shape) check(where string, branch object) error {
 	for _, item := range branch {
-		name := nameOf(item)
-		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, name) })
-		if i >= 0 && s.names[i] != name || strings.Contains(name, ":") {
-			return misplaced(where, "the name "+quote(name)+" is not one of theirs")
+		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, item.name) })
+		if i >= 0 && s.names[i] != item.name || strings.Contains(item.name, ":") {
+			return misplaced(where, "the name "+quote(item.name)+" is not one of theirs")
 		}
 	}
 	return nil
 }
 
-func (s shape) inOrder(where string, branch sops.TreeBranch) error {
+func (s shape) inOrder(where string, branch object) error {
 	if err := s.check(where, branch); err != nil {
 		return err
 	}
 	last := 0
 	for _, item := range branch {
-		i := slices.IndexFunc(s.names, func(known string) bool { return known == item.Key })
+		i := slices.Index(s.names, item.name)
 		if i < 0 {
 			i = len(s.names)
 		}
@@ -138,37 +120,18 @@ func (s shape) inOrder(where string, branch sops.TreeBranch) error {
 		last = i
 	}
 	for _, name := range s.must {
-		if !hasContent(member(branch, name)) {
+		if !hasContent(branch.get(name)) {
 			return misplaced(where, "an element has no "+name)
 		}
 	}
 	return nil
 }
 
-// withoutComments takes the comments out of lists, which YAML may have there.
-func withoutComments(value any) any {
-	switch v := value.(type) {
-	case sops.TreeBranch:
-		for i := range v {
-			v[i].Value = withoutComments(v[i].Value)
-		}
-	case []any:
-		kept := v[:0]
-		for _, element := range v {
-			if _, comment := element.(sops.Comment); !comment {
-				kept = append(kept, withoutComments(element))
-			}
-		}
-		return kept
-	}
-	return value
-}
-
 // checkInstance returns the instance with its marks.
-func checkInstance(instance sops.TreeBranch, unmarked bool) (sops.TreeBranch, error) {
+func checkInstance(instance object, unmarked bool) (object, error) {
 	const where = "instances of a resource"
-	attributes, ok := member(instance, "attributes").(sops.TreeBranch)
-	if _, flat := member(instance, "attributes_flat").(sops.TreeBranch); !ok && !flat {
+	attributes, ok := instance.get("attributes").(object)
+	if _, flat := instance.get("attributes_flat").(object); !ok && !flat {
 		return nil, misplaced(where, "an element has no attributes")
 	}
 	if err := (shape{}).check(where, attributes); err != nil {
@@ -177,30 +140,29 @@ func checkInstance(instance sops.TreeBranch, unmarked bool) (sops.TreeBranch, er
 	if err := checkSorted(attributes, where, false); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(instance, func(item sops.TreeItem) bool { return item.Key == "sensitive_attributes" })
+	i := slices.IndexFunc(instance, func(item member) bool { return item.name == "sensitive_attributes" })
 	if i < 0 {
-		i, instance = len(instance), append(instance, sops.TreeItem{Key: "sensitive_attributes"})
+		i, instance = len(instance), append(instance, member{name: "sensitive_attributes"})
 	}
-	instance[i].Value = marks(instance[i].Value, attributes, unmarked)
+	instance[i].value = marks(instance[i].value, attributes, unmarked)
 	return instance, nil
 }
 
 // marks are the paths of sensitive attributes, without what brackets say: which
 // step follows which, in which list. Each name in them marks the whole attribute
 // of that name. Without marks, or if they lead nowhere, everything is sensitive.
-func marks(stored any, attributes sops.TreeBranch, unmarked bool) any {
+func marks(stored any, attributes object, unmarked bool) any {
 	if list, ok := stored.([]any); ok && len(list) == 0 && !unmarked {
 		return list
 	}
 	unseen := map[string]bool{}
 	for _, item := range attributes {
-		name := nameOf(item)
-		unseen[name] = true
+		unseen[item.name] = true
 	}
 	paths := []any{}
 	for _, name := range names(stored, nil) {
 		if unseen[name] {
-			paths = append(paths, []any{sops.TreeBranch{{Key: "type", Value: "get_attr"}, {Key: "value", Value: name}}})
+			paths = append(paths, []any{object{{name: "type", value: "get_attr"}, {name: "value", value: name}}})
 		}
 		unseen[name] = false
 	}
@@ -222,10 +184,9 @@ func names(stored any, path []string) (all []string) {
 		for _, element := range v {
 			all = append(all, names(element, path)...)
 		}
-	case sops.TreeBranch:
+	case object:
 		for _, item := range v {
-			name := nameOf(item)
-			all = append(all, names(item.Value, append(path, name))...)
+			all = append(all, names(item.value, append(path, item.name))...)
 		}
 	}
 	return all
@@ -241,15 +202,14 @@ func checkSorted(value any, where string, inList bool) error {
 				return err
 			}
 		}
-	case sops.TreeBranch:
+	case object:
 		last, hollow := "", hollowNames(v)
 		for _, item := range v {
-			name := nameOf(item)
-			if inList && name < last && !isWrapper(v) || fromInside(name, hollow) {
-				return misplaced(where, "the name "+quote(name)+" is not in its place")
+			if inList && item.name < last && !isWrapper(v) || fromInside(item.name, hollow) {
+				return misplaced(where, "the name "+quote(item.name)+" is not in its place")
 			}
-			last = name
-			if err := checkSorted(item.Value, where, inList); err != nil {
+			last = item.name
+			if err := checkSorted(item.value, where, inList); err != nil {
 				return err
 			}
 		}
@@ -259,19 +219,15 @@ func checkSorted(value any, where string, inList bool) error {
 
 // hollowNames are the names of what others may have been in, if a name in branch
 // may have come from there.
-func hollowNames(branch sops.TreeBranch) map[string]bool {
-	if !slices.ContainsFunc(branch, func(item sops.TreeItem) bool {
-		name := nameOf(item)
-		return strings.Contains(name, ":")
-	}) {
+func hollowNames(branch object) map[string]bool {
+	if !slices.ContainsFunc(branch, func(item member) bool { return strings.Contains(item.name, ":") }) {
 		return nil
 	}
 	hollow := map[string]bool{}
 	for _, item := range branch {
-		switch item.Value.(type) {
-		case nil, []any, sops.TreeBranch:
-			name := nameOf(item)
-			hollow[name] = true
+		switch item.value.(type) {
+		case nil, []any, object:
+			hollow[item.name] = true
 		}
 	}
 	return hollow

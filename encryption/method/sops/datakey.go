@@ -8,13 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/getsops/sops/v3/age"
-	"github.com/getsops/sops/v3/azkv"
-	"github.com/getsops/sops/v3/gcpkms"
-	"github.com/getsops/sops/v3/hcvault"
-	"github.com/getsops/sops/v3/keys"
-	"github.com/getsops/sops/v3/kms"
-	"github.com/getsops/sops/v3/pgp"
 	"github.com/getsops/sops/v3/shamir"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -45,7 +38,7 @@ const (
 // known before anything is contacted.
 func (m *method) groups(doc *document) []group {
 	var out []group
-	for i, from := range doc.tree.Metadata.KeyGroups {
+	for i, from := range doc.groups {
 		g := group{number: i + 1}
 		for _, k := range from {
 			g.keys = append(g.keys, m.key(k))
@@ -57,39 +50,33 @@ func (m *method) groups(doc *document) []group {
 	return out
 }
 
-func (m *method) key(from keys.MasterKey) key {
-	sealed := string(from.EncryptedDataKey())
-	k := key{id: fmt.Sprintf("%T %q", from, sealed)}
+func (m *method) key(from masterKey) key {
+	k := key{id: from.identity()}
 	var refused error
-	switch from := from.(type) {
-	case *age.MasterKey:
+	switch from.kind {
+	case kindAge:
 		k.name = "age recipient " + quote(from.Recipient)
 		if k.effort = inMemory; len(m.age.command) > 0 {
 			k.effort = process
 		}
-		k.id += fmt.Sprintf(" %q", from.Recipient)
-		k.open = func(ctx context.Context) ([]byte, error) { return m.age.open(ctx, from.Recipient, sealed) }
-	case *pgp.MasterKey:
+		k.open = func(ctx context.Context) ([]byte, error) { return m.age.open(ctx, from.Recipient, from.Sealed) }
+	case kindPGP:
 		k.name = "PGP key " + quote(from.Fingerprint)
 		if k.effort = inMemory; m.pgp.useGPG {
 			k.effort = process
 		}
-		k.open = func(ctx context.Context) ([]byte, error) { return m.pgp.open(ctx, sealed) }
-	case *kms.MasterKey:
-		k.name, k.effort = "AWS KMS key "+quote(from.Arn), network
-		k.id += fmt.Sprintf(" %q %q %q %q", from.Arn, from.Role, from.AwsProfile, pairs(from.EncryptionContext))
+		k.open = func(ctx context.Context) ([]byte, error) { return m.pgp.open(ctx, from.Sealed) }
+	case kindAWS:
+		k.name, k.effort = "AWS KMS key "+quote(from.ARN), network
 		k.open, refused = m.services.aws(from)
-	case *gcpkms.MasterKey:
+	case kindGCP:
 		k.name, k.effort = "Google Cloud KMS key "+quote(from.ResourceID), network
-		k.id += fmt.Sprintf(" %q", from.ResourceID)
 		k.open, refused = m.services.gcp(from)
-	case *azkv.MasterKey:
+	case kindAzure:
 		k.name, k.effort = "Azure key "+quote(from.VaultURL+"/keys/"+from.Name), network
-		k.id += fmt.Sprintf(" %q %q %q", from.VaultURL, from.Name, from.Version)
 		k.open, refused = m.services.azure(from)
-	case *hcvault.MasterKey:
+	case kindVault:
 		k.name, k.effort = "Vault key "+quote(from.VaultAddress+"/v1/"+from.EnginePath+"/keys/"+from.KeyName), network
-		k.id += fmt.Sprintf(" %q %q %q", from.VaultAddress, from.EnginePath, from.KeyName)
 		k.open, refused = m.services.vault(from)
 	default:
 		k.name = "a key of another kind"
@@ -237,17 +224,4 @@ func (e *groupsError) Unwrap() []error {
 		return final
 	}
 	return []error{encryption.ErrNoKey}
-}
-
-func pairs(context map[string]*string) map[string]string {
-	if len(context) == 0 {
-		return nil
-	}
-	out := map[string]string{}
-	for name, value := range context {
-		if value != nil {
-			out[name] = *value
-		}
-	}
-	return out
 }

@@ -3,14 +3,12 @@ package sops
 import (
 	"slices"
 	"time"
-
-	"github.com/getsops/sops/v3"
 )
 
 // checkOutputs checks that each output is a value with its type, and that the
 // value is what Terraform writes for that type.
 func checkOutputs(outputs any) error {
-	branch, ok := outputs.(sops.TreeBranch)
+	branch, ok := outputs.(object)
 	if !ok && hasContent(outputs) {
 		return misplaced("outputs", "an object is required")
 	}
@@ -18,13 +16,12 @@ func checkOutputs(outputs any) error {
 		return err
 	}
 	for _, item := range branch {
-		name := nameOf(item)
-		where := "outputs." + name
-		output, ok := item.Value.(sops.TreeBranch)
+		where := "outputs." + item.name
+		output, ok := item.value.(object)
 		if !ok || !isOutput(output) {
 			return misplaced(where, "exactly a value and its type are required, sensitive and deprecated aside")
 		}
-		value, typ := member(output, "value"), member(output, "type")
+		value, typ := output.get("value"), output.get("type")
 		if err := checkSorted(value, where, true); err != nil {
 			return err
 		}
@@ -46,9 +43,9 @@ const maxOutput = 200
 func nesting(value any, limit int) int {
 	deepest := 0
 	switch v := value.(type) {
-	case sops.TreeBranch:
+	case object:
 		for i := 0; i < len(v) && deepest < limit; i++ {
-			deepest = max(deepest, 1+nesting(v[i].Value, limit-1))
+			deepest = max(deepest, 1+nesting(v[i].value, limit-1))
 		}
 	case []any:
 		for i := 0; i < len(v) && deepest < limit; i++ {
@@ -58,17 +55,17 @@ func nesting(value any, limit int) int {
 	return deepest
 }
 
-func isOutput(output sops.TreeBranch) bool {
+func isOutput(output object) bool {
 	found := 0
 	for _, item := range output {
 		ok := true
-		switch item.Key {
+		switch item.name {
 		case "value", "type":
 			found++
 		case "sensitive":
-			_, ok = item.Value.(bool)
+			_, ok = item.value.(bool)
 		case "deprecated":
-			_, ok = item.Value.(string)
+			_, ok = item.value.(string)
 		default:
 			ok = false
 		}
@@ -99,7 +96,7 @@ func kind(typ any) (name string, inner any) {
 		case "tuple":
 			_, ok = t[1].([]any)
 		case "object":
-			_, ok = t[1].(sops.TreeBranch)
+			_, ok = t[1].(object)
 		}
 		if ok {
 			return name, t[1]
@@ -158,9 +155,9 @@ func isType(typ any) bool {
 			}
 		}
 	case "object":
-		all, _ := inner.(sops.TreeBranch)
+		all, _ := inner.(object)
 		for i, item := range all {
-			if !isType(item.Value) || i > 0 && nameOf(all[i-1]) > nameOf(item) {
+			if !isType(item.value) || i > 0 && all[i-1].name > item.name {
 				return false
 			}
 		}
@@ -171,13 +168,13 @@ func isType(typ any) bool {
 
 // wrapped reports whether a value has its type beside it, and conforms to it.
 func wrapped(value any) bool {
-	v, ok := value.(sops.TreeBranch)
-	return ok && isWrapper(v) && conforms(v[0].Value, v[1].Value)
+	v, ok := value.(object)
+	return ok && isWrapper(v) && conforms(v[0].value, v[1].value)
 }
 
 // isWrapper reports whether an object is a value of dynamic type with its type.
-func isWrapper(v sops.TreeBranch) bool {
-	return len(v) == 2 && v[0].Key == "value" && v[1].Key == "type" && isType(v[1].Value)
+func isWrapper(v object) bool {
+	return len(v) == 2 && v[0].name == "value" && v[1].name == "type" && isType(v[1].value)
 }
 
 func listConforms(value, element any) bool {
@@ -204,12 +201,12 @@ func listConforms(value, element any) bool {
 }
 
 func mapConforms(value, element any) bool {
-	all, ok := value.(sops.TreeBranch)
+	all, ok := value.(object)
 	if !ok {
 		return false
 	}
 	for _, item := range all {
-		if !conforms(item.Value, element) {
+		if !conforms(item.value, element) {
 			return false
 		}
 	}
@@ -234,13 +231,13 @@ func tupleConforms(value, types any) bool {
 }
 
 func objectConforms(value, types any) bool {
-	all, ok := value.(sops.TreeBranch)
-	inner, _ := types.(sops.TreeBranch)
+	all, ok := value.(object)
+	inner, _ := types.(object)
 	if !ok || len(all) != len(inner) {
 		return false
 	}
 	for i, item := range all {
-		if item.Key != inner[i].Key || !conforms(item.Value, inner[i].Value) {
+		if item.name != inner[i].name || !conforms(item.value, inner[i].value) {
 			return false
 		}
 	}
@@ -267,10 +264,10 @@ func movable(value, typ any) bool {
 
 // vacant reports whether anybody may have added the object.
 func vacant(value, types any) bool {
-	all, _ := value.(sops.TreeBranch)
-	inner, _ := types.(sops.TreeBranch)
+	all, _ := value.(object)
+	inner, _ := types.(object)
 	for i, item := range all {
-		if !movable(item.Value, inner[i].Value) {
+		if !movable(item.value, inner[i].value) {
 			return false
 		}
 	}
@@ -297,36 +294,36 @@ func rejoins(a, b, typeA, typeB any) (joins, gaps bool) {
 	case kindA != "object":
 		return false, false
 	}
-	first, _ := a.(sops.TreeBranch)
-	second, _ := b.(sops.TreeBranch)
-	inA, _ := innerA.(sops.TreeBranch)
-	inB, _ := innerB.(sops.TreeBranch)
+	first, _ := a.(object)
+	second, _ := b.(object)
+	inA, _ := innerA.(object)
+	inB, _ := innerB.(object)
 	end, start := -1, len(second) // the last attribute of a that holds something, the first of b
 	for i := range first {
-		if hasContent(first[i].Value) {
+		if hasContent(first[i].value) {
 			end = i
 		}
 	}
 	for i := len(second) - 1; i >= 0; i-- {
-		if hasContent(second[i].Value) {
+		if hasContent(second[i].value) {
 			start = i
 		}
 	}
-	sameName := func(x, y sops.TreeItem) bool { return x.Key == y.Key }
+	sameName := func(x, y member) bool { return x.name == y.name }
 	if end < 0 || start == len(second) || start < end || !slices.EqualFunc(first, second, sameName) {
 		return false, false
 	}
 	if start > end {
-		gaps = movable(first[start].Value, inA[start].Value) && movable(second[end].Value, inB[end].Value)
+		gaps = movable(first[start].value, inA[start].value) && movable(second[end].value, inB[end].value)
 		return gaps, gaps
 	}
-	joins, gaps = rejoins(first[end].Value, second[end].Value, inA[end].Value, inB[end].Value)
+	joins, gaps = rejoins(first[end].value, second[end].value, inA[end].value, inB[end].value)
 	return joins, gaps || gap(first[end+1:], inA[end+1:]) || gap(second[:end], inB[:end])
 }
 
-func gap(items, types sops.TreeBranch) bool {
+func gap(items, types object) bool {
 	for i, item := range items {
-		if movable(item.Value, types[i].Value) {
+		if movable(item.value, types[i].value) {
 			return true
 		}
 	}

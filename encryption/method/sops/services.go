@@ -13,10 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/getsops/sops/v3/azkv"
-	"github.com/getsops/sops/v3/gcpkms"
-	"github.com/getsops/sops/v3/hcvault"
-	"github.com/getsops/sops/v3/kms"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -146,7 +142,7 @@ var (
 	transitKey = regexp.MustCompile(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
 )
 
-func (s services) vault(k *hcvault.MasterKey) (opener, error) {
+func (s services) vault(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultAddress)
 	if !ok {
 		return nil, errors.New("the file does not name the address of a Vault server")
@@ -164,7 +160,7 @@ func (s services) vault(k *hcvault.MasterKey) (opener, error) {
 	}
 	set(attrs, "token", s.vaultToken)
 	set(attrs, "namespace", s.vaultSpace)
-	ask, err := s.ask("openbao", attrs, map[string]any{"ciphertext": []byte(k.EncryptedKey)})
+	ask, err := s.ask("openbao", attrs, map[string]any{"ciphertext": []byte(k.Sealed)})
 	if err != nil || s.vaultToken != "" {
 		return ask, err
 	}
@@ -203,12 +199,12 @@ func set(attrs map[string]cty.Value, name, value string) {
 // https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html
 var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-9]+:(?:key|alias)/[0-9A-Za-z/_-]+$`)
 
-func (s services) aws(k *kms.MasterKey) (opener, error) {
-	arn := awsKey.FindStringSubmatch(k.Arn)
+func (s services) aws(k masterKey) (opener, error) {
+	arn := awsKey.FindStringSubmatch(k.ARN)
 	if arn == nil {
 		return nil, errors.New("the file does not name an AWS KMS key by an ARN")
 	}
-	if err := permitCloud("allowed_aws_keys", s.awsKeys, k.Arn); err != nil {
+	if err := permitCloud("allowed_aws_keys", s.awsKeys, k.ARN); err != nil {
 		return nil, err
 	}
 	if k.Role != "" {
@@ -216,39 +212,39 @@ func (s services) aws(k *kms.MasterKey) (opener, error) {
 			return nil, err
 		}
 	}
-	if k.AwsProfile != "" {
-		if err := permit("allowed_aws_profiles", s.profiles, k.AwsProfile); err != nil {
+	if k.Profile != "" {
+		if err := permit("allowed_aws_profiles", s.profiles, k.Profile); err != nil {
 			return nil, err
 		}
 	}
-	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
+	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)
 	if err != nil {
 		return nil, errNotBase64
 	}
 	attrs := map[string]cty.Value{
-		"kms_key_id": cty.StringVal(k.Arn),
+		"kms_key_id": cty.StringVal(k.ARN),
 		"key_spec":   cty.StringVal("AES_256"),
 		"region":     cty.StringVal(arn[1]),
 	}
-	set(attrs, "profile", k.AwsProfile)
+	set(attrs, "profile", k.Profile)
 	if k.Role != "" {
 		attrs["assume_role"] = cty.ObjectVal(map[string]cty.Value{"role_arn": cty.StringVal(k.Role), "session_name": cty.StringVal("sops")})
 	}
-	return s.cloud("aws_kms", attrs, map[string]any{"ciphertext_blob": wrapped, "encryption_context": pairs(k.EncryptionContext)})
+	return s.cloud("aws_kms", attrs, map[string]any{"ciphertext_blob": wrapped, "encryption_context": k.Context})
 }
 
 var errNotBase64 = errors.New("the data key in the file is damaged: it is not base64")
 
 var gcpKey = regexp.MustCompile(`^projects/[0-9A-Za-z.:_-]+/locations/[0-9a-z-]+/keyRings/[0-9A-Za-z_-]+/cryptoKeys/[0-9A-Za-z_-]+$`)
 
-func (s services) gcp(k *gcpkms.MasterKey) (opener, error) {
+func (s services) gcp(k masterKey) (opener, error) {
 	if !gcpKey.MatchString(k.ResourceID) {
 		return nil, errors.New("the file does not name a Google Cloud KMS key by its resource name")
 	}
 	if err := permitCloud("allowed_gcp_keys", s.gcpKeys, k.ResourceID); err != nil {
 		return nil, err
 	}
-	wrapped, err := base64.StdEncoding.DecodeString(k.EncryptedKey)
+	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)
 	if err != nil {
 		return nil, errNotBase64
 	}
@@ -262,7 +258,7 @@ func (s services) gcp(k *gcpkms.MasterKey) (opener, error) {
 // https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
 var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
 
-func (s services) azure(k *azkv.MasterKey) (opener, error) {
+func (s services) azure(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultURL)
 	if !ok {
 		return nil, errors.New("the file does not name the URL of an Azure vault")
@@ -272,7 +268,7 @@ func (s services) azure(k *azkv.MasterKey) (opener, error) {
 			return nil, err
 		}
 	}
-	wrapped, err := base64.RawURLEncoding.DecodeString(k.EncryptedKey)
+	wrapped, err := base64.RawURLEncoding.DecodeString(k.Sealed)
 	if err != nil {
 		return nil, errNotBase64
 	}

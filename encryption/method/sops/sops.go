@@ -1,12 +1,12 @@
 // Package sops reads whole files that were encrypted by sops.
 //
-// The format, the key groups and the MAC are those of github.com/getsops/sops,
-// whose library reads them here: https://getsops.io/docs/. What that library
-// does with the keys that a file names is replaced, for two reasons. It uses
-// whatever server, role and profile the file names, and it takes its settings
-// and secrets from the environment of the process. Here each key of the file is
-// first compared with what the method allows, and key services are called by
-// the key providers of this module.
+// The format, the key groups and the MAC are those of github.com/getsops/sops:
+// https://getsops.io/docs/. Its library is not used to read them, for three
+// reasons. It uses whatever server, role and profile the file names, it takes
+// its settings and secrets from the environment of the process, and it links in
+// the SDKs of all clouds. Here each key of the file is first compared with what
+// the method allows, and key services are called by the key providers that the
+// program lists.
 package sops
 
 import (
@@ -113,9 +113,8 @@ func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([
 		return nil, err
 	}
 	if !doc.binary {
-		state := doc.tree.Branches[0]
-		withoutComments(state)
-		if err := arrange(state); err != nil {
+		withoutComments(doc.state)
+		if err := arrange(doc.state); err != nil {
 			return nil, err
 		}
 	}

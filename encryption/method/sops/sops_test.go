@@ -20,10 +20,8 @@ import (
 	getsops "github.com/getsops/sops/v3"
 	"github.com/getsops/sops/v3/aes"
 	"github.com/getsops/sops/v3/age"
-	sopsconfig "github.com/getsops/sops/v3/config"
 	"github.com/getsops/sops/v3/keys"
 	"github.com/getsops/sops/v3/shamir"
-	jsonstore "github.com/getsops/sops/v3/stores/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -95,10 +93,11 @@ type sealed struct {
 	groups    []getsops.KeyGroup
 	threshold int
 	change    func(*getsops.Metadata) // before it is encrypted; may be nil
+	store     getsops.Store           // how it is written; nil for JSON
 }
 
 // ageKey wraps part for a recipient.
-func ageKey(t *testing.T, recipient string, part []byte) keys.MasterKey {
+func ageKey(t testing.TB, recipient string, part []byte) keys.MasterKey {
 	t.Helper()
 	k := &age.MasterKey{Recipient: recipient}
 	if err := k.Encrypt(part); err != nil {
@@ -108,12 +107,22 @@ func ageKey(t *testing.T, recipient string, part []byte) keys.MasterKey {
 }
 
 // file has the library encrypt and write it.
-func (s sealed) file(t *testing.T) []byte {
+func (s sealed) file(t testing.TB) []byte {
 	t.Helper()
-	store := jsonstore.NewStore(&sopsconfig.JSONStoreConfig{})
-	branches, err := store.LoadPlainFile([]byte(s.plain))
+	file, err := s.seal()
 	if err != nil {
 		t.Fatal(err)
+	}
+	return file
+}
+
+func (s sealed) seal() ([]byte, error) {
+	if s.store == nil {
+		s.store = jsonStore
+	}
+	branches, err := s.store.LoadPlainFile([]byte(s.plain))
+	if err != nil {
+		return nil, err
 	}
 	tree := getsops.Tree{Branches: branches, Metadata: getsops.Metadata{
 		KeyGroups: s.groups, ShamirThreshold: s.threshold, Version: "3.13.3",
@@ -125,17 +134,13 @@ func (s sealed) file(t *testing.T) []byte {
 	cipher := aes.NewCipher()
 	mac, err := tree.Encrypt(s.dataKey, cipher)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if tree.Metadata.MessageAuthenticationCode, err = cipher.Encrypt(mac, s.dataKey,
 		tree.Metadata.LastModified.Format(time.RFC3339)); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	out, err := store.EmitEncryptedFile(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return s.store.EmitEncryptedFile(tree)
 }
 
 func groupOf(k ...keys.MasterKey) []getsops.KeyGroup { return []getsops.KeyGroup{k} }
@@ -402,6 +407,9 @@ func TestHostileText(t *testing.T) {
 		"two in YAML":        {"a: b\n---\nsops:\n  lastmodified: x\n", "more than one"},
 		"number keys":        {"1: b\nsops:\n  lastmodified: x\n", "not a text"},
 		"large YAML":         {"sops:\n  lastmodified: x\n" + strings.Repeat("a", 17<<20), "as YAML"},
+		"many keys of none":  {`{"sops":{"mac":"ENC[x]","version":"3.0.0","kms":[` + strings.Repeat("null,", 1<<20) + `null]}}`, "metadata"},
+		"long metadata":      {`{"sops":{"mac":"ENC[x]","version":"3.0.0","x":"` + strings.Repeat("x", 9<<20) + `"}}`, "metadata"},
+		"no metadata":        {`{"sops":null,"a":"mac lastmodified"}`, "metadata"},
 		"metadata of a text": {`{"sops":{"lastmodified":"x","mac":"ENC[x]","version":"3.0.0","age":[{"enc":"x"}]}}`, "metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,17 +8,14 @@ import (
 	"io"
 	"time"
 
-	"github.com/getsops/sops/v3"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
-// JSON and YAML become the library's tree, and the tree becomes JSON. The
-// library has packages for that, which are not used here: they follow any
-// depth and every alias, accept names that occur twice, write in quadratic
-// time, and link in clients of Google's storage and of S3, which would double
-// the time that the provider takes to start.
+// JSON and YAML become a tree, and the tree becomes JSON. The library of sops
+// has packages for that, which are not used here: they follow any depth and
+// every alias, accept names that occur twice, and write in quadratic time.
 
 // Limits for what a file may hold.
 const (
@@ -35,12 +32,12 @@ type reader struct {
 }
 
 // read parses a file.
-func read(file []byte) (sops.TreeBranch, error) {
+func read(file []byte) (object, error) {
 	value, err := (&reader{}).file(file)
 	if err != nil {
 		return nil, err
 	}
-	branch, ok := value.(sops.TreeBranch)
+	branch, ok := value.(object)
 	if !ok {
 		return nil, fmt.Errorf("%w: it is not an object", encryption.ErrDamaged)
 	}
@@ -79,7 +76,7 @@ func (r *reader) next(depth int) (any, error) {
 		}
 		return r.list(depth)
 	case json.Number:
-		// As the library does. What is in a state was a number of Go already
+		// As sops does. What is in a state was a number of Go already
 		// when it was encrypted.
 		if n, err := t.Int64(); err == nil {
 			return int(n), nil
@@ -94,7 +91,7 @@ func (r *reader) next(depth int) (any, error) {
 }
 
 func (r *reader) object(depth int) (any, error) {
-	branch, seen := sops.TreeBranch{}, map[string]bool{}
+	branch, seen := object{}, map[string]bool{}
 	for r.json.More() {
 		token, err := r.json.Token()
 		name, ok := token.(string)
@@ -112,15 +109,15 @@ func (r *reader) object(depth int) (any, error) {
 
 // item reads the value under a name. The MAC does not cover empty values, so
 // that anybody could add a second {"outputs": {}}, which readers would prefer.
-func (r *reader) item(name string, seen map[string]bool, value func() (any, error)) (sops.TreeItem, error) {
+func (r *reader) item(name string, seen map[string]bool, value func() (any, error)) (member, error) {
 	r.path = append(r.path, name)
 	if seen[name] {
-		return sops.TreeItem{}, fmt.Errorf("the file has %s twice: somebody changed the file", at(r.path))
+		return member{}, fmt.Errorf("the file has %s twice: somebody changed the file", at(r.path))
 	}
 	seen[name] = true
 	v, err := value()
 	r.path = r.path[:len(r.path)-1]
-	return sops.TreeItem{Key: name, Value: v}, err
+	return member{name: name, value: v}, err
 }
 
 func (r *reader) list(depth int) (any, error) {
@@ -174,7 +171,7 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		branch, seen := sops.TreeBranch{}, map[string]bool{}
+		branch, seen := object{}, map[string]bool{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			var key any
 			err := n.Content[i].Decode(&key)
@@ -209,16 +206,15 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 	return nil, errors.New("the file holds a YAML alias, which is not read here")
 }
 
-// emit writes the values as JSON, numbers as the library does.
+// emit writes the values as JSON, numbers as sops does.
 func (d *document) emit() ([]byte, error) {
-	branch := d.tree.Branches[0]
 	if d.binary {
-		if content, ok := branch[0].Value.(string); ok {
+		if content, ok := d.state[0].value.(string); ok {
 			return []byte(content), nil
 		}
 	}
 	var out bytes.Buffer
-	if err := write(&out, branch); err != nil {
+	if err := write(&out, d.state); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
@@ -233,15 +229,15 @@ func write(out *bytes.Buffer, value any) error {
 		separator = ','
 	}
 	switch v := value.(type) {
-	case sops.TreeBranch:
+	case object:
 		out.WriteByte('{')
 		for _, item := range v {
 			next()
-			if err := write(out, item.Key); err != nil {
+			if err := write(out, item.name); err != nil {
 				return err
 			}
 			out.WriteByte(':')
-			if err := write(out, item.Value); err != nil {
+			if err := write(out, item.value); err != nil {
 				return err
 			}
 		}

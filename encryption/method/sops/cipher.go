@@ -1,0 +1,105 @@
+package sops
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// valueCipher opens single values. Their form is defined by aes/cipher.go of the
+// library of sops.
+type valueCipher struct {
+	block cipher.Block
+	usual cipher.AEAD // for initialization vectors as sops writes them
+}
+
+const usualIV = 32 // bytes
+
+func newValueCipher(dataKey []byte) (*valueCipher, error) {
+	block, err := aes.NewCipher(dataKey)
+	if err != nil {
+		return nil, err
+	}
+	usual, err := cipher.NewGCMWithNonceSize(block, usualIV)
+	return &valueCipher{block: block, usual: usual}, err
+}
+
+var errNoValue = errors.New("it is not what sops writes for a value")
+
+// open returns the value of a text such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:…],
+// or "", which sops does not encrypt. Its errors say nothing of the value.
+func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
+	if sealed == "" {
+		return "", nil
+	}
+	parts, kind, err := takeApart(sealed)
+	if err != nil {
+		return nil, err
+	}
+	data, iv, tag := parts[0], parts[1], parts[2]
+	gcm := c.usual
+	if len(iv) != usualIV {
+		if gcm, err = cipher.NewGCMWithNonceSize(c.block, len(iv)); err != nil {
+			return nil, errNoValue
+		}
+	}
+	both := append(data, tag...)
+	plain, err := gcm.Open(both[:0], iv, both, additional)
+	if err != nil {
+		return nil, err
+	}
+	return typed(plain, kind)
+}
+
+// takeApart returns data, initialization vector, tag and type. As for sops, what
+// follows the last bracket means nothing.
+func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
+	rest, ok := strings.CutPrefix(sealed, "ENC[AES256_GCM,data:")
+	end := strings.LastIndexByte(rest, ']')
+	if !ok || end < 0 || strings.Contains(rest[:end], "\n") {
+		return parts, "", errNoValue
+	}
+	rest = rest[:end]
+	for i, next := range []string{",iv:", ",tag:", ",type:"} {
+		var text string
+		if text, rest, ok = strings.Cut(rest, next); !ok || text == "" {
+			return parts, "", errNoValue
+		}
+		if parts[i], err = base64.StdEncoding.DecodeString(text); err != nil {
+			return parts, "", errNoValue
+		}
+	}
+	return parts, rest, nil
+}
+
+// typed is plain as a value of the type that the file says. The type is not
+// authenticated: another one leads to another MAC, or to the same text.
+func typed(plain []byte, kind string) (value any, err error) {
+	text := string(plain)
+	switch kind {
+	case "str":
+		return text, nil
+	case "int":
+		value, err = strconv.Atoi(text)
+	case "float":
+		value, err = strconv.ParseFloat(text, 64)
+	case "bool":
+		value, err = strconv.ParseBool(text)
+	case "time":
+		var t time.Time
+		err = t.UnmarshalText(plain)
+		value = t
+	case "comment":
+		return comment(text), nil
+	default: // "bytes", too: sops cannot open what it is written for
+		err = errNoValue
+	}
+	if err != nil {
+		return nil, errNoValue // theirs repeat the text
+	}
+	return value, nil
+}

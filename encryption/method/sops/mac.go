@@ -1,0 +1,123 @@
+package sops
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"hash"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// walker decrypts values where they are and hashes all of them. What it does is
+// defined by Tree.Decrypt in sops.go of the library.
+type walker struct {
+	ctx       context.Context
+	cipher    *valueCipher
+	selection selection
+	hash      hash.Hash
+	sealed    bool // only what was encrypted is hashed
+}
+
+// decrypt decrypts all values in place and compares the MAC.
+func (d *document) decrypt(ctx context.Context, dataKey []byte) error {
+	c, err := newValueCipher(dataKey)
+	if err != nil {
+		return err
+	}
+	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted}
+	if w.sealed { // which is another kind of MAC
+		start := sha256.Sum256([]byte("sops"))
+		w.hash.Write(start[:])
+	}
+	if _, err := w.open(d.state, nil, false); err != nil {
+		return err
+	}
+	stored, err := c.open(d.meta.MAC, []byte(d.meta.LastModified.Format(time.RFC3339)))
+	text, _ := stored.(string)
+	if err != nil || subtle.ConstantTimeCompare([]byte(text), fmt.Appendf(nil, "%X", w.hash.Sum(nil))) != 1 {
+		return errors.New("the MAC of the file does not match its values: somebody changed the file")
+	}
+	return nil
+}
+
+// open opens a value below path, which holds the names that lead to it, each
+// with a colon after it; named is whether the selection matches one of them.
+func (w *walker) open(value any, path []byte, named bool) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case object:
+		for i, item := range v {
+			below := append(append(path, item.name...), ':')
+			if v[i].value, err = w.open(item.value, below, named || w.selection.matches(item.name)); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	case []any:
+		for i := range v {
+			if v[i], err = w.open(v[i], path, named); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	}
+	return w.leaf(value, path, named == w.selection.seals)
+}
+
+var errNotSops = errors.New("the values of the file cannot be decrypted: they are not what sops writes")
+
+func (w *walker) leaf(value any, path []byte, sealed bool) (any, error) {
+	if w.ctx.Err() != nil {
+		return nil, context.Cause(w.ctx)
+	}
+	if sealed {
+		text, ok := value.(string)
+		if !ok {
+			return nil, errNotSops
+		}
+		var err error
+		if value, err = w.cipher.open(text, path); err != nil {
+			names := strings.Split(strings.TrimSuffix(string(path), ":"), ":")
+			return nil, fmt.Errorf("the value at %s cannot be decrypted: somebody changed the file, or mixed up key groups", at(names))
+		}
+	}
+	if sealed || !w.sealed {
+		text, err := hashed(value)
+		if err != nil {
+			return nil, err
+		}
+		w.hash.Write(text)
+	}
+	return value, nil
+}
+
+// hashed is what stands for a value in the MAC; for a comment, nothing does.
+func hashed(value any) ([]byte, error) {
+	switch v := value.(type) {
+	case string:
+		return []byte(v), nil
+	case int:
+		return strconv.AppendInt(nil, int64(v), 10), nil
+	case float64:
+		return strconv.AppendFloat(nil, v, 'f', -1, 64), nil
+	case bool:
+		if v {
+			return []byte("True"), nil
+		}
+		return []byte("False"), nil
+	case time.Time:
+		if text, err := v.MarshalText(); err == nil {
+			return text, nil
+		}
+	case comment:
+		return nil, nil
+	}
+	return nil, errNotSops
+}
