@@ -104,7 +104,7 @@ func TestOpenTofu(t *testing.T) {
 	must(t, readers, must(t, "", must(t, newer, "", "decrypt", state), "outputs"), "encrypt", "-o", c.file("outputs.tfstate"))
 	reader := tofu(t, remoteState(c.file("outputs.tfstate")))
 	reader.run(t, readers, "apply", "-auto-approve")
-	checkReader(t, reader)
+	checkReader(t, reader, readers)
 }
 
 // A plan passes through the artifacts of a pipeline, and Terraform's states are
@@ -131,7 +131,7 @@ func TestTerraform(t *testing.T) {
 	write(t, c.file("outputs.tfstate"), must(t, "", read(t, c.file("terraform.tfstate")), "outputs"))
 	reader := terraform(t, remoteState(c.file("outputs.tfstate")))
 	reader.run(t, "", "apply", "-auto-approve")
-	checkReader(t, reader)
+	checkReader(t, reader, "")
 }
 
 func remoteState(path string) string {
@@ -144,9 +144,9 @@ output "all" { value = data.terraform_remote_state.x.outputs }
 `
 }
 
-func checkReader(t *testing.T, reader cli) {
+func checkReader(t *testing.T, reader cli, settings string) {
 	t.Helper()
-	got := reader.run(t, "", "output", "-json")
+	got := reader.run(t, settings, "output", "-json")
 	if !strings.Contains(got, `"id": "c4n4ry of a resource"`) || !strings.Contains(got, "12345678901234567890") || strings.Contains(got, "secret") {
 		t.Errorf("got %s", got)
 	}
