@@ -484,6 +484,7 @@ func TestFaults(t *testing.T) {
 			"Content-Length too large": brokeOff,
 			"Content-Length too small": "the state in the backend: ",
 			"endless body":             "the file is larger than 1048576 bytes",
+<<<<<<< HEAD
 			"gzip bomb":                "unpacking the gzip data: the file is larger than 1048576 bytes",
 			"endless gzip of nothing":  "unpacking the gzip data: the file is larger than 1048576 bytes",
 			"endless header":           notHTTP,
@@ -495,6 +496,16 @@ func TestFaults(t *testing.T) {
 			"malformed status line":       notHTTP,
 			"malformed header":            notHTTP,
 			"another service":             "the state in the backend: ",
+=======
+			"endless header":           notHTTP,
+			"gzip bomb":                "unpacking the gzip data: the file is larger than 1048576 bytes",
+			"endless gzip of nothing":  "unpacking the gzip data: the file is larger than 1048576 bytes",
+			"nested a million deep":    "the state in the backend: ",
+			"not HTTP":                 notHTTP,
+			"malformed status line":    notHTTP,
+			"malformed header":         notHTTP,
+			"another service":          "the state in the backend: ",
+>>>>>>> h/libfinal
 
 			"stall":             tooSlow,
 			"stall in the body": tooSlow,
@@ -512,6 +523,9 @@ func TestFaults(t *testing.T) {
 			"redirect loop":              "the backend redirected more than 10 times",
 			"redirect to another origin": "the backend redirected to another address",
 			"redirect to plain http":     "the backend redirected to another address",
+
+			"301 that names another host": "the backend answered 301 Moved Permanently",
+			"401 that names another host": "the backend answered 401 Unauthorized",
 
 			"certificate expired":                 "certificate has expired",
 			"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
