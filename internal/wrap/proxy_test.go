@@ -484,19 +484,6 @@ func TestFaults(t *testing.T) {
 			"Content-Length too large": brokeOff,
 			"Content-Length too small": "the state in the backend: ",
 			"endless body":             "the file is larger than 1048576 bytes",
-<<<<<<< HEAD
-			"gzip bomb":                "unpacking the gzip data: the file is larger than 1048576 bytes",
-			"endless gzip of nothing":  "unpacking the gzip data: the file is larger than 1048576 bytes",
-			"endless header":           notHTTP,
-			"nested a million deep":    "the state in the backend: ",
-
-			"301 that names another host": "the backend answered 301 Moved Permanently",
-			"401 that names another host": "the backend answered 401 Unauthorized",
-			"not HTTP":                    notHTTP,
-			"malformed status line":       notHTTP,
-			"malformed header":            notHTTP,
-			"another service":             "the state in the backend: ",
-=======
 			"endless header":           notHTTP,
 			"gzip bomb":                "unpacking the gzip data: the file is larger than 1048576 bytes",
 			"endless gzip of nothing":  "unpacking the gzip data: the file is larger than 1048576 bytes",
@@ -505,7 +492,6 @@ func TestFaults(t *testing.T) {
 			"malformed status line":    notHTTP,
 			"malformed header":         notHTTP,
 			"another service":          "the state in the backend: ",
->>>>>>> h/libfinal
 
 			"stall":             tooSlow,
 			"stall in the body": tooSlow,
