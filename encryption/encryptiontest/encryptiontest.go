@@ -282,7 +282,7 @@ func damage(t *testing.T, stored json.RawMessage) []string {
 		return out // it is no object, which is fine
 	}
 	for name, original := range members {
-		for _, v := range []any{nil, "", -1, 0, 1 << 62, 1e300, 0.5, []any{}, map[string]any{}, strings.Repeat("A", 1<<20)} {
+		for _, v := range []any{nil, "", -1, 0, int64(1) << 62, 1e300, 0.5, []any{}, map[string]any{}, strings.Repeat("A", 1<<20)} {
 			members[name] = v
 			b, err := json.Marshal(members)
 			if err != nil {
