@@ -44,7 +44,9 @@ func (v Values) HoldsSecret() bool { return v.filler.secret != nil }
 
 // HoldsSecretBeside is [Values.HoldsSecret] of a secret that is no entry of the
 // file in the attribute called name, see [Attr.Within].
-func (v Values) HoldsSecretBeside(name string) bool { return v.HoldsSecret() && v.filler.secret.Within != name }
+func (v Values) HoldsSecretBeside(name string) bool {
+	return v.HoldsSecret() && v.filler.secret.Within != name
+}
 
 // Refuse returns an error if a variable that no attribute declares would decide
 // where a secret of the code goes, in place of an absent attribute.
