@@ -72,7 +72,9 @@ func appendSealed(ctx context.Context, e Encrypter, keys *newKeys, env *envelope
 		// not catch up with what it reads.
 		room = envelopeRoom + base64.StdEncoding.EncodedLen(size)
 	}
-	dst = slices.Grow(dst, room)
+	if cap(dst)-len(dst) < room { // exactly: append would allocate more
+		dst = append(make([]byte, 0, len(dst)+room), dst...)
+	}
 	scratch := dst[len(dst) : len(dst)+room]
 	data, err := e.Encrypt(ctx, keys.key, append(scratch[room-size:room-size:room], plain...))
 	file := dst

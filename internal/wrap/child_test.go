@@ -264,20 +264,30 @@ func TestKilled(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 	cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT=GET POSTLARGE")
 	cmd.Stdout, cmd.Stderr = out, out
-	sent := make(chan int, 1)
+	sent, killed := make(chan int, 1), make(chan struct{})
 	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPost {
 			return false
 		}
 		n, _ := io.ReadFull(r.Body, make([]byte, 1<<20))
 		sent <- n
-		_ = cmd.Process.Kill()
+		<-killed
 		return false
 	})
-	if err := cmd.Run(); err == nil || len(sent) == 0 {
-		t.Fatalf("it was not killed: %v\n%s", err, out)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if n := <-sent; n != 1<<20 || !bytes.Equal(s.stored(), old) {
-		t.Errorf("after %d bytes, this is stored: %.300s\n%s", n, s.stored(), out)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it sent nothing: %v\n%s", err, out)
+	case n := <-sent:
+		_ = cmd.Process.Kill()
+		close(killed)
+		<-ended
+		if n != 1<<20 || !bytes.Equal(s.stored(), old) {
+			t.Errorf("after %d bytes, this is stored: %.300s\n%s", n, s.stored(), out)
+		}
 	}
 }
