@@ -112,7 +112,8 @@ for CLI in "${clis[@]}"; do
   here=$work/run
   rm -rf "$here"
   mkdir -p "$here/home" "$here/demo"
-  cp "$root/examples/demo"/* "$here/demo"
+  cp -R "$root/examples/demo/." "$here/demo"
+  rm -rf "$here/demo/.terraform" "$here/demo/.terraform.lock.hcl" # of somebody's own trial
   case $version in
   'Terraform v1.'[5-9].*) sed -i.orig 's/ephemeral = true.*/sensitive = true/' "$here/demo/main.tf" ;; # before 1.10
   esac
