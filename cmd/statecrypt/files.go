@@ -8,15 +8,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const (
 	stdinName = "-"
 	maxFile   = math.MaxInt32 // bytes of a file that is read: 2 GiB
-	chunkSize = 1 << 20       // bytes, of the first chunk of a pipe
 )
 
 // read returns the content of a file.
@@ -30,57 +29,20 @@ func (c *call) read(name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	data, err := readAll(in, func(size int) { c.progress("reading", size) })
+	data, err := source.Read(in, sizeOf(in), maxFile)
 	return data, keyfile.Reason(err)
 }
 
-// readAll reads to the end with little more memory than the result takes: into
-// one buffer of the right size if the system knows it, else into chunks.
-func readAll(in io.Reader, progress func(read int)) ([]byte, error) {
-	var chunks [][]byte
-	total := 0
-	for size := sizeOf(in) + 1; ; size = max(chunkSize, total/4) {
-		chunk := make([]byte, size)
-		n, err := io.ReadFull(in, chunk)
-		chunks, total = append(chunks, chunk[:n]), total+n
-		switch {
-		case total >= maxFile:
-			return nil, errors.New("it is larger than 2 GiB")
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return join(chunks, total), nil
-		case err != nil:
-			return nil, err
-		}
-		progress(total)
-	}
-}
-
-// sizeOf returns what is left of a regular file, which standard input may be;
-// about any other it guesses.
-func sizeOf(in io.Reader) int {
+// sizeOf is what is left of a regular file, which standard input may be, and -1 if
+// nobody can say.
+func sizeOf(in io.Reader) int64 {
 	if f, ok := in.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 			at, _ := f.Seek(0, io.SeekCurrent)
-			return int(max(0, min(info.Size()-at, maxFile-1)))
+			return max(0, info.Size()-at)
 		}
 	}
-	return chunkSize
-}
-
-// join returns the chunks in one piece. Large ones go back to the system as soon
-// as they are copied, so that they do not count twice.
-func join(chunks [][]byte, total int) []byte {
-	if len(chunks) == 1 {
-		return chunks[0]
-	}
-	whole := make([]byte, 0, total)
-	for i, chunk := range chunks {
-		whole = append(whole, chunk...)
-		if chunks[i] = nil; len(chunk) > 8<<20 {
-			debug.FreeOSMemory()
-		}
-	}
-	return whole
+	return -1
 }
 
 // write writes to the file of -o, else to standard output.

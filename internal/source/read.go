@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
+	"runtime/debug"
 	"time"
 )
 
@@ -72,27 +72,42 @@ func PackedLimit(limit int64) int64 {
 	return limit + limit/1000 + 1024
 }
 
-// firstRead is what a file of unknown size starts with. Most states fit.
+// firstRead is what a file of unknown size starts with, in bytes. Most states fit.
 const firstRead = 64 << 10
 
+// readUnknown reads chunks, so that little more memory is used than the file takes.
 func readUnknown(r io.Reader, limit int64) ([]byte, error) {
-	enough := min(limit, math.MaxInt64-1) + 1 // one more shows that there is more
-	r = io.LimitReader(r, enough)
-	data := make([]byte, 0, min(firstRead, enough))
+	r = io.LimitReader(r, min(limit, math.MaxInt64-1)+1) // one more shows that there is more
+	var chunks [][]byte
+	chunk, total := make([]byte, 0, firstRead), 0
 	for {
-		n, err := r.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if int64(len(data)) > limit {
+		n, err := r.Read(chunk[len(chunk):cap(chunk)])
+		chunk, total = chunk[:len(chunk)+n], total+n
+		switch {
+		case int64(total) > limit:
 			return nil, TooLarge(limit)
-		}
-		if errors.Is(err, io.EOF) {
-			return data, nil
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF):
+			return join(append(chunks, chunk), total), nil
+		case err != nil:
 			return nil, err
-		}
-		if len(data) == cap(data) {
-			data = slices.Grow(data, int(min(int64(len(data)), enough-int64(len(data)))))
+		case len(chunk) == cap(chunk):
+			chunks, chunk = append(chunks, chunk), make([]byte, 0, max(firstRead, total/4))
 		}
 	}
+}
+
+// join returns the chunks in one piece. Large ones go back to the system as soon
+// as they are copied, so that they do not count twice.
+func join(chunks [][]byte, total int) []byte {
+	if len(chunks) == 1 {
+		return chunks[0]
+	}
+	whole := make([]byte, 0, total)
+	for i, chunk := range chunks {
+		whole = append(whole, chunk...)
+		if chunks[i] = nil; len(chunk) > 8<<20 {
+			debug.FreeOSMemory()
+		}
+	}
+	return whole
 }

@@ -33,6 +33,7 @@ func TestRead(t *testing.T) {
 		"long":                 {strings.NewReader("states"), 5, 9, "", "longer than announced"},
 		"broken, known":        {iotest.ErrReader(broken), 5, 9, "", "broken pipe"},
 		"broken, unknown":      {iotest.ErrReader(broken), -1, 9, "", "broken pipe"},
+		"cut off, unknown":     {io.MultiReader(strings.NewReader("state"), iotest.ErrReader(io.ErrUnexpectedEOF)), -1, 9, "", "unexpected EOF"},
 		"broken after the end": {io.MultiReader(strings.NewReader("state"), iotest.ErrReader(broken)), 5, 9, "", "broken pipe"},
 	}
 	for name, tt := range tests {
