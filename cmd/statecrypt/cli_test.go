@@ -101,6 +101,16 @@ func TestOpenTofu(t *testing.T) {
 	must(t, newer, "", "encrypt", "-o", state, plaintext)
 	c.run(t, newer, "plan", "-detailed-exitcode")
 
+	c.run(t, newer, "plan", "-destroy", "-out=tfplan")
+	plan := c.file("tfplan")
+	must(t, newer, must(t, newer, "", "decrypt", "-plan", plan), "encrypt", "-plan", "-o", c.file("again.tfplan"))
+	saved := read(t, state)
+	c.run(t, newer, "apply", "again.tfplan")
+	if left := must(t, newer, "", "decrypt", state); strings.Contains(left, canary) {
+		t.Errorf("the plan was not applied: %s", left)
+	}
+	write(t, state, saved)
+
 	must(t, readers, must(t, "", must(t, newer, "", "decrypt", state), "outputs"), "encrypt", "-o", c.file("outputs.tfstate"))
 	reader := tofu(t, remoteState(c.file("outputs.tfstate")))
 	reader.run(t, readers, "apply", "-auto-approve")

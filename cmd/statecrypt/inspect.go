@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
@@ -34,7 +32,7 @@ func (c *call) inspect(ctx context.Context) error {
 		text := found.text()
 		if c.json {
 			encoded, _ := json.Marshal(found) // of texts and numbers
-			text = escaped(string(encoded)) + "\n"
+			text = outside.JSON(string(encoded)) + "\n"
 		}
 		_, err = io.WriteString(c.stdout, text)
 		return err
@@ -63,22 +61,6 @@ func inspectFile(name string, file []byte) (inspection, error) {
 		_ = json.Unmarshal(label["lineage"], &found.Lineage)
 	}
 	return found, err
-}
-
-// escaped writes what a terminal or a CI system could take for a command in the way
-// of JSON. See [outside].
-func escaped(text string) string {
-	var b strings.Builder
-	for i, r := range text {
-		if unicode.IsPrint(r) && !strings.HasSuffix(text[:i+1], "##") {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
 }
 
 // text is the inspection for people.

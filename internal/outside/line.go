@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -51,6 +52,22 @@ func End(s string, max int) string {
 
 // Text returns the whole of a message, whose lines are kept.
 func Text(s string) string { return escape(s, true) }
+
+// JSON returns JSON with the escapes of JSON in its strings, so that a program reads
+// what was there.
+func JSON(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		if unicode.IsPrint(r) && !strings.HasSuffix(text[:i+1], "##") {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			writeEscape(&b, rune(unit))
+		}
+	}
+	return b.String()
+}
 
 // cut returns at most max bytes of s, and the mark of what was cut off.
 func cut(s string, max int) (kept, mark string) {

@@ -1,6 +1,9 @@
 package outside
 
 import (
+	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode"
@@ -142,4 +145,21 @@ func FuzzShown(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"a":"äöü \u001b 🙂"}`:                      `{"a":"äöü \u001b 🙂"}`,
+		"{\"a\":\"##x \u009b \U000e0001\",\"b\":1}": `{"a":"#\u0023x \u009b \udb40\udc01","b":1}`,
+	} {
+		got := JSON(in)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+		var was, is any
+		if err := errors.Join(json.Unmarshal([]byte(in), &was), json.Unmarshal([]byte(got), &is)); err != nil || !reflect.DeepEqual(was, is) {
+			t.Errorf("%q: %v became %v, %v", in, was, is, err)
+		}
+	}
 }

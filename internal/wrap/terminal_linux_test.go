@@ -1,0 +1,78 @@
+package wrap_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// On a terminal, Ctrl-C reaches the child from there, and not from us as well: the
+// second one has Terraform give up. Any other signal to wrap is passed on.
+func TestSignalsOnTerminal(t *testing.T) {
+	t.Parallel()
+	ctrlC := func(keyboard *os.File, _ *os.Process) { _, _ = keyboard.WriteString("\x03") }
+	for name, c := range map[string]struct {
+		signal func(keyboard *os.File, wrap *os.Process)
+		want   string
+	}{
+		"Ctrl-C":     {signal: ctrlC, want: "got interrupt"},
+		"terminated": {signal: func(_ *os.File, wrap *os.Process) { _ = wrap.Signal(syscall.SIGTERM) }, want: "got terminated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			const script = "GET ready signal POST=" + state + " ready signal GET pending exit=7"
+			o, _, _ := scripted(t, s, script, "plan")
+			keyboard, terminal := openTerminal(t)
+			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+			cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_ = terminal.Close() // what is left of it is the program's, and ends with it
+			var shown []string
+			for lines := bufio.NewScanner(keyboard); lines.Scan(); {
+				shown = append(shown, lines.Text())
+				if lines.Text() == "ready" {
+					c.signal(keyboard, cmd.Process)
+				}
+			}
+			err := cmd.Wait()
+			text := strings.Join(shown, "\n")
+			if cmd.ProcessState.ExitCode() != 7 || strings.Count(text, c.want) != 2 || !strings.Contains(text, "pending signals: 0") {
+				t.Errorf("%v\n%s", err, text)
+			}
+			s.checkSealed(t, `"lineage":"l","outputs"`)
+		})
+	}
+}
+
+// openTerminal returns the two ends of a terminal: what is typed at one is for the
+// program at the other.
+func openTerminal(t *testing.T) (keyboard, terminal *os.File) {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = keyboard.Close() })
+	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	return keyboard, terminal
+}
