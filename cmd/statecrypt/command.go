@@ -154,7 +154,7 @@ func (c *call) find(name string) error {
 		}
 		names = append(names, c.name)
 	}
-	return usageError(fmt.Sprintf("there is no command %q%s; see statecrypt -h", name, syntax.Suggest(name, names)))
+	return usageError(fmt.Sprintf("there is no command %q; see statecrypt -h%s", name, syntax.Suggest(name, names)))
 }
 
 // print prints one of the texts.
