@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -36,6 +37,8 @@ type services struct {
 	gcpKeys                  []string
 	azureVaults              []string // normalized
 	useMSI                   bool
+
+	unprotected *atomic.Pointer[encryption.Warning] // of a service that was called
 }
 
 func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
@@ -43,7 +46,7 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 		address: v.Address, blocks: blocks, env: v.Environment(),
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.HoldsSecret(),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
-		useMSI: v.Bool("azure_use_msi"),
+		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[encryption.Warning]),
 	}
 	for _, key := range split(v.Strings("allowed_aws_keys")) {
 		arn, _, _ := strings.Cut(key, "+arn:")
@@ -332,6 +335,11 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 		provider, err := block.Build(values)
 		if err != nil {
 			return nil, err
+		}
+		if w, ok := provider.(encryption.Warner); ok {
+			if warning := w.Warning(); warning != (encryption.Warning{}) {
+				s.unprotected.Store(&warning)
+			}
 		}
 		return provider.Key(ctx, nil, document)
 	}, nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,6 +106,29 @@ func newVault(t *testing.T) *openbaotest.Server {
 	s := openbaotest.New(t, make([]byte, 32))
 	s.Token = "canary-token"
 	return s
+}
+
+// A key service that is asked without protection is worth the same warning as if
+// its key provider were configured.
+func TestUnverifiedVaultWarns(t *testing.T) {
+	t.Parallel()
+	s := newVault(t)
+	s.MakesKeys = true
+	server := httptest.NewTLSServer(s)
+	t.Cleanup(server.Close)
+	dataKey, stored := made(t, openbao.Block(), attrs{"address": cty.StringVal(s.URL), "token": cty.StringVal(s.Token),
+		"key_name": cty.StringVal("state")}, nil)
+	enc, _ := base64.StdEncoding.DecodeString(stored["ciphertext"].(string))
+	file := of(t, dataKey, &hcvault.MasterKey{VaultAddress: server.URL, EnginePath: "transit", KeyName: "state", EncryptedKey: string(enc)})
+	m := build(t, nil, environment("VAULT_ADDR", server.URL, "VAULT_TOKEN", s.Token, "VAULT_SKIP_VERIFY", "true"), openbao.Block())
+	warns := m.(encryption.Warner)
+	if got := warns.Warning(); got != (encryption.Warning{}) {
+		t.Errorf("nothing was asked, and it warns: %v", got)
+	}
+	opens(t, m, file, plainState)
+	if got := warns.Warning(); !strings.Contains(got.Text, "skip_tls_verify is set") {
+		t.Errorf("got %+v", got)
+	}
 }
 
 func TestVault(t *testing.T) {

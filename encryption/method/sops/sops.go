@@ -47,6 +47,7 @@ type method struct {
 var (
 	_ encryption.Method     = (*method)(nil)
 	_ encryption.FileMethod = (*method)(nil)
+	_ encryption.Warner     = (*method)(nil)
 )
 
 func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
@@ -68,6 +69,15 @@ const maxDataKeys = 1000 // that a method remembers
 
 // Close forgets the data keys of files.
 func (m *method) Close() { m.dataKeys.Clear() }
+
+// Warning is that of a key service that this method has called, for whichever file:
+// the data key of another may have been kept since.
+func (m *method) Warning() encryption.Warning {
+	if w := m.services.unprotected.Load(); w != nil {
+		return *w
+	}
+	return encryption.Warning{}
+}
 
 var yamlMark = regexp.MustCompile(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
 
