@@ -27,6 +27,11 @@ const (
 	// server: it keeps the whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes
 
+	// maxWork limits the processor time of git, and of each program that it starts,
+	// while it talks to a server: a few bytes of a pack can stand for many megabytes
+	// that have to be put together.
+	maxWork = 10 * time.Minute
+
 	// maxSnapshot limits what the first fetch may write: a server that knows no
 	// filter sends all files of the commit.
 	maxSnapshot = 4 << 30 // bytes
@@ -50,11 +55,12 @@ func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout 
 	return execute(ctx, d.environ(), stdin, read, (*exec.Cmd).Run, append([]string{"git"}, args...))
 }
 
-// limited returns the command under limits in bytes, which its children inherit:
-// of memory, and of each file that they write. Only Linux can limit memory in a
-// way that counts what a program writes to and not the files it maps; Windows
-// has neither limit. A program that writes more is told, not killed.
-func limited(memory, file int64, command []string) []string {
+// limited returns the command under limits, which its children inherit: of
+// processor time, and in bytes of memory and of each file that they write. Only
+// Linux can limit memory in a way that counts what a program writes to and not the
+// files it maps; Windows has no limit. A program that writes more is told, not
+// killed.
+func limited(work time.Duration, memory, file int64, command []string) []string {
 	path, err := exec.LookPath(command[0])
 	if err != nil || runtime.GOOS == "windows" {
 		return command // which then says so
@@ -62,7 +68,7 @@ func limited(memory, file int64, command []string) []string {
 	if _, err := exec.LookPath("sh"); err != nil {
 		return command
 	}
-	script := fmt.Sprintf(`trap '' XFSZ; ulimit -S -f %d 2>/dev/null; `, file>>9)
+	script := fmt.Sprintf(`trap '' XFSZ; ulimit -S -f %d 2>/dev/null; ulimit -S -t %d 2>/dev/null; `, file>>9, int(work.Seconds()))
 	if runtime.GOOS == "linux" {
 		script += fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; `, memory>>10)
 	}

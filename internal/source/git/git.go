@@ -95,8 +95,9 @@ type run struct {
 	largest        int64         // number that git takes in its configuration
 	versionTimeout time.Duration // on a Mac without developer tools, git is a stub that opens a window and waits
 
-	maxMemory int64 // bytes, for git
-	maxObject int64 // bytes of a commit or a directory
+	maxWork   time.Duration // processor time, for git
+	maxMemory int64         // bytes, for git
+	maxObject int64         // bytes of a commit or a directory
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
@@ -112,7 +113,7 @@ func newRun(settings source.Settings) *run {
 	return &run{
 		backend: newBackend(settings.LookupEnv), environ: userEnviron(settings.LookupEnv),
 		http: forSSH(all, false), ssh: forSSH(all, true), github: github(settings.LookupEnv),
-		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxMemory: maxMemory, maxObject: maxListing,
+		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxWork: maxWork, maxMemory: maxMemory, maxObject: maxListing,
 	}
 }
 

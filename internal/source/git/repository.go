@@ -342,5 +342,5 @@ func (d *repository) talk(ctx context.Context, wanted map[string]int64, command 
 			return child.RunDependent(cmd)
 		}
 	}
-	return execute(ctx, environ, lines(wanted), nil, run, limited(d.run.maxMemory, file, command))
+	return execute(ctx, environ, lines(wanted), nil, run, limited(d.run.maxWork, d.run.maxMemory, file, command))
 }

@@ -1,12 +1,21 @@
 package git
 
 import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1" //nolint:gosec // what git uses
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -116,6 +125,75 @@ func TestBombInASnapshot(t *testing.T) {
 	}
 }
 
+// TestWork: a pack of a few kilobytes takes minutes to put together, and ends
+// nobody's patience but ours.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such limits")
+	}
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"})
+	bomb := packOfCopies(300, 30<<20)
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: func(w http.ResponseWriter, r *http.Request) bool {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(unpacked(body), []byte("command=fetch")) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = io.WriteString(w, line("packfile\n"))
+		for part := range slices.Chunk(bomb, 60_000) {
+			_, _ = io.WriteString(w, line("\x01"+string(part)))
+		}
+		_, _ = io.WriteString(w, "0000")
+		return true
+	}})
+	r := newTestRun(t, nil)
+	r.maxWork = time.Second
+	_, err := read(t, r, place{repository: server.URL, path: "a"})
+	if err == nil || !strings.Contains(err.Error(), "git was stopped while it put together what the server sent") {
+		t.Errorf("a pack of %d bytes: %v", len(bomb), err)
+	}
+}
+
+// line is a line of git's protocol.
+func line(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+
+// packOfCopies is a pack with a file of zeros, and many that are a number of copies
+// of it: size bytes in all, each.
+func packOfCopies(files, size int) []byte {
+	const base = 1 << 20
+	var pack bytes.Buffer
+	object := func(kind, size int, name, content []byte) {
+		head := kind<<4 | size&15
+		for size >>= 4; size > 0; size >>= 7 {
+			pack.WriteByte(byte(head | 0x80))
+			head = size & 0x7f
+		}
+		pack.WriteByte(byte(head))
+		pack.Write(name)
+		z := zlib.NewWriter(&pack)
+		_, _ = z.Write(content) // to memory
+		_ = z.Close()
+	}
+	pack.WriteString("PACK")
+	_ = binary.Write(&pack, binary.BigEndian, []uint32{2, uint32(files + 1)})
+	zeros := make([]byte, base)
+	object(3, base, nil, zeros)
+	name := sha1.Sum(append([]byte(fmt.Sprintf("blob %d\x00", base)), zeros...)) //nolint:gosec // git's name of the file
+	for i := range files {
+		copies := size / base
+		number := fmt.Sprintf("%08d", i)
+		delta := binary.AppendUvarint(binary.AppendUvarint(nil, base), uint64(copies*base+len(number)))
+		delta = append(delta, bytes.Repeat([]byte{0xc0, base >> 16}, copies)...) // each copies the whole base
+		delta = append(append(delta, byte(len(number))), number...)
+		object(7, len(delta), name[:], delta)
+	}
+	sum := sha1.Sum(pack.Bytes()) //nolint:gosec // git's checksum
+	return append(pack.Bytes(), sum[:]...)
+}
+
 // TestLimits has a program write more than it may.
 func TestLimits(t *testing.T) {
 	t.Parallel()
@@ -123,7 +201,7 @@ func TestLimits(t *testing.T) {
 		t.Skip("Windows has no such limits")
 	}
 	path := filepath.Join(t.TempDir(), "file")
-	command := limited(maxMemory, 1<<20, []string{"sh", "-c", `LC_ALL=C dd if=/dev/zero of="$1" bs=65536 count=100`, "sh", path})
+	command := limited(maxWork, maxMemory, 1<<20, []string{"sh", "-c", `LC_ALL=C dd if=/dev/zero of="$1" bs=65536 count=100`, "sh", path})
 	_, err := execute(t.Context(), os.Environ(), nil, nil, (*exec.Cmd).Run, command)
 	info, statErr := os.Stat(path)
 	if err == nil || statErr != nil || info.Size() != 1<<20 {
