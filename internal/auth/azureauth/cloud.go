@@ -44,7 +44,8 @@ func known(c cloud.Configuration, manager, suffix string) Cloud {
 // Cloud returns the configured cloud. It may send a request to the metadata
 // host.
 func (a Access) Cloud(ctx context.Context) (Cloud, error) {
-	if a.metadataHost == "" || a.cloud.ActiveDirectoryAuthorityHost != "" {
+	host := a.values.String("metadata_host")
+	if host == "" || a.cloud.ActiveDirectoryAuthorityHost != "" {
 		return a.cloud, nil
 	}
 	var answer struct {
@@ -55,7 +56,7 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 		ResourceManager string            `json:"resourceManager"`
 		Suffixes        map[string]string `json:"suffixes"`
 	}
-	err := a.get(ctx, "https://"+a.metadataHost+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
+	err := a.get(ctx, "https://"+host+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
 	if err != nil {
 		return Cloud{}, fmt.Errorf("metadata_host: %w", err)
 	}
