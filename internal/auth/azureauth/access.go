@@ -31,18 +31,18 @@ import (
 type Access struct {
 	Transport  policy.Transporter // carries every request; nil for one of our own
 	RetryDelay time.Duration      // before the second try; 0 leaves it to the SDK
+	Cloud      Cloud              // zero for that of a metadata host, until [Access.FindCloud]
+	Pipeline   string             // the service connection of Azure Pipelines that gives tokens; "" is none
 
 	values      attr.Values // with [Attrs]
-	cloud       Cloud
-	pipeline    string
-	environment bool // may be read
+	environment bool        // may be read
 }
 
 // Open makes the credential of the first way that is completely set up, in
 // OpenTofu's order.
 func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	var err error
-	if a.cloud, err = a.Cloud(ctx); err != nil {
+	if a.Cloud, err = a.FindCloud(ctx); err != nil {
 		return nil, err
 	}
 	for _, way := range a.ways() {
@@ -68,7 +68,7 @@ func (a Access) ways() []way {
 	return []way{
 		{a.principal() && a.hasOneOf("client_certificate", "client_certificate_path"), a.asClient(a.withCertificate)},
 		{a.principal() && a.hasOneOf("client_secret", "client_secret_file_path"), a.asClient(a.withSecret)},
-		{useOIDC && a.pipeline != "", a.asClient(a.withPipeline)},
+		{useOIDC && a.Pipeline != "", a.asClient(a.withPipeline)},
 		{useOIDC, a.asClient(a.withOIDC)},
 		{a.values.Bool("use_msi"), a.withManagedIdentity},
 		{a.values.Bool("use_aks_workload_identity"), a.withWorkloadIdentity},
@@ -177,13 +177,6 @@ func (a Access) withOIDC(id string) (azcore.TokenCredential, error) {
 	}))
 }
 
-// WithPipeline returns a, which then uses a service connection of Azure
-// Pipelines for OpenID Connect. "" is none.
-func (a Access) WithPipeline(serviceConnection string) Access {
-	a.pipeline = serviceConnection
-	return a
-}
-
 func (a Access) withPipeline(id string) (azcore.TokenCredential, error) {
 	if !a.environment {
 		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
@@ -196,7 +189,7 @@ func (a Access) withPipeline(id string) (azcore.TokenCredential, error) {
 	options := &azidentity.AzurePipelinesCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}
-	return credential(azidentity.NewAzurePipelinesCredential(a.values.String("tenant_id"), id, a.pipeline, a.values.String("oidc_request_token"), options))
+	return credential(azidentity.NewAzurePipelinesCredential(a.values.String("tenant_id"), id, a.Pipeline, a.values.String("oidc_request_token"), options))
 }
 
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
@@ -205,14 +198,10 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 	if err := a.refuseVariables(identityVariables()...); err != nil {
 		return nil, err
 	}
-	transport := a.Transport
+	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.ClientOptions()}
 	if endpoint := a.values.String("msi_endpoint"); endpoint != "" {
-		if transport == nil {
-			transport = a.httpClient()
-		}
-		transport = identityTransport{transport, endpoint}
+		options.Transport = identityTransport{options.Transport, endpoint}
 	}
-	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.clientOptions(transport)}
 	if id := a.values.String("client_id"); id != "" {
 		options.ID = azidentity.ClientID(id)
 	}
@@ -294,7 +283,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	address := a.values.String("oidc_request_url")
 	if u, err := url.Parse(address); err == nil && !u.Query().Has("audience") {
 		query := u.Query()
-		query.Set("audience", audience(a.cloud.Configuration))
+		query.Set("audience", audience(a.Cloud.Configuration))
 		u.RawQuery = query.Encode()
 		address = u.String()
 	}

@@ -41,12 +41,12 @@ func known(c cloud.Configuration, manager, suffix string) Cloud {
 	return Cloud{Configuration: c, ResourceManager: manager, ResourceManagerAudience: manager, StorageSuffix: suffix}
 }
 
-// Cloud returns the configured cloud. It may send a request to the metadata
+// FindCloud returns the configured cloud. It may send a request to the metadata
 // host.
-func (a Access) Cloud(ctx context.Context) (Cloud, error) {
+func (a Access) FindCloud(ctx context.Context) (Cloud, error) {
 	host := a.values.String("metadata_host")
-	if host == "" || a.cloud.ActiveDirectoryAuthorityHost != "" {
-		return a.cloud, nil
+	if host == "" || a.Cloud.ActiveDirectoryAuthorityHost != "" {
+		return a.Cloud, nil
 	}
 	var answer struct {
 		Authentication struct {
@@ -77,9 +77,3 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 
 // hostName is a name of several parts.
 var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)
-
-// WithCloud returns a, which then sends no request to a metadata host.
-func (a Access) WithCloud(c Cloud) Access {
-	a.cloud = c
-	return a
-}

@@ -79,7 +79,7 @@ func New(v attr.Values, environment bool) (Access, error) {
 		return a, v.Errorf("environment", "one of public, usgovernment and china is required; for another cloud, set metadata_host")
 	}
 	if host == "" {
-		a.cloud = named
+		a.Cloud = named
 	}
 	if u, err := url.Parse("https://" + host + "/"); err != nil || u.Host != host {
 		return a, v.Errorf("metadata_host", "a host name is required, without a scheme and a path")

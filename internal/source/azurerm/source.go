@@ -32,10 +32,9 @@ const (
 // the name of the block of credentials.
 type run struct {
 	credentials source.Credentials
-	transport   policy.Transporter // carries every request; nil for one of our own
+	transport   policy.Transporter // carries every request
 	retryDelay  time.Duration      // before the second try; 0 leaves it to the SDK
 
-	transports memo.Memo[struct{}, policy.Transporter]
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
 	keys       memo.Memo[account, string]
@@ -44,7 +43,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind())}
+	return &run{credentials: s.For(Kind()), transport: azureauth.HTTPClient(s.LookupEnv != nil)}
 }
 
 // The rules for names are Azure's:
