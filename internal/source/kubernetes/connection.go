@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 // programs in a pod look.
 func (r *run) place(s settings) (*rest.Config, error) {
 	switch {
-	case s.inCluster:
+	case s.Bool("in_cluster_config"):
 		return r.inCluster(s)
 	case len(s.paths) > 0:
 		return s.kubeconfig(s.paths, true)
@@ -73,7 +74,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 			"credentials, in the provider block")
 	}
 	if list := s.get("KUBECONFIG"); list != "" {
-		if err := s.own.Refuse("KUBECONFIG", "config_paths"); err != nil {
+		if err := s.Refuse("KUBECONFIG", "config_paths"); err != nil {
 			return nil, err
 		}
 		return s.kubeconfig(filepath.SplitList(list), false)
@@ -85,7 +86,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		}
 	}
 	if s.get("KUBERNETES_SERVICE_HOST") != "" {
-		if err := s.own.Refuse("KUBERNETES_SERVICE_HOST", "in_cluster_config"); err != nil {
+		if err := s.Refuse("KUBERNETES_SERVICE_HOST", "in_cluster_config"); err != nil {
 			return nil, err
 		}
 		return r.inCluster(s)
@@ -113,14 +114,17 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	if err != nil { // may quote the file
 		return nil, fmt.Errorf("%s is not a kubeconfig", quoted(rules.Precedence))
 	}
-	if _, ok := merged.Contexts[s.context]; !ok && s.context != "" {
+	context := s.String("config_context")
+	if _, ok := merged.Contexts[context]; !ok && context != "" {
 		return nil, fmt.Errorf("%s has no such context; check config_context", quoted(rules.Precedence))
 	}
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.context, Context: api.Context{AuthInfo: s.user, Cluster: s.cluster}}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: context, Context: api.Context{
+		AuthInfo: s.String("config_context_auth_info"), Cluster: s.String("config_context_cluster"),
+	}}
 	if s.host != "" {
 		overrides.ClusterInfo.Server = s.host
 	}
-	c, err := clientcmd.NewNonInteractiveClientConfig(*merged, s.context, overrides, nil).ClientConfig()
+	c, err := clientcmd.NewNonInteractiveClientConfig(*merged, context, overrides, nil).ClientConfig()
 	switch {
 	case err == nil:
 		return c, nil
@@ -167,25 +171,22 @@ func (s settings) overlay(c *rest.Config) error {
 	if s.host != "" {
 		c.Host = s.host
 	}
-	if s.account.isSet() || s.plugin != nil {
+	if s.hasAccount() || s.exec != nil {
 		forget(c)
-		a := s.account
-		c.BearerToken, c.Username, c.Password = a.token, a.username, a.password
-		c.CertData, c.KeyData = []byte(a.certificate), []byte(a.key)
-		c.ExecProvider = s.plugin.provider()
+		c.BearerToken, c.Username, c.Password = s.String("token"), s.String("username"), s.String("password")
+		c.CertData, c.KeyData = []byte(s.String("client_certificate")), []byte(s.String("client_key"))
+		c.ExecProvider = s.exec
 	}
-	if s.ca != "" {
-		c.CAFile, c.CAData, c.Insecure = "", []byte(s.ca), false
+	if ca := s.String("cluster_ca_certificate"); ca != "" {
+		c.CAFile, c.CAData, c.Insecure = "", []byte(ca), false
 	}
-	if s.saysVerify || s.insecure {
-		c.Insecure = s.insecure
+	if s.Has("insecure") {
+		c.Insecure = s.Bool("insecure")
 	}
 	if c.Insecure {
 		c.CAFile, c.CAData = "", nil
 	}
-	if s.serverName != "" {
-		c.ServerName = s.serverName
-	}
+	c.ServerName = cmp.Or(s.String("tls_server_name"), c.ServerName)
 	u, err := parseHost(c.Host)
 	if err != nil {
 		return fmt.Errorf("the kubeconfig: %w", err)
@@ -206,8 +207,8 @@ func forget(c *rest.Config) {
 }
 
 func (s settings) setProxy(c *rest.Config) {
-	if s.proxy != "" {
-		u, _ := url.Parse(s.proxy) // check has looked at it
+	if proxy := s.String("proxy_url"); proxy != "" {
+		u, _ := url.Parse(proxy) // check has looked at it
 		c.Proxy = http.ProxyURL(u)
 	}
 	if c.Proxy == nil {
