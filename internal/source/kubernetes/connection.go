@@ -106,7 +106,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 			return nil, err
 		}
 		if _, err := os.Stat(path); err != nil && (all || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, fmt.Errorf("the kubeconfig %q: %w", path, reason(err))
+			return nil, fmt.Errorf("the kubeconfig %q: %w", path, keyfile.Reason(err))
 		}
 		rules.Precedence = append(rules.Precedence, path)
 	}
@@ -143,14 +143,6 @@ func quoted(paths []string) string {
 	return "the kubeconfig " + strings.Join(out, " with ")
 }
 
-// reason is what happened to a file, without the name of the call.
-func reason(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
-}
-
 func (r *run) inCluster(s settings) (*rest.Config, error) {
 	host, port := s.get("KUBERNETES_SERVICE_HOST"), s.get("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" { // or the environment is not to be used
@@ -158,7 +150,7 @@ func (r *run) inCluster(s settings) (*rest.Config, error) {
 	}
 	token := filepath.Join(r.serviceAccount, "token")
 	if _, err := os.Stat(token); err != nil {
-		return nil, fmt.Errorf("in_cluster_config: %q: %w; is this a pod with a service account?", token, reason(err))
+		return nil, fmt.Errorf("in_cluster_config: %q: %w; is this a pod with a service account?", token, keyfile.Reason(err))
 	}
 	return &rest.Config{
 		Host: "https://" + net.JoinHostPort(host, port), BearerTokenFile: token,
@@ -221,7 +213,7 @@ func (s settings) setProxy(c *rest.Config) {
 // would watch them, and log what it finds.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
-		return fmt.Errorf("reading a certificate or key that the kubeconfig names: %w", reason(err))
+		return fmt.Errorf("reading a certificate or key that the kubeconfig names: %w", keyfile.Reason(err))
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
 	if c.BearerTokenFile == "" {

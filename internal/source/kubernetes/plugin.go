@@ -165,10 +165,7 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	case (c.Status.ClientCertificateData == "") != (c.Status.ClientKeyData == ""):
 		return answer{}, errors.New("must print a client certificate and its key together")
 	}
-	a := answer{token: c.Status.Token}
-	if c.Status.ClientCertificateData != "" {
-		a.certificate, a.key = []byte(c.Status.ClientCertificateData), []byte(c.Status.ClientKeyData)
-	}
+	a := answer{token: c.Status.Token, certificate: []byte(c.Status.ClientCertificateData), key: []byte(c.Status.ClientKeyData)}
 	if t := c.Status.ExpirationTimestamp; t != nil {
 		a.expires = t.Time
 	}

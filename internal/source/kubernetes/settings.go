@@ -36,7 +36,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if s.paths, err = pathsOf(g); err != nil {
 		return settings{}, err
 	}
-	s.ambient = g.Env != nil && (!s.saysWhere() || isFilled(g, "host", "config_path", "config_paths", "in_cluster_config"))
+	filled := func(name string) bool { return g.Variable(name) != "" }
+	s.ambient = g.Env != nil && (!s.saysWhere() || slices.ContainsFunc(credentials.Home.Attrs, filled))
 	if s.exec, err = s.execBlock(); err != nil {
 		return settings{}, err
 	}
@@ -67,10 +68,6 @@ func pathsOf(g source.Grant) ([]string, error) {
 		return []string{path}, nil
 	}
 	return paths, nil
-}
-
-func isFilled(g source.Grant, names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return g.Variable(name) != "" })
 }
 
 // execBlock returns the plugin that the block names, nil for none.
