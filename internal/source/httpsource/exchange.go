@@ -34,7 +34,11 @@ func (x *exchange) client() web.Wire {
 // RoundTrip sends one request, which may be a redirect, with what its own URL
 // may have.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, err := x.accessTo(req.URL)
+	g, err := x.credentials.Redirected(req.URL)
+	if err != nil {
+		return nil, web.Final("%w", err)
+	}
+	a, err := x.run.access(req.Context(), g)
 	if err != nil {
 		return nil, web.Final("%w", err)
 	}

@@ -75,7 +75,7 @@ func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) erro
 // may have. The token is added to a copy, so that nothing outside of the wire
 // ever sees it.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, err := x.accessTo(req.URL)
+	a, err := x.accessTo(req.Context(), req.URL)
 	if err != nil {
 		return nil, web.Final("%w", err)
 	}
