@@ -4,6 +4,7 @@
 package netfail
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -129,17 +130,14 @@ func certificateError(err error) error {
 	if wrapped, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return wrapped.Err
 	}
-	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return unknown
-	}
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
-		return invalid
-	}
-	if host, ok := errors.AsType[x509.HostnameError](err); ok {
-		return host
-	}
-	if roots, ok := errors.AsType[x509.SystemRootsError](err); ok {
-		return roots
+	return cmp.Or(find[x509.UnknownAuthorityError](err), find[x509.CertificateInvalidError](err), find[x509.HostnameError](err),
+		find[x509.SystemRootsError](err))
+}
+
+// find returns the E in err, nil if there is none.
+func find[E error](err error) error {
+	if found, ok := errors.AsType[E](err); ok {
+		return found
 	}
 	return nil
 }
@@ -155,4 +153,30 @@ func isPlain(err error) bool {
 func isAlert(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && (op.Op == "remote error" || op.Op == "local error")
+}
+
+// Titles of warnings about connections that work.
+const (
+	NotVerified  = "Unverified connection"
+	NotEncrypted = "Unencrypted connection"
+)
+
+// Warning is converted to that of the package that passes it on.
+type Warning struct{ Title, Text string }
+
+// Unverified is the warning of a connection whose other end is not known. Others
+// on the way can do the harm.
+func Unverified(whose, because, harm string) Warning {
+	return Warning{NotVerified, "The certificate of " + whose + " was not verified, because " + because +
+		". Anybody on the way can " + harm + "."}
+}
+
+// Unencrypted is the warning of a connection without TLS over which what was sent.
+func Unencrypted(what, because, harm string) Warning {
+	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the way can " + harm + "."}
+}
+
+// IsLoopback reports whether what is sent to host stays on this machine.
+func IsLoopback(host string) bool {
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }

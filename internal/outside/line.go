@@ -11,6 +11,7 @@ package outside
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -113,4 +114,13 @@ func writeEscape(b *strings.Builder, r rune) {
 func isCommand(s string) bool {
 	before, colons := strings.CutSuffix(s, "::")
 	return strings.HasSuffix(s, "##") || colons && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n"))
+}
+
+// Limit returns body without what follows its first max bytes, for clients that
+// read answers to their end.
+func Limit(body io.ReadCloser, max int64) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(body, max), body}
 }

@@ -39,50 +39,27 @@ const (
 	stepDerive        = step("derive")
 )
 
-// summary is the headline of the step's errors.
-func (s step) summary() string {
+// words are the headline of the step's errors, and what was being done.
+func (s step) words() (summary, doing string) {
 	switch s {
 	case stepFetch:
-		return "Cannot fetch the state"
+		return "Cannot fetch the state", "fetching the file"
 	case stepEnvelope:
-		return "Cannot use the state file"
+		return "Cannot use the state file", "recognizing the file"
 	case stepKey:
-		return "Cannot get the key of the state"
+		return "Cannot get the key of the state", "getting the key"
 	case stepDecrypt:
-		return "Cannot decrypt the state"
+		return "Cannot decrypt the state", "decrypting the file"
 	case stepParse:
-		return "Cannot use what the state holds"
-	case stepResource:
-		return "Cannot read the resource"
-	case stepDerive:
-		return "Cannot derive the key"
+		return "Cannot use what the state holds", "reading the decrypted state"
 	case stepCheck:
-		return "The state is not what it should be"
-	}
-	return "Cannot read a state with this configuration"
-}
-
-// words say what was being done.
-func (s step) words() string {
-	switch s {
-	case stepFetch:
-		return "fetching the file"
-	case stepEnvelope:
-		return "recognizing the file"
-	case stepKey:
-		return "getting the key"
-	case stepDecrypt:
-		return "decrypting the file"
-	case stepParse:
-		return "reading the decrypted state"
-	case stepCheck:
-		return "checking the state"
+		return "The state is not what it should be", "checking the state"
 	case stepResource:
-		return "finding the resource"
+		return "Cannot read the resource", "finding the resource"
 	case stepDerive:
-		return "deriving the key"
+		return "Cannot derive the key", "deriving the key"
 	}
-	return "reading the configuration"
+	return "Cannot read a state with this configuration", "reading the configuration"
 }
 
 // stepError says at which step the read of a source failed.
@@ -115,15 +92,16 @@ func readDiagnostics(err error) diag.Diagnostics {
 	if !ok {
 		failed = &stepError{step: stepFetch, err: err}
 	}
+	summary, doing := failed.step.words()
 	var b strings.Builder
 	if failed.source != nil {
 		fmt.Fprintf(&b, "Source: %s\n", failed.source)
 	}
-	fmt.Fprintf(&b, "Step: %s\n\n%s", failed.step.words(), sentence(failed.err))
+	fmt.Fprintf(&b, "Step: %s\n\n%s", doing, sentence(failed.err))
 	if advice := advise(failed); advice != "" {
 		fmt.Fprintf(&b, "\n\n%s", advice)
 	}
-	return diag.Diagnostics{errorDiagnostic(failed.step.summary(), b.String())}
+	return diag.Diagnostics{errorDiagnostic(summary, b.String())}
 }
 
 // advise says what to do next if the error itself does not.

@@ -46,7 +46,8 @@ type Server struct {
 	validated  atomic.Pointer[configured] // nil before ValidateProviderConfig; without the environment
 
 	mu      sync.Mutex
-	stopped chan struct{} // closed by Stop
+	running context.Context // that of all reads; until Stop
+	stop    context.CancelCauseFunc
 }
 
 // offer is all that the provider has for users.
@@ -71,12 +72,13 @@ func newServer(version string, c catalog) *Server {
 		dataSources:        byName(c.remoteState(dataSource), c.resource(dataSource)),
 		ephemeralResources: byName(c.remoteState(ephemeralResource), c.resource(ephemeralResource), derivedKey()),
 	}
-	return &Server{
+	s := &Server{
 		ProviderServer: providerserver.NewProtocol6(&frameworkProvider{offer: o, version: version})(),
 		offer:          o,
 		catalog:        c,
-		stopped:        make(chan struct{}),
 	}
+	s.restart()
+	return s
 }
 
 func byName(readings ...reading) map[string]reading {
@@ -186,7 +188,7 @@ func (s *Server) OpenEphemeralResource(
 
 func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	ctx, end := s.stoppable(ctx)
-	defer end(nil)
+	defer end()
 	value, diags := r.read(ctx, s.configured.Load(), arguments)
 	return value, sent(diags)
 }
@@ -238,11 +240,7 @@ func attributePath(p path.Path) *tftypes.AttributePath {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.stopped:
-	default:
-		close(s.stopped)
-	}
+	s.stop(errStopped)
 }
 
 // StopProvider is how a CLI passes on that the user has interrupted it.
@@ -255,29 +253,21 @@ func (s *Server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRe
 func (s *Server) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.stopped:
-		s.stopped = make(chan struct{})
-	default:
+	if s.running == nil || s.running.Err() != nil {
+		s.running, s.stop = context.WithCancelCause(context.Background())
 	}
 }
 
-func (s *Server) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+// stoppable returns a context that ends with ctx and with a Stop.
+func (s *Server) stoppable(ctx context.Context) (context.Context, func()) {
 	s.mu.Lock()
-	stopped := s.stopped
+	running := s.running
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
-	select {
-	case <-stopped: // at once, so that nothing is begun
-		cancel(errStopped)
-	default:
-		go func() {
-			select {
-			case <-stopped:
-				cancel(errStopped)
-			case <-ctx.Done():
-			}
-		}()
+	stop := func() { cancel(context.Cause(running)) }
+	if running.Err() != nil { // at once, so that nothing is begun
+		stop()
 	}
-	return ctx, cancel
+	forget := context.AfterFunc(running, stop)
+	return ctx, func() { forget(); cancel(nil) }
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
@@ -22,9 +21,10 @@ const maxToken = 64 << 10 // bytes
 // ownCredentials keep the SDK from looking for others: the access key, or
 // anonymous ones if a web identity will replace them. Otherwise they are nil.
 func (s Settings) ownCredentials() aws.CredentialsProvider {
+	v := s.values
 	switch {
-	case s.accessKey != "":
-		return credentials.NewStaticCredentialsProvider(s.accessKey, s.secretKey, s.token)
+	case v.String("access_key") != "":
+		return credentials.NewStaticCredentialsProvider(v.String("access_key"), v.String("secret_key"), v.String("token"))
 	case s.web != nil:
 		return aws.AnonymousCredentials{}
 	}
@@ -36,7 +36,7 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 // and a role is assumed with either. Nothing is sent yet, and each cache renews
 // its credentials before they expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
-	if s.web != nil && s.accessKey == "" {
+	if s.web != nil && s.values.String("access_key") == "" {
 		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))
 	}
 	if s.role != nil {
@@ -46,25 +46,16 @@ func (s Settings) assume(cfg aws.Config) aws.Config {
 }
 
 func (s Settings) webProvider(cfg aws.Config, w *webIdentity) aws.CredentialsProvider {
-	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), w.arn, w, func(o *stscreds.WebIdentityRoleOptions) {
-		o.RoleSessionName = w.sessionName
-		o.Duration = w.duration
-		o.Policy = optional(w.policy)
-		o.PolicyARNs = w.policies()
+	return stscreds.NewWebIdentityRoleProvider(s.sts(cfg), w.role.RoleARN, w, func(o *stscreds.WebIdentityRoleOptions) {
+		o.RoleSessionName, o.Duration, o.Policy, o.PolicyARNs = w.role.RoleSessionName, w.role.Duration, w.role.Policy, w.role.PolicyARNs
 	})
 }
 
 func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
-	return stscreds.NewAssumeRoleProvider(s.sts(cfg), s.role.arn, func(o *stscreds.AssumeRoleOptions) {
-		o.RoleSessionName = s.role.sessionName
-		o.Duration = s.role.duration
-		o.Policy = optional(s.role.policy)
-		o.PolicyARNs = s.role.policies()
-		o.ExternalID = optional(s.role.externalID)
-		o.TransitiveTagKeys = s.role.transitiveTags
-		for k, v := range s.role.tags {
-			o.Tags = append(o.Tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
-		}
+	return stscreds.NewAssumeRoleProvider(s.sts(cfg), s.role.RoleARN, func(o *stscreds.AssumeRoleOptions) {
+		client := o.Client
+		*o = *s.role
+		o.Client = client
 	})
 }
 
@@ -72,22 +63,12 @@ func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
 // settings, the SDK uses AWS_ENDPOINT_URL_STS.
 func (s Settings) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) {
-		if s.stsRegion != "" {
-			o.Region = s.stsRegion
-		}
+		o.Region = cmp.Or(s.values.String("sts_region"), o.Region)
 		s.SetEndpoint(context.Background(), cfg, sts.ServiceID, &o.BaseEndpoint)
 		if s.STSEndpoint != "" {
 			o.BaseEndpoint = aws.String(s.STSEndpoint)
 		}
 	})
-}
-
-func (r role) policies() []types.PolicyDescriptorType {
-	var out []types.PolicyDescriptorType
-	for _, a := range r.policyARNs {
-		out = append(out, types.PolicyDescriptorType{Arn: aws.String(a)})
-	}
-	return out
 }
 
 // GetIdentityToken returns the token. The file is read each time, because what

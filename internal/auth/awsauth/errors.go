@@ -62,16 +62,8 @@ func (s Settings) explainSettings(err error) error {
 	return Failure(text, err)
 }
 
-// explainCredentials says why there are no credentials. The error is final: it says
+// explainSTS says what went wrong with credentials. The error is final: it says
 // nothing about the file.
-func (s Settings) explainCredentials(err error) error {
-	return s.explainSTS("no AWS credentials to be had", err)
-}
-
-func (s Settings) explainAccount(err error) error {
-	return s.explainSTS("the AWS account of the credentials cannot be told", err)
-}
-
 func (s Settings) explainSTS(what string, err error) error {
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
 		what += fmt.Sprintf(": %s %s", Code(op.ServiceID), Code(op.OperationName))
@@ -92,12 +84,12 @@ func (s Settings) explainSTS(what string, err error) error {
 		what += ": " + NoAnswer(err)
 	}
 	if s.role != nil {
-		what += fmt.Sprintf("; the role to assume is %s", s.role.arn)
+		what += fmt.Sprintf("; the role to assume is %s", s.role.RoleARN)
 	} else if s.web != nil {
-		what += fmt.Sprintf("; the role to assume is %s", s.web.arn)
+		what += fmt.Sprintf("; the role to assume is %s", s.web.role.RoleARN)
 	} else if s.profile != "" {
 		what += fmt.Sprintf("; the profile is %q", s.profile)
-	} else if s.accessKey == "" && !isAPI {
+	} else if s.values.String("access_key") == "" && !isAPI {
 		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
 	}
 	return Failure(what, err)

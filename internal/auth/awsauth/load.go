@@ -44,7 +44,7 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 // Retrieve makes sure that there are credentials that have not expired.
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) error {
 	if _, err := credentials.Retrieve(ctx); err != nil {
-		return s.explainCredentials(err)
+		return s.explainSTS("no AWS credentials to be had", err)
 	}
 	return nil
 }
@@ -53,16 +53,16 @@ func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvi
 // hashicorp/aws-sdk-go-base, which assumes each role twice, may write to the
 // process's environment, and reads the environment's proxies in any case.
 func (s Settings) load(ctx context.Context) (aws.Config, error) {
+	client, err := s.httpClient()
+	if err != nil {
+		return aws.Config{}, err
+	}
 	if !s.Environment {
-		cfg, err := s.loadWithoutEnvironment(ctx)
+		cfg, err := s.loadWithoutEnvironment(ctx, limitedClient{client})
 		if err != nil {
 			return aws.Config{}, err
 		}
 		return s.assume(cfg), nil
-	}
-	client, err := s.httpClient()
-	if err != nil {
-		return aws.Config{}, err
 	}
 	options, err := s.options(client)
 	if err != nil {
@@ -105,9 +105,10 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 		return nil, err
 	}
 	add(s.retryMode != "", awsconfig.WithRetryMode(s.retryMode))
-	add(s.imdsEndpoint != "", awsconfig.WithEC2IMDSEndpoint(s.imdsEndpoint))
-	add(s.fips, awsconfig.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
-	add(s.dualStack, awsconfig.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
+	endpoint := s.values.String("ec2_metadata_service_endpoint")
+	add(endpoint != "", awsconfig.WithEC2IMDSEndpoint(endpoint))
+	add(s.values.Bool("use_fips_endpoint"), awsconfig.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
+	add(s.values.Bool("use_dualstack_endpoint"), awsconfig.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
 	add(s.profile != "", awsconfig.WithSharedConfigProfile(s.profile))
 	add(len(configFiles) > 0, awsconfig.WithSharedConfigFiles(configFiles))
 	add(len(credentialsFiles) > 0, awsconfig.WithSharedCredentialsFiles(credentialsFiles))
@@ -129,8 +130,7 @@ func (s Settings) sharedFiles() (config, credentials []string, err error) {
 		}
 		return out
 	}
-	config = expand(s.configFiles)
-	credentials = expand(s.credentialsFiles)
+	config, credentials = expand(s.configFiles), expand(s.values.Strings("shared_credentials_files"))
 	return config, credentials, err
 }
 
@@ -142,10 +142,11 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 		if service != sts.ServiceID {
 			return aws.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
 		}
-		region = cmp.Or(s.stsRegion, region)
+		region = cmp.Or(s.values.String("sts_region"), region)
 		url := s.STSEndpoint
 		if url == "" {
-			parameters := sts.EndpointParameters{Region: &region, UseFIPS: &s.fips, UseDualStack: &s.dualStack}
+			parameters := sts.EndpointParameters{Region: &region,
+				UseFIPS: aws.Bool(s.values.Bool("use_fips_endpoint")), UseDualStack: aws.Bool(s.values.Bool("use_dualstack_endpoint"))}
 			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), parameters)
 			if err != nil {
 				return aws.Endpoint{}, err //nolint:staticcheck // see options
@@ -170,16 +171,16 @@ func (s Settings) Transport() (*http.Transport, error) {
 func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	tlsConfig := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: s.insecure, //nolint:gosec // the user's choice
+		InsecureSkipVerify: s.Unverified(), //nolint:gosec // the user's choice
 	}
-	if s.caBundle != "" {
-		pem, err := keyfile.Read(s.caBundle)
+	if path := s.values.String("custom_ca_bundle"); path != "" {
+		pem, err := keyfile.Read(path)
 		if err != nil {
 			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
 		}
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", s.caBundle)
+			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", path)
 		}
 	}
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
@@ -233,18 +234,19 @@ func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
 // checkAccount looks up the account of the credentials, but only if that
 // matters.
 func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
-	if len(s.allowed) == 0 && len(s.forbidden) == 0 {
+	allowed, forbidden := s.values.Strings("allowed_account_ids"), s.values.Strings("forbidden_account_ids")
+	if len(allowed) == 0 && len(forbidden) == 0 {
 		return nil
 	}
 	answer, err := s.sts(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return s.explainAccount(err)
+		return s.explainSTS("the AWS account of the credentials cannot be told", err)
 	}
 	account := aws.ToString(answer.Account)
 	switch {
-	case len(s.allowed) > 0 && !slices.Contains(s.allowed, account):
+	case len(allowed) > 0 && !slices.Contains(allowed, account):
 		return fmt.Errorf("the AWS credentials are for the account %q, which allowed_account_ids does not list", account)
-	case slices.Contains(s.forbidden, account):
+	case slices.Contains(forbidden, account):
 		return fmt.Errorf("the AWS credentials are for the account %q, which forbidden_account_ids lists", account)
 	}
 	return nil

@@ -29,25 +29,21 @@ import (
 // Three switches of the SDK remain, which have no other way in:
 // AWS_NEW_RETRIES_2026 and the like change how long it waits between attempts,
 // but not what is sent or where.
-func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error) {
-	client, err := s.httpClient()
-	if err != nil {
-		return aws.Config{}, err
-	}
+func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPClient) (aws.Config, error) {
 	profile, err := s.loadProfile(ctx)
 	if err != nil {
 		return aws.Config{}, err
 	}
 	dualStack, fips := profile.UseDualStackEndpoint, profile.UseFIPSEndpoint
-	if s.dualStack {
+	if s.values.Bool("use_dualstack_endpoint") {
 		dualStack = aws.DualStackEndpointStateEnabled
 	}
-	if s.fips {
+	if s.values.Bool("use_fips_endpoint") {
 		fips = aws.FIPSEndpointStateEnabled
 	}
 	cfg := aws.Config{
 		Region:           s.Region,
-		HTTPClient:       limitedClient{client},
+		HTTPClient:       client,
 		RetryMaxAttempts: s.attempts,
 		RetryMode:        cmp.Or(s.retryMode, profile.RetryMode),
 		Logger:           logging.Nop{},
@@ -57,11 +53,9 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context) (aws.Config, error
 		ConfigSources: []any{awsconfig.LoadOptions{UseDualStackEndpoint: dualStack, UseFIPSEndpoint: fips}, profile},
 	}
 	if cfg.Credentials = s.ownCredentials(); cfg.Credentials == nil {
-		if cfg.Credentials, err = s.profileCredentials(cfg, profile); err != nil {
-			return aws.Config{}, err
-		}
+		cfg.Credentials, err = s.profileCredentials(cfg, profile)
 	}
-	return cfg, nil
+	return cfg, err
 }
 
 // AnonymousClient removes what the SDK reveals about its environment:
@@ -116,7 +110,9 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 		if p.RoleARN == "" {
 			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn", p.Profile)
 		}
-		web := &webIdentity{role: role{arn: p.RoleARN, sessionName: p.RoleSessionName}, tokenFile: p.WebIdentityTokenFile}
+		web := &webIdentity{
+			role: &stscreds.AssumeRoleOptions{RoleARN: p.RoleARN, RoleSessionName: p.RoleSessionName}, tokenFile: p.WebIdentityTokenFile,
+		}
 		return aws.NewCredentialsCache(s.webProvider(cfg, web)), nil
 	case p.SSOSession != nil || p.SSOStartURL != "" || p.LoginSession != "":
 		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the "+
@@ -153,7 +149,7 @@ func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.Cre
 // would otherwise look up is set.
 func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 	o := imds.Options{
-		ClientEnableState: imds.ClientEnabled, Endpoint: s.imdsEndpoint, EndpointMode: s.imdsMode,
+		ClientEnableState: imds.ClientEnabled, Endpoint: s.values.String("ec2_metadata_service_endpoint"), EndpointMode: s.imdsMode,
 		HTTPClient: cfg.HTTPClient, Logger: cfg.Logger, APIOptions: cfg.APIOptions,
 	}
 	if s.imds != imds.ClientDefaultEnableState {

@@ -1,3 +1,7 @@
+// Package awsauth configures access to AWS: the arguments that everything on
+// AWS has in common, and the configuration of the vendor's clients that follows
+// from them. Names, defaults and variables are those of OpenTofu:
+// opentofu/internal/backend/remote-state/s3.
 package awsauth
 
 import (
@@ -10,7 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
@@ -39,45 +45,25 @@ type Settings struct {
 
 	STSEndpoint string // "" leaves it to the SDK
 
-	stsRegion       string
-	attempts        int
-	retryMode       aws.RetryMode
-	fips, dualStack bool
+	values attr.Values // the rest, and what the following are made of
 
+	attempts                       int
+	retryMode                      aws.RetryMode
 	httpProxy, httpsProxy, noProxy string
-	insecure                       bool
-	caBundle                       string // a path
-
-	accessKey, secretKey, token string
-	profile                     string
-	configFiles                 []string
-	credentialsFiles            []string
-	role                        *role
-	web                         *webIdentity
-	allowed, forbidden          []string // accounts
-
-	imds         imds.ClientEnableState
-	imdsEndpoint string
-	imdsMode     imds.EndpointModeState
+	profile                        string
+	configFiles                    []string
+	role                           *stscreds.AssumeRoleOptions // without a client
+	web                            *webIdentity
+	imds                           imds.ClientEnableState
+	imdsMode                       imds.EndpointModeState
 }
 
 // Unverified reports whether any certificate is accepted.
-func (s Settings) Unverified() bool { return s.insecure }
-
-// role is a role to assume.
-type role struct {
-	arn, sessionName, policy string
-	duration                 time.Duration
-	policyARNs               []string
-
-	externalID     string
-	tags           map[string]string
-	transitiveTags []string
-}
+func (s Settings) Unverified() bool { return s.values.Bool("insecure") }
 
 // webIdentity is a role to assume with a token from elsewhere.
 type webIdentity struct {
-	role
+	role             *stscreds.AssumeRoleOptions
 	token, tokenFile string
 }
 
@@ -85,27 +71,9 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region:           region,
-		Timeout:          requestTimeout,
-		Environment:      v.ReadsEnvironment(),
-		OwnEndpoints:     v.HoldsSecret(),
-		stsRegion:        v.String("sts_region"),
-		fips:             v.Bool("use_fips_endpoint"),
-		dualStack:        v.Bool("use_dualstack_endpoint"),
-		httpProxy:        v.String("http_proxy"),
-		httpsProxy:       v.String("https_proxy"),
-		noProxy:          v.String("no_proxy"),
-		insecure:         v.Bool("insecure"),
-		caBundle:         v.String("custom_ca_bundle"),
-		accessKey:        v.String("access_key"),
-		secretKey:        v.String("secret_key"),
-		token:            v.String("token"),
-		profile:          v.String("profile"),
-		configFiles:      v.Strings("shared_config_files"),
-		credentialsFiles: v.Strings("shared_credentials_files"),
-		allowed:          v.Strings("allowed_account_ids"),
-		forbidden:        v.Strings("forbidden_account_ids"),
-		imdsEndpoint:     v.String("ec2_metadata_service_endpoint"),
+		Region: region, Timeout: requestTimeout, Environment: v.ReadsEnvironment(), OwnEndpoints: v.HoldsSecret(),
+		values: v, profile: v.String("profile"), configFiles: v.Strings("shared_config_files"),
+		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}
 	if s.configFiles == nil && v.HoldsSecretBeside("shared_config_files") { // those that a variable names may have endpoints in them
 		s.configFiles = awsconfig.DefaultSharedConfigFiles
@@ -121,29 +89,28 @@ func Parse(v attr.Values, region string) (Settings, error) {
 	return s, nil
 }
 
-func (s *Settings) parseCredentials(v attr.Values) error {
+func (s *Settings) parseCredentials(v attr.Values) (err error) {
+	key := v.String("access_key") != ""
 	switch {
-	case (s.accessKey == "") != (s.secretKey == "") || s.token != "" && s.accessKey == "":
+	case key != (v.String("secret_key") != "") || v.String("token") != "" && !key:
 		return v.Errorf("", "access_key and secret_key are required together, and token only with them")
-	case len(s.allowed) > 0 && len(s.forbidden) > 0:
+	case len(v.Strings("allowed_account_ids")) > 0 && len(v.Strings("forbidden_account_ids")) > 0:
 		return v.Errorf("", "allowed_account_ids and forbidden_account_ids are mutually exclusive")
 	}
 	if block, ok := v.Block("assume_role"); ok {
-		r, err := parseRole(block)
-		if err != nil {
+		if s.role, err = parseRole(block); err != nil {
 			return err
 		}
-		r.externalID = block.String("external_id")
-		r.tags = block.StringMap("tags")
-		r.transitiveTags = block.Strings("transitive_tag_keys")
-		s.role = &r
+		s.role.ExternalID, s.role.TransitiveTagKeys = optional(block.String("external_id")), block.Strings("transitive_tag_keys")
+		for k, v := range block.StringMap("tags") {
+			s.role.Tags = append(s.role.Tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
+		}
 	}
 	if block, ok := v.Block("assume_role_with_web_identity"); ok {
-		r, err := parseRole(block)
-		if err != nil {
+		s.web = &webIdentity{token: block.String("web_identity_token"), tokenFile: block.String("web_identity_token_file")}
+		if s.web.role, err = parseRole(block); err != nil {
 			return err
 		}
-		s.web = &webIdentity{r, block.String("web_identity_token"), block.String("web_identity_token_file")}
 		if s.web.token == "" && s.web.tokenFile == "" {
 			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment "+
 				"variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
@@ -152,26 +119,24 @@ func (s *Settings) parseCredentials(v attr.Values) error {
 	return nil
 }
 
-func parseRole(v attr.Values) (role, error) {
-	r := role{
-		arn:         v.String("role_arn"),
-		sessionName: v.String("session_name"),
-		policy:      v.String("policy"),
-		policyARNs:  v.Strings("policy_arns"),
+func parseRole(v attr.Values) (*stscreds.AssumeRoleOptions, error) {
+	r := &stscreds.AssumeRoleOptions{
+		RoleARN: v.String("role_arn"), RoleSessionName: v.String("session_name"), Policy: optional(v.String("policy")),
 	}
-	if r.arn == "" {
-		return r, v.Errorf("role_arn", "the ARN of a role is required")
+	if r.RoleARN == "" {
+		return nil, v.Errorf("role_arn", "the ARN of a role is required")
 	}
 	if text := v.String("duration"); text != "" {
 		var err error
-		if r.duration, err = time.ParseDuration(text); err != nil || r.duration < minSession || r.duration > maxSession {
-			return r, v.Errorf("duration", "a duration from 15m to 12h is required")
+		if r.Duration, err = time.ParseDuration(text); err != nil || r.Duration < minSession || r.Duration > maxSession {
+			return nil, v.Errorf("duration", "a duration from 15m to 12h is required")
 		}
 	}
-	for _, text := range r.policyARNs {
+	for _, text := range v.Strings("policy_arns") {
 		if a, err := arn.Parse(text); err != nil || !strings.HasPrefix(a.Resource, "policy/") {
-			return r, v.Errorf("policy_arns", "ARNs of IAM policies are required, such as arn:aws:iam::aws:policy/ReadOnlyAccess")
+			return nil, v.Errorf("policy_arns", "ARNs of IAM policies are required, such as arn:aws:iam::aws:policy/ReadOnlyAccess")
 		}
+		r.PolicyARNs = append(r.PolicyARNs, types.PolicyDescriptorType{Arn: &text})
 	}
 	return r, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
@@ -30,29 +31,18 @@ import (
 type Access struct {
 	Transport  policy.Transporter // carries every request; nil for one of our own
 	RetryDelay time.Duration      // before the second try; 0 leaves it to the SDK
+	Cloud      Cloud              // zero for that of a metadata host, until [Access.FindCloud]
+	Pipeline   string             // the service connection of Azure Pipelines that gives tokens; "" is none
 
-	cloud Cloud
-
-	tenant, subscription                              string
-	clientID, clientIDFile                            string
-	secret, secretFile                                string
-	certificate, certificateFile, certificatePassword string
-	useOIDC                                           bool
-	pipeline                                          string
-	token, tokenFile, requestURL, requestToken        string
-	useMSI                                            bool
-	msiEndpoint                                       string
-	useAKS, useCLI                                    bool
-	metadataHost                                      string
-
-	environment bool // may be read
+	values      attr.Values // with [Attrs]
+	environment bool        // may be read
 }
 
 // Open makes the credential of the first way that is completely set up, in
 // OpenTofu's order.
 func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	var err error
-	if a.cloud, err = a.Cloud(ctx); err != nil {
+	if a.Cloud, err = a.FindCloud(ctx); err != nil {
 		return nil, err
 	}
 	for _, way := range a.ways() {
@@ -74,21 +64,37 @@ type way struct {
 
 // ways are in the order in which they are tried; the Azure CLI is the last.
 func (a Access) ways() []way {
+	useOIDC := a.values.Bool("use_oidc")
 	return []way{
-		{a.principal() && (a.certificate != "" || a.certificateFile != ""), a.withCertificate},
-		{a.principal() && (a.secret != "" || a.secretFile != ""), a.withSecret},
-		{a.useOIDC && a.pipeline != "", a.withPipeline},
-		{a.useOIDC, a.withOIDC},
-		{a.useMSI, a.withManagedIdentity},
-		{a.useAKS, a.withWorkloadIdentity},
-		{a.useCLI, a.withCLI},
+		{a.principal() && a.hasOneOf("client_certificate", "client_certificate_path"), a.asClient(a.withCertificate)},
+		{a.principal() && a.hasOneOf("client_secret", "client_secret_file_path"), a.asClient(a.withSecret)},
+		{useOIDC && a.Pipeline != "", a.asClient(a.withPipeline)},
+		{useOIDC, a.asClient(a.withOIDC)},
+		{a.values.Bool("use_msi"), a.withManagedIdentity},
+		{a.values.Bool("use_aks_workload_identity"), a.withWorkloadIdentity},
+		{a.values.Bool("use_cli"), a.withCLI},
+	}
+}
+
+func (a Access) hasOneOf(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return a.values.String(name) != "" })
+}
+
+// asClient hands over the ID of the client.
+func (a Access) asClient(with func(id string) (azcore.TokenCredential, error)) func() (azcore.TokenCredential, error) {
+	return func() (azcore.TokenCredential, error) {
+		id, err := a.either("client_id", a.values.String("client_id"), "client_id_file_path")
+		if err != nil {
+			return nil, err
+		}
+		return with(id)
 	}
 }
 
 // UsesCLI reports whether the Azure CLI signs in.
 func (a Access) UsesCLI() bool {
 	ways := a.ways()
-	return a.useCLI && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
+	return a.values.Bool("use_cli") && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
 // refuseVariables returns an error if the environment is switched off and one
@@ -120,93 +126,70 @@ func identityVariables() []string {
 
 // principal reports whether a service principal is configured.
 func (a Access) principal() bool {
-	return a.tenant != "" && (a.clientID != "" || a.clientIDFile != "")
+	return a.hasOneOf("tenant_id") && a.hasOneOf("client_id", "client_id_file_path")
 }
 
-func (a Access) withCertificate() (azcore.TokenCredential, error) {
-	id, err := either("client_id", a.clientID, a.clientIDFile)
-	if err != nil {
-		return nil, err
-	}
-	direct, err := base64.StdEncoding.DecodeString(a.certificate)
+func (a Access) withCertificate(id string) (azcore.TokenCredential, error) {
+	direct, err := base64.StdEncoding.DecodeString(a.values.String("client_certificate"))
 	if err != nil {
 		return nil, errors.New("client_certificate: this is not standard base64")
 	}
-	bundle, err := either("client_certificate", string(direct), a.certificateFile)
+	bundle, err := a.either("client_certificate", string(direct), "client_certificate_path")
 	if err != nil {
 		return nil, err
 	}
-	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.certificatePassword))
+	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.values.String("client_certificate_password")))
 	if err != nil {
 		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its " +
 			"private key, or client_certificate_password is not its password")
 	}
-	return credential(azidentity.NewClientCertificateCredential(a.tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
-		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	return credential(azidentity.NewClientCertificateCredential(a.values.String("tenant_id"), id, chain, key, &azidentity.ClientCertificateCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}))
 }
 
-func (a Access) withSecret() (azcore.TokenCredential, error) {
-	id, err := either("client_id", a.clientID, a.clientIDFile)
+func (a Access) withSecret(id string) (azcore.TokenCredential, error) {
+	secret, err := a.either("client_secret", a.values.String("client_secret"), "client_secret_file_path")
 	if err != nil {
 		return nil, err
 	}
-	secret, err := either("client_secret", a.secret, a.secretFile)
-	if err != nil {
-		return nil, err
-	}
-	return credential(azidentity.NewClientSecretCredential(a.tenant, id, secret, &azidentity.ClientSecretCredentialOptions{
-		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	return credential(azidentity.NewClientSecretCredential(a.values.String("tenant_id"), id, secret, &azidentity.ClientSecretCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}))
 }
 
-func (a Access) withOIDC() (azcore.TokenCredential, error) {
+func (a Access) withOIDC(id string) (azcore.TokenCredential, error) {
 	if !a.principal() {
 		return nil, errors.New("use_oidc needs tenant_id and client_id")
 	}
-	id, err := either("client_id", a.clientID, a.clientIDFile)
-	if err != nil {
-		return nil, err
-	}
-	direct := a.token != "" || a.tokenFile != ""
-	if !direct && (a.requestURL == "" || a.requestToken == "") {
+	direct := a.hasOneOf("oidc_token", "oidc_token_file_path")
+	if !direct && !(a.hasOneOf("oidc_request_url") && a.hasOneOf("oidc_request_token")) {
 		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token")
 	}
 	assertion := func(ctx context.Context) (string, error) {
 		if direct {
-			return either("oidc_token", a.token, a.tokenFile)
+			return a.either("oidc_token", a.values.String("oidc_token"), "oidc_token_file_path")
 		}
 		return a.requestOIDC(ctx)
 	}
-	return credential(azidentity.NewClientAssertionCredential(a.tenant, id, assertion, &azidentity.ClientAssertionCredentialOptions{
-		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+	return credential(azidentity.NewClientAssertionCredential(a.values.String("tenant_id"), id, assertion, &azidentity.ClientAssertionCredentialOptions{
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}))
 }
 
-// WithPipeline returns a, which then uses a service connection of Azure
-// Pipelines for OpenID Connect. "" is none.
-func (a Access) WithPipeline(serviceConnection string) Access {
-	a.pipeline = serviceConnection
-	return a
-}
-
-func (a Access) withPipeline() (azcore.TokenCredential, error) {
+func (a Access) withPipeline(id string) (azcore.TokenCredential, error) {
 	if !a.environment {
 		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
 			"and the environment is switched off")
 	}
-	if !a.principal() || a.requestToken == "" || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
+	if !a.principal() || !a.hasOneOf("oidc_request_token") || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
 		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token " +
 			"(SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
 	}
-	id, err := either("client_id", a.clientID, a.clientIDFile)
-	if err != nil {
-		return nil, err
-	}
 	options := &azidentity.AzurePipelinesCredentialOptions{
-		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}
-	return credential(azidentity.NewAzurePipelinesCredential(a.tenant, id, a.pipeline, a.requestToken, options))
+	return credential(azidentity.NewAzurePipelinesCredential(a.values.String("tenant_id"), id, a.Pipeline, a.values.String("oidc_request_token"), options))
 }
 
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
@@ -215,16 +198,12 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 	if err := a.refuseVariables(identityVariables()...); err != nil {
 		return nil, err
 	}
-	transport := a.Transport
-	if a.msiEndpoint != "" {
-		if transport == nil {
-			transport = a.httpClient()
-		}
-		transport = identityTransport{transport, a.msiEndpoint}
+	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.ClientOptions()}
+	if endpoint := a.values.String("msi_endpoint"); endpoint != "" {
+		options.Transport = identityTransport{options.Transport, endpoint}
 	}
-	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.clientOptions(transport)}
-	if a.clientID != "" {
-		options.ID = azidentity.ClientID(a.clientID)
+	if id := a.values.String("client_id"); id != "" {
+		options.ID = azidentity.ClientID(id)
 	}
 	return credential(azidentity.NewManagedIdentityCredential(options))
 }
@@ -235,7 +214,7 @@ func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 			"is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.metadataHost != "",
+		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	})
 	if err != nil {
 		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, " +
@@ -252,9 +231,10 @@ func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredentia
 	return c, nil
 }
 
-// either returns a setting that may be given directly, in a file, or both if
-// they are equal.
-func either(name, direct, path string) (string, error) {
+// either returns a setting that may be given directly, in the file that an
+// attribute names, or both if they are equal.
+func (a Access) either(name, direct, file string) (string, error) {
+	path := a.values.String(file)
 	if path == "" {
 		return direct, nil
 	}
@@ -300,10 +280,10 @@ func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 // requestOIDC gets a token from the CI service, for Azure.
 // https://docs.github.com/actions/reference/security/oidc
 func (a Access) requestOIDC(ctx context.Context) (string, error) {
-	address := a.requestURL
+	address := a.values.String("oidc_request_url")
 	if u, err := url.Parse(address); err == nil && !u.Query().Has("audience") {
 		query := u.Query()
-		query.Set("audience", audience(a.cloud.Configuration))
+		query.Set("audience", audience(a.Cloud.Configuration))
 		u.RawQuery = query.Encode()
 		address = u.String()
 	}
@@ -311,7 +291,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 		Value string `json:"value"`
 	}
 	header := http.Header{
-		"Authorization": {"Bearer " + a.requestToken},
+		"Authorization": {"Bearer " + a.values.String("oidc_request_token")},
 		"Accept":        {"application/json; api-version=2.0"},
 		"Content-Type":  {"application/json"},
 	}

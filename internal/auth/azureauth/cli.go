@@ -45,12 +45,13 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, " +
 			"az, is not there")
 	}
-	for _, s := range []string{a.tenant, a.subscription} {
+	c := &cli{tenant: a.values.String("tenant_id"), subscription: a.values.String("subscription_id"), environ: a.environ}
+	for _, s := range []string{c.tenant, c.subscription} {
 		if s != "" && !cliArgument.MatchString(s) {
 			return nil, errors.New("tenant_id and subscription_id must be IDs or plain names")
 		}
 	}
-	return &cli{tenant: a.tenant, subscription: a.subscription, environ: a.environ}, nil
+	return c, nil
 }
 
 // environ is what az gets.

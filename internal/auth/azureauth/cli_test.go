@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // A token is used again for as long as it lives.
@@ -29,7 +31,16 @@ func TestTokensOfTheCLI(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	expires(time.Now().Add(time.Hour))
-	identity, err := Access{useCLI: true}.Open(t.Context())
+	table := attr.Table{Name: "x", Attrs: Attrs(nil)}
+	values, err := attr.NewEntry("x", table, nil).Decode(table, nil) // use_cli is true
+	if err != nil {
+		t.Fatal(err)
+	}
+	access, err := New(values, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, err := access.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

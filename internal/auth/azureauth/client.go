@@ -14,33 +14,24 @@ const maxAnswer = 1 << 20 // bytes
 
 // ClientOptions are for the clients of services. What they answer is cut after
 // a megabyte.
-func (a Access) ClientOptions() policy.ClientOptions { return a.clientOptions(a.Transport) }
-
-func (a Access) clientOptions(transport policy.Transporter) policy.ClientOptions {
+func (a Access) ClientOptions() policy.ClientOptions {
+	transport := a.Transport
 	if transport == nil {
-		transport = a.httpClient()
+		transport = HTTPClient(a.environment)
 	}
 	return policy.ClientOptions{
-		Cloud:     a.cloud.Configuration,
+		Cloud:     a.Cloud.Configuration,
 		Transport: limitedTransport{transport},
 		Retry:     policy.RetryOptions{RetryDelay: a.RetryDelay},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
 }
 
-// HTTPClient returns what carries requests: Transport, or a client of our own.
-func (a Access) HTTPClient() policy.Transporter {
-	if a.Transport != nil {
-		return a.Transport
-	}
-	return a.httpClient()
-}
-
-// httpClient makes a client that goes through the proxies of the environment
+// HTTPClient makes a client that goes through the proxies of the environment
 // only if that may be read.
-func (a Access) httpClient() *http.Client {
+func HTTPClient(environment bool) *http.Client {
 	client := &http.Client{CheckRedirect: noRedirect}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !a.environment {
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !environment {
 		direct := standard.Clone()
 		direct.Proxy = nil
 		client.Transport = direct

@@ -41,11 +41,12 @@ func known(c cloud.Configuration, manager, suffix string) Cloud {
 	return Cloud{Configuration: c, ResourceManager: manager, ResourceManagerAudience: manager, StorageSuffix: suffix}
 }
 
-// Cloud returns the configured cloud. It may send a request to the metadata
+// FindCloud returns the configured cloud. It may send a request to the metadata
 // host.
-func (a Access) Cloud(ctx context.Context) (Cloud, error) {
-	if a.metadataHost == "" || a.cloud.ActiveDirectoryAuthorityHost != "" {
-		return a.cloud, nil
+func (a Access) FindCloud(ctx context.Context) (Cloud, error) {
+	host := a.values.String("metadata_host")
+	if host == "" || a.Cloud.ActiveDirectoryAuthorityHost != "" {
+		return a.Cloud, nil
 	}
 	var answer struct {
 		Authentication struct {
@@ -55,7 +56,7 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 		ResourceManager string            `json:"resourceManager"`
 		Suffixes        map[string]string `json:"suffixes"`
 	}
-	err := a.get(ctx, "https://"+a.metadataHost+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
+	err := a.get(ctx, "https://"+host+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
 	if err != nil {
 		return Cloud{}, fmt.Errorf("metadata_host: %w", err)
 	}
@@ -76,9 +77,3 @@ func (a Access) Cloud(ctx context.Context) (Cloud, error) {
 
 // hostName is a name of several parts.
 var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)
-
-// WithCloud returns a, which then sends no request to a metadata host.
-func (a Access) WithCloud(c Cloud) Access {
-	a.cloud = c
-	return a
-}

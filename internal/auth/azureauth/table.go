@@ -72,34 +72,22 @@ func flag(name, doc string) attr.Attr {
 // New reads [Attrs]. It looks at what can be wrong without any I/O. Without
 // environment, nothing of that is read.
 func New(v attr.Values, environment bool) (Access, error) {
-	a := Access{
-		tenant: v.String("tenant_id"), subscription: v.String("subscription_id"),
-		clientID: v.String("client_id"), clientIDFile: v.String("client_id_file_path"),
-		secret: v.String("client_secret"), secretFile: v.String("client_secret_file_path"),
-		certificate: v.String("client_certificate"), certificateFile: v.String("client_certificate_path"),
-		certificatePassword: v.String("client_certificate_password"),
-		useOIDC:             v.Bool("use_oidc"),
-		token:               v.String("oidc_token"), tokenFile: v.String("oidc_token_file_path"),
-		requestURL: v.String("oidc_request_url"), requestToken: v.String("oidc_request_token"),
-		useMSI: v.Bool("use_msi"), msiEndpoint: v.String("msi_endpoint"),
-		useAKS: v.Bool("use_aks_workload_identity"), useCLI: v.Bool("use_cli"),
-		metadataHost: v.String("metadata_host"),
-		environment:  environment,
-	}
+	a := Access{values: v, environment: environment}
+	host, requestURL, msi := v.String("metadata_host"), v.String("oidc_request_url"), v.String("msi_endpoint")
 	named, ok := clouds(v.String("environment"))
-	if !ok && a.metadataHost == "" {
+	if !ok && host == "" {
 		return a, v.Errorf("environment", "one of public, usgovernment and china is required; for another cloud, set metadata_host")
 	}
-	if a.metadataHost == "" {
-		a.cloud = named
+	if host == "" {
+		a.Cloud = named
 	}
-	if u, err := url.Parse("https://" + a.metadataHost + "/"); err != nil || u.Host != a.metadataHost {
+	if u, err := url.Parse("https://" + host + "/"); err != nil || u.Host != host {
 		return a, v.Errorf("metadata_host", "a host name is required, without a scheme and a path")
 	}
-	if u, err := url.Parse(a.requestURL); a.useOIDC && a.requestURL != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
+	if u, err := url.Parse(requestURL); v.Bool("use_oidc") && requestURL != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
 		return a, v.Errorf("oidc_request_url", "an https address is required")
 	}
-	if u, err := url.Parse(a.msiEndpoint); a.msiEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+	if u, err := url.Parse(msi); msi != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return a, v.Errorf("msi_endpoint", "an http or https address is required")
 	}
 	return a, nil

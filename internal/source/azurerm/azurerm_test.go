@@ -76,12 +76,15 @@ func (e environment) settings(blocks ...attrs) source.Settings {
 	return s
 }
 
-// kind is the kind with another way to the network, and without much patience.
+// kind is the kind with another way to the network, unless that is nil, and
+// without much patience.
 func kind(transport policy.Transporter) source.Kind {
 	k := Kind()
 	k.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.transport, r.retryDelay = transport, time.Millisecond
+		if r.retryDelay = time.Millisecond; transport != nil {
+			r.transport = transport
+		}
 		return r.open
 	}
 	return k

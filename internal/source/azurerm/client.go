@@ -30,7 +30,7 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := l.url(access.cloud)
+	u, err := l.url(access.Cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -64,40 +64,25 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 }
 
 // access is how to sign in, in the cloud that is meant.
-type access struct {
-	azureauth.Access
-	cloud azureauth.Cloud
-}
-
-func (l *location) access(ctx context.Context) (access, error) {
-	a := access{Access: l.grant.access}
+func (l *location) access(ctx context.Context) (azureauth.Access, error) {
+	a := l.grant.access
+	a.Transport, a.RetryDelay = l.transport, l.retryDelay
 	var err error
-	a.Transport, err = l.transports.Do(ctx, struct{}{}, func(context.Context) (policy.Transporter, error) {
-		if l.transport != nil {
-			return l.transport, nil
-		}
-		return a.HTTPClient(), nil
-	})
-	if err != nil {
-		return a, err
-	}
-	a.RetryDelay = l.retryDelay
-	a.cloud, err = l.clouds.Do(ctx, l.credentials, func(ctx context.Context) (azureauth.Cloud, error) {
+	a.Cloud, err = l.clouds.Do(ctx, l.credentials, func(ctx context.Context) (azureauth.Cloud, error) {
 		if l.grant.endpoint != nil && (l.grant.accessKey != "" || l.grant.sas != "") {
 			return azureauth.Cloud{}, nil // nobody else is asked
 		}
-		c, err := a.Cloud(ctx)
+		c, err := a.FindCloud(ctx)
 		if err != nil {
 			err = ownError{err}
 		}
 		return c, err
 	})
-	a.Access = a.WithCloud(a.cloud)
 	return a, err
 }
 
 // identity signs in as the credentials say, once for all sources.
-func (l *location) identity(ctx context.Context, a access) (azcore.TokenCredential, error) {
+func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.TokenCredential, error) {
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
 		if err != nil && !azureauth.IsUnset(err) {
@@ -114,13 +99,13 @@ func (l *location) identity(ctx context.Context, a access) (azcore.TokenCredenti
 type account struct{ credentials, subscription, group, name string }
 
 // lookUp asks the resource manager for the first access key of the account.
-func (l *location) lookUp(ctx context.Context, a access) (string, error) {
+func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, error) {
 	return l.keys.Do(ctx, l.account, func(ctx context.Context) (string, error) {
 		identity, err := l.identity(ctx, a)
 		if err != nil {
 			return "", err
 		}
-		if a.cloud.ResourceManager == "" {
+		if a.Cloud.ResourceManager == "" {
 			return "", ownError{errors.New("metadata_host: the answer does not say where the resource manager is; leave resource_group_name " +
 				"out, or set access_key or use_azuread_auth")}
 		}
@@ -141,16 +126,16 @@ func (l *location) lookUp(ctx context.Context, a access) (string, error) {
 // listKeys sends the only request beside those for tokens that is no GET. It
 // changes nothing.
 // https://learn.microsoft.com/rest/api/storagerp/storage-accounts/list-keys
-func listKeys(ctx context.Context, identity azcore.TokenCredential, a access, of account) (string, error) {
+func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.Access, of account) (string, error) {
 	options := a.ClientOptions()
 	options.Transport = limitedTransport{options.Transport}
 	client, err := azcore.NewClient("statecrypt", "v0.0.0", runtime.PipelineOptions{
-		PerRetry: []policy.Policy{runtime.NewBearerTokenPolicy(identity, []string{a.cloud.ResourceManagerAudience + "/.default"}, nil)},
+		PerRetry: []policy.Policy{runtime.NewBearerTokenPolicy(identity, []string{a.Cloud.ResourceManagerAudience + "/.default"}, nil)},
 	}, &options)
 	if err != nil {
 		return "", err
 	}
-	request, err := runtime.NewRequest(ctx, http.MethodPost, a.cloud.ResourceManager+"/subscriptions/"+url.PathEscape(of.subscription)+
+	request, err := runtime.NewRequest(ctx, http.MethodPost, a.Cloud.ResourceManager+"/subscriptions/"+url.PathEscape(of.subscription)+
 		"/resourceGroups/"+url.PathEscape(of.group)+"/providers/Microsoft.Storage/storageAccounts/"+of.name+"/listKeys?api-version=2023-05-01")
 	if err != nil {
 		return "", err

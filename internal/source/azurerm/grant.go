@@ -56,7 +56,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	if g.access, err = azureauth.New(v.Values, credentials.Env != nil); err != nil {
 		return grant{}, err
 	}
-	g.access = g.access.WithPipeline(v.String("ado_service_connection_id"))
+	g.access.Pipeline = v.String("ado_service_connection_id")
 	return g, nil
 }
 

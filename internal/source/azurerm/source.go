@@ -3,11 +3,13 @@ package azurerm
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -32,10 +34,9 @@ const (
 // the name of the block of credentials.
 type run struct {
 	credentials source.Credentials
-	transport   policy.Transporter // carries every request; nil for one of our own
+	transport   policy.Transporter // carries every request
 	retryDelay  time.Duration      // before the second try; 0 leaves it to the SDK
 
-	transports memo.Memo[struct{}, policy.Transporter]
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
 	keys       memo.Memo[account, string]
@@ -44,7 +45,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind())}
+	return &run{credentials: s.For(Kind()), transport: azureauth.HTTPClient(s.LookupEnv != nil)}
 }
 
 // The rules for names are Azure's:
@@ -123,12 +124,8 @@ func (l *location) checkLookup(req source.Request) error {
 
 // isBlobName refuses names that something on the way may read as another path.
 func isBlobName(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "." || part == ".." {
-			return false
-		}
-	}
-	return len(name) <= 1024 && strings.ToValidUTF8(name, "") == name &&
+	parts := strings.Split(name, "/")
+	return !slices.Contains(parts, ".") && !slices.Contains(parts, "..") && len(name) <= 1024 && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) && !strings.Contains(name, `\`)
 }
 
@@ -244,4 +241,32 @@ func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 		u.RawQuery = url.Values{"versionid": {l.version}}.Encode()
 	}
 	return u, nil
+}
+
+const lockMetadata = "terraformlockid"
+
+// lockOf returns the lock of the backend: a lease, and a description among the
+// metadata. It is nil if there is no lease: the description is then what
+// somebody has left behind.
+func lockOf(answer blob.DownloadResponse) *source.Lock {
+	if answer.LeaseStatus == nil || string(*answer.LeaseStatus) != "locked" {
+		return nil
+	}
+	for name, value := range answer.Metadata {
+		if strings.EqualFold(name, lockMetadata) && value != nil {
+			return parseLock(*value)
+		}
+	}
+	return &source.Lock{} // by another program
+}
+
+// parseLock reads the description of a lock. What cannot be read is left empty;
+// there is a lock all the same.
+func parseLock(text string) *source.Lock {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return &source.Lock{}
+	}
+	lock, _ := source.ParseLock(data)
+	return lock
 }

@@ -37,36 +37,36 @@ type client struct {
 }
 
 // newClient reads the files that the settings name, and sends nothing.
-func newClient(s settings, p web.Patience) (*client, error) {
-	c := &client{base: s.place.base, token: s.token}
-	if s.tokenFile != "" {
-		text, err := readFile("token_file", s.tokenFile)
+func (r *run) newClient(s settings) (*client, error) {
+	c := &client{base: s.base, token: s.String("access_token")}
+	if s.String("token_file") != "" {
+		text, err := s.readFile("token_file")
 		if err != nil {
 			return nil, err
 		}
 		// As Consul's programs have it, an empty file is none.
-		c.token = cmp.Or(strings.TrimSpace(string(text)), s.token)
+		c.token = cmp.Or(strings.TrimSpace(string(text)), c.token)
 		if !web.IsFieldValue(c.token) {
 			return nil, errors.New("the file that token_file names holds more than one line")
 		}
 	}
-	c.user, c.pass, _ = strings.Cut(s.auth, ":")
-	settings, err := tlsConfig(s)
+	c.user, c.pass, _ = strings.Cut(s.String("http_auth"), ":")
+	config, err := s.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
-	c.sends = c.token != "" || s.auth != "" || len(settings.Certificates) > 0
-	c.unverified = s.unverified && c.base.Scheme == "https"
-	c.exposed = c.base.Scheme == "http" && s.place.socket == "" && !netfail.IsLoopback(c.base.Hostname())
+	c.sends = c.token != "" || s.String("http_auth") != "" || len(config.Certificates) > 0
+	c.unverified = config.InsecureSkipVerify && c.base.Scheme == "https"
+	c.exposed = c.base.Scheme == "http" && s.socket == "" && !netfail.IsLoopback(c.base.Hostname())
 
-	t := web.Transport(settings, s.proxies)
-	if s.place.socket != "" { // whose host, localhost, no proxy is asked for
+	t := web.Transport(config, web.Proxies(r.credentials.Env))
+	if s.socket != "" { // whose host, localhost, no proxy is asked for
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", s.place.socket)
+			return new(net.Dialer).DialContext(ctx, "unix", s.socket)
 		}
 	}
 	c.asks = web.Wire{
-		Patience:  p,
+		Patience:  r.patience,
 		Transport: t,
 		Redirect:  func(*http.Request, []*http.Request) error { return errRedirect },
 		Trust:     "set ca_file in a consul block of credentials, in the provider block",
@@ -74,21 +74,21 @@ func newClient(s settings, p web.Patience) (*client, error) {
 	return c, nil
 }
 
-func readFile(attr, path string) ([]byte, error) {
-	text, err := keyfile.Read(path)
+func (s settings) readFile(attr string) ([]byte, error) {
+	text, err := keyfile.Read(s.String(attr))
 	if err != nil {
 		return nil, fmt.Errorf("the file that %s names: %w", attr, err)
 	}
 	return text, nil
 }
 
-func tlsConfig(s settings) (*tls.Config, error) {
+func (s settings) tlsConfig() (*tls.Config, error) {
 	c := &tls.Config{
-		MinVersion: tls.VersionTLS12, ServerName: s.serverName,
-		InsecureSkipVerify: s.unverified, //nolint:gosec // the user's choice, with a warning at each read
+		MinVersion: tls.VersionTLS12, ServerName: s.String("tls_server_name"),
+		InsecureSkipVerify: s.Has("ssl_verify") && !s.Bool("ssl_verify"), //nolint:gosec // the user's choice, with a warning at each read
 	}
-	if s.caFile != "" {
-		text, err := readFile("ca_file", s.caFile)
+	if s.String("ca_file") != "" {
+		text, err := s.readFile("ca_file")
 		if err != nil {
 			return nil, err
 		}
@@ -96,14 +96,14 @@ func tlsConfig(s settings) (*tls.Config, error) {
 			return nil, errors.New("the file that ca_file names holds no certificate in PEM format")
 		}
 	}
-	if s.certFile == "" {
+	if s.String("cert_file") == "" {
 		return c, nil
 	}
-	certificate, err := readFile("cert_file", s.certFile)
+	certificate, err := s.readFile("cert_file")
 	if err != nil {
 		return nil, err
 	}
-	key, err := readFile("key_file", s.keyFile)
+	key, err := s.readFile("key_file")
 	if err != nil {
 		return nil, err
 	}

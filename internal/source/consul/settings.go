@@ -7,22 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // settings say which server is asked, and as whom.
 type settings struct {
-	place                     place
-	token, tokenFile          string // the file counts more
-	auth                      string // user:password
-	caFile, certFile, keyFile string
-	serverName                string
-	unverified                bool
-	namespace, partition      string // where the data source does not say it
-	proxies                   *httpproxy.Config
+	source.Grant
+	place
 }
 
 // place is a server.
@@ -37,25 +29,25 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	s := settings{
-		token: g.String("access_token"), tokenFile: g.String("token_file"), auth: g.String("http_auth"),
-		caFile: g.String("ca_file"), certFile: g.String("cert_file"), keyFile: g.String("key_file"),
-		serverName: g.String("tls_server_name"), unverified: g.Has("ssl_verify") && !g.Bool("ssl_verify"),
-		proxies: web.Proxies(credentials.Env),
-	}
-	s.namespace, _ = g.Env.Get("CONSUL_NAMESPACE")
-	s.partition, _ = g.Env.Get("CONSUL_PARTITION")
 	scheme, err := schemeOf(g)
 	if err != nil {
 		return settings{}, err
 	}
+	s := settings{Grant: g}
 	if s.place, err = parsePlace(g.String("address"), scheme); err == nil {
-		err = s.check(g)
+		err = check(g)
 	}
 	if err != nil {
 		return settings{}, g.Errorf("", "%w", err)
 	}
 	return s, nil
+}
+
+// variable is one that says what the data source does not, "" if the environment
+// has no say.
+func (s settings) variable(name string) string {
+	text, _ := s.Env.Get(name)
+	return text
 }
 
 // schemeOf reads the scheme, of which the variable only says whether it is
@@ -75,13 +67,13 @@ func schemeOf(g source.Grant) (string, error) {
 	return "", nil
 }
 
-func (s *settings) check(g source.Grant) error {
+func check(g source.Grant) error {
 	switch {
-	case s.token != "" && s.tokenFile != "" && g.Variable("token_file") == "":
+	case g.String("access_token") != "" && g.String("token_file") != "" && g.Variable("token_file") == "":
 		return errors.New("access_token and token_file exclude each other")
-	case (s.certFile == "") != (s.keyFile == ""):
+	case (g.String("cert_file") == "") != (g.String("key_file") == ""):
 		return errors.New("cert_file and key_file are needed together")
-	case !web.IsFieldValue(s.token):
+	case !web.IsFieldValue(g.String("access_token")):
 		return errors.New("access_token holds a line break or another control character")
 	}
 	return nil

@@ -28,9 +28,7 @@ type run struct {
 	clients     memo.Memo[string, *client] // :: name of the block → client
 }
 
-func start(s source.Settings) source.Open {
-	return newRun(s).open
-}
+func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
 	return &run{credentials: s.For(Kind()), patience: web.Patience{
@@ -55,8 +53,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	l.where = where{
 		datacenter: req.String("datacenter"),
-		namespace:  cmp.Or(req.String("namespace"), l.settings.namespace),
-		partition:  cmp.Or(req.String("partition"), l.settings.partition),
+		namespace:  cmp.Or(req.String("namespace"), l.settings.variable("CONSUL_NAMESPACE")),
+		partition:  cmp.Or(req.String("partition"), l.settings.variable("CONSUL_PARTITION")),
 	}
 	l.key = path
 	return l, nil
@@ -65,12 +63,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 // checkPath refuses what is no key of its own in the URL of a request. Consul
 // redirects such paths to others, as the backend does not expect either.
 func checkPath(path string) error {
-	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
-	for _, s := range segments {
-		if s == "" || s == "." || s == ".." {
-			return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between " +
-				"slashes")
-		}
+	if slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), func(s string) bool { return s == "" || s == "." || s == ".." }) {
+		return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between " +
+			"slashes")
 	}
 	if strings.ContainsRune(path, '\\') || !web.IsFieldValue(path) {
 		return errors.New("the path of a key must not hold backslashes or control characters")
@@ -108,7 +103,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 // fetch reads the state. A large one is not read at one moment: if it was
 // replaced meanwhile, it is read once more.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
-	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return newClient(l.settings, l.patience) })
+	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return l.newClient(l.settings) })
 	if err != nil {
 		return nil, err
 	}

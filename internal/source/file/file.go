@@ -146,10 +146,7 @@ func (l location) explain(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &source.MissingError{Detail: fmt.Sprintf("%q does not exist", path)}
 	}
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err
-	}
-	return fmt.Errorf("reading %q: %w", path, err)
+	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
 }
 
 // steps reads in pieces, so that a large file on a slow disk can be given up.

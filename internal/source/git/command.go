@@ -97,20 +97,17 @@ func execute(ctx context.Context, environ []string, stdin io.Reader, read func(i
 	cmd.WaitDelay = killDelay
 	child.OwnGroup(cmd)
 
-	readErr := make(chan error, 1)
-	stdout := io.WriteCloser(nopCloser{io.Discard})
 	if read == nil {
-		readErr <- nil
-	} else {
-		r, w := io.Pipe()
-		stdout = w
-		go func() {
-			err := read(r)
-			_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // never nil, so that git stops writing
-			readErr <- err
-		}()
+		read = func(stdout io.Reader) error { _, err := io.Copy(io.Discard, stdout); return err }
 	}
+	readErr := make(chan error, 1)
+	r, stdout := io.Pipe()
 	cmd.Stdout = stdout
+	go func() {
+		err := read(r)
+		_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // never nil, so that git stops writing
+		readErr <- err
+	}()
 	err := run(cmd)
 	_ = stdout.Close()
 	if ctx.Err() != nil {
@@ -131,10 +128,6 @@ func execute(ctx context.Context, environ []string, stdin io.Reader, read func(i
 	}
 	return string(stderr.kept), nil
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
 
 // capped keeps the beginning: a server can make git print without end.
 type capped struct{ kept []byte }

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -24,6 +25,41 @@ const (
 
 	passwordFileVar = "GIT_PASSWORD_FILE"
 )
+
+// The variables with which terraform-backend-git is told where a state is.
+const (
+	repositoryVar = "TF_BACKEND_GIT_GIT_REPOSITORY"
+	refVar        = "TF_BACKEND_GIT_GIT_REF"
+	stateVar      = "TF_BACKEND_GIT_GIT_STATE"
+)
+
+// backend is the environment of terraform-backend-git. Whoever starts the run
+// sets it, and repositoryVar says for which repository the rest is meant.
+type backend struct {
+	lookup     attr.LookupEnv
+	repository remote // the zero value if the variable is not set, or no address
+	named      bool   // repositoryVar is set
+}
+
+func newBackend(lookup attr.LookupEnv) backend {
+	text, named := lookup.Get(repositoryVar)
+	repository, _ := parseRepository(text) // another source may be asked
+	return backend{lookup: lookup, named: named, repository: repository}
+}
+
+// ref is the default for where, "" for the remote's HEAD. A ref without a
+// repository is meant for all of them; with one, for that one. In its own
+// repository, terraform-backend-git writes to master if it is told nothing.
+func (b backend) ref(where remote) string {
+	text, _ := b.lookup.Get(refVar)
+	switch {
+	case !b.named:
+		return text
+	case b.repository.address == where.address, where.url != nil && b.repository.is(where.url):
+		return cmp.Or(text, "master")
+	}
+	return ""
+}
 
 // forSSH returns what of c is of use over ssh, or over http. A variable of the
 // other transport is no mistake.
@@ -60,7 +96,8 @@ func (r *run) accessTo(where remote) (*access, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sshAccess(grant, where, r.hasAgent())
+		socket, _ := child.Lookup(r.environ)("SSH_AUTH_SOCK")
+		return sshAccess(grant, where, socket != "")
 	}
 	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token
 	if err != nil {
@@ -173,11 +210,11 @@ func (a *access) check(where remote, allowPlainHTTP bool) error {
 func secret(env attr.LookupEnv, names ...string) (string, error) {
 	for _, name := range names {
 		value, set := env.Get(name)
-		if !set || !strings.HasSuffix(name, "_FILE") {
-			if set {
-				return value, nil
-			}
+		switch {
+		case !set:
 			continue
+		case !strings.HasSuffix(name, "_FILE"):
+			return value, nil
 		}
 		content, err := keyfile.Read(value)
 		if err != nil {
@@ -190,12 +227,6 @@ func secret(env attr.LookupEnv, names ...string) (string, error) {
 		return value, nil
 	}
 	return "", nil
-}
-
-// hasAgent reports whether git may use an ssh agent.
-func (r *run) hasAgent() bool {
-	socket, _ := lookup(r.environ, "SSH_AUTH_SOCK")
-	return socket != ""
 }
 
 // sshAccess follows terraform-backend-git for its variables: the agent comes

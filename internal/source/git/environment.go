@@ -79,22 +79,13 @@ func withoutTLS(environ []string) []string {
 	return kept
 }
 
-func lookup(environ []string, name string) (string, bool) {
-	for i := len(environ) - 1; i >= 0; i-- { // the last one counts, as in os/exec
-		if n, v, ok := strings.Cut(environ[i], "="); ok && n == name {
-			return v, true
-		}
-	}
-	return "", false
-}
-
 // environ is what git runs with, without secrets.
 func (d *repository) environ() []string {
 	env := scrubbed(d.run.environ)
 	if d.access.ownTLS {
 		env = withoutTLS(env)
 	}
-	_, asks := lookup(env, "GIT_ASKPASS")
+	_, asks := child.Lookup(env)("GIT_ASKPASS")
 	env = append(env,
 		"GIT_DIR="+cmp.Or(d.dir, "/nonexistent"), // and never the repository that Terraform runs in
 		"LC_ALL=C", // errors are told apart by their text
@@ -107,7 +98,7 @@ func (d *repository) environ() []string {
 	if !asks || d.access.password != "" {
 		env = append(env, "GIT_ASKPASS=") // empty also keeps git from SSH_ASKPASS
 	}
-	if _, set := lookup(env, "SSH_ASKPASS_REQUIRE"); !set {
+	if _, set := child.Lookup(env)("SSH_ASKPASS_REQUIRE"); !set {
 		env = append(env, "SSH_ASKPASS_REQUIRE=never")
 	}
 	if d.ssh != "" {
@@ -150,7 +141,7 @@ func fixedConfig() []setting {
 // appendConfig adds to the GIT_CONFIG_COUNT variables of git-config(1). Users
 // and CI systems set them, too, so it goes on counting from there.
 func appendConfig(environ []string, settings []setting) []string {
-	text, _ := lookup(environ, "GIT_CONFIG_COUNT")
+	text, _ := child.Lookup(environ)("GIT_CONFIG_COUNT")
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 0 {
 		count = 0

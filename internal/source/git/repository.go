@@ -85,7 +85,7 @@ func (d *repository) isUnverified(ctx context.Context) bool {
 	if !strings.HasPrefix(address, "https://") {
 		return false
 	}
-	if _, set := lookup(d.environ(), "GIT_SSL_NO_VERIFY"); set { // to whatever value
+	if _, set := child.Lookup(d.environ())("GIT_SSL_NO_VERIFY"); set { // to whatever value
 		return true
 	}
 	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", address)

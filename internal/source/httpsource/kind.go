@@ -3,7 +3,7 @@
 //
 // A data source, which any module can write, names the address. Secrets belong
 // to the provider block and the environment. So every request, each redirect
-// included, looks up what its own URL may have: see [run.accessTo].
+// included, looks up what its own URL may have: see [exchange.RoundTrip].
 package httpsource
 
 import (

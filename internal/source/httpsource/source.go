@@ -9,10 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -22,9 +22,7 @@ import (
 type run struct {
 	credentials source.Credentials
 	proxies     *httpproxy.Config
-
-	mu       sync.Mutex
-	accesses map[accessKey]*access
+	accesses    memo.Memo[accessKey, *access]
 }
 
 // accessKey tells apart what grants allow: url is that of the block, "" if there
@@ -35,7 +33,7 @@ type accessKey struct {
 }
 
 func start(s source.Settings) source.Open {
-	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv), accesses: map[accessKey]*access{}}
+	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv)}
 	return r.open
 }
 
@@ -48,7 +46,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.access(g); err != nil { // wrong settings are said before anything is sent
+	if _, err := r.access(context.Background(), g); err != nil { // wrong settings are said before anything is sent
 		return nil, err
 	}
 	patience, err := newPatience(req, g.Env)
@@ -127,29 +125,11 @@ func urlWithSecret(q url.Values) string {
 	return ""
 }
 
-// accessTo returns what may be used for u, which is the address of a source or
-// where a server redirects to.
-func (r *run) accessTo(u *url.URL) (*access, error) {
-	g, err := r.credentials.Redirected(u)
-	if err != nil {
-		return nil, err
-	}
-	return r.access(g)
-}
-
-func (r *run) access(g source.Grant) (*access, error) {
-	key := accessKey{g.String("url"), g.Env != nil}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a, ok := r.accesses[key]; ok {
-		return a, nil
-	}
-	a, err := newAccess(g, r.proxies)
-	if err != nil {
-		return nil, err
-	}
-	r.accesses[key] = a
-	return a, nil
+// access makes a grant ready to be used, once.
+func (r *run) access(ctx context.Context, g source.Grant) (*access, error) {
+	return r.accesses.Do(ctx, accessKey{g.String("url"), g.Env != nil}, func(context.Context) (*access, error) {
+		return newAccess(g, r.proxies)
+	})
 }
 
 // location is one address.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	api "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
@@ -348,8 +349,8 @@ func TestPluginFails(t *testing.T) {
 		fails(t, open(t, settingsOf(a)), "is not found")
 	})
 	t.Run("stuck", func(t *testing.T) {
-		p := &plugin{apiVersion: "client.authentication.k8s.io/v1", command: credentialPlugin(t, nil, "sleep 100"),
-			patience: 100 * time.Millisecond}
+		p := &plugin{patience: 100 * time.Millisecond, ExecConfig: &api.ExecConfig{
+			APIVersion: "client.authentication.k8s.io/v1", Command: credentialPlugin(t, nil, "sleep 100")}}
 		begin := time.Now()
 		if _, err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), "took too long") || time.Since(begin) > 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(begin))
@@ -406,17 +407,17 @@ func TestProxy(t *testing.T) {
 	env := environment{"HTTPS_PROXY": "http://env.test:1"}
 	path := kubeconfig(t, "https://cluster.example.test", map[string]any{"proxy-url": "http://kubeconfig.test:1"}, map[string]any{})
 	for name, c := range map[string]struct {
-		settings settings
+		settings source.Settings
 		want     string
 	}{
-		"environment":    {settings{host: "https://cluster.example.test", lookup: env.lookup}, "http://env.test:1"},
-		"no environment": {settings{host: "https://cluster.example.test"}, ""},
-		"kubeconfig":     {settings{paths: []string{path}, context: "right", lookup: env.lookup}, "http://kubeconfig.test:1"},
-		"the block's own": {settings{paths: []string{path}, context: "right", proxy: "http://block.test:1", lookup: env.lookup},
-			"http://block.test:1"},
+		"environment":    {with(env, attrs{"host": text("cluster.example.test")}), "http://env.test:1"},
+		"no environment": {settingsOf(attrs{"host": text("cluster.example.test")}), ""},
+		"kubeconfig":     {with(env, attrs{"config_path": text(path), "config_context": text("right")}), "http://kubeconfig.test:1"},
+		"the block's own": {with(env, attrs{"config_path": text(path), "config_context": text("right"),
+			"proxy_url": text("http://block.test:1")}), "http://block.test:1"},
 	} {
 		t.Setenv("HTTPS_PROXY", "http://process.test:1")
-		conn, err := (&run{}).connect(t.Context(), c.settings)
+		conn, err := connectionOf(t, c.settings, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -476,7 +477,7 @@ func TestNothingIsLogged(t *testing.T) {
 // Whatever client-go may come to send, only reads leave.
 func TestReadOnly(t *testing.T) {
 	s := prod(t)
-	conn, err := (&run{}).connect(t.Context(), settings{host: s.URL, insecure: true, account: account{token: s.Token}})
+	conn, err := connectionOf(t, settingsOf(access(s)), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -24,7 +23,6 @@ const (
 	patience    = 2 * time.Minute // for one answer, repetitions included
 	maxRetries  = 2               // if the server sends Retry-After
 	maxResponse = 8 << 20         // bytes; a server takes objects of about 1.5 MiB
-	maxRefusal  = 64 << 10        // bytes of an answer that is an error
 )
 
 // client reads from one server.
@@ -46,7 +44,7 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	c.DisableCompression = true // states are packed already
 	c.UserAgent = "terraform-provider-statecrypt"
 	c.WarningHandler = rest.NoWarnings{}
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return web.ReadOnly{Next: next} })
 	over, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, errors.New("the certificates or keys for the cluster are not in PEM format, do not belong together, or are incomplete")
@@ -63,21 +61,6 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 }
 
 var errRedirect = errors.New("the server redirects to another place, which an API server does not do; nothing was sent there")
-
-// readOnly is the last step before the wire: it lets only reads pass, and cuts
-// the answers that are errors, which client-go reads as a whole.
-type readOnly struct{ next http.RoundTripper }
-
-func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet || req.Body != nil && req.Body != http.NoBody {
-		return nil, errors.New("only GET requests without a body may be sent")
-	}
-	resp, err := r.next.RoundTrip(req)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		resp.Body = outside.Limit(resp.Body, maxRefusal)
-	}
-	return resp, err
-}
 
 // expired reports whether the plugin has to run again.
 func (c *client) expired(now time.Time) bool {

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 // programs in a pod look.
 func (r *run) place(s settings) (*rest.Config, error) {
 	switch {
-	case s.inCluster:
+	case s.Bool("in_cluster_config"):
 		return r.inCluster(s)
 	case len(s.paths) > 0:
 		return s.kubeconfig(s.paths, true)
@@ -73,7 +74,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 			"credentials, in the provider block")
 	}
 	if list := s.get("KUBECONFIG"); list != "" {
-		if err := s.own.Refuse("KUBECONFIG", "config_paths"); err != nil {
+		if err := s.Refuse("KUBECONFIG", "config_paths"); err != nil {
 			return nil, err
 		}
 		return s.kubeconfig(filepath.SplitList(list), false)
@@ -85,7 +86,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		}
 	}
 	if s.get("KUBERNETES_SERVICE_HOST") != "" {
-		if err := s.own.Refuse("KUBERNETES_SERVICE_HOST", "in_cluster_config"); err != nil {
+		if err := s.Refuse("KUBERNETES_SERVICE_HOST", "in_cluster_config"); err != nil {
 			return nil, err
 		}
 		return r.inCluster(s)
@@ -105,7 +106,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 			return nil, err
 		}
 		if _, err := os.Stat(path); err != nil && (all || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, fmt.Errorf("the kubeconfig %q: %w", path, reason(err))
+			return nil, fmt.Errorf("the kubeconfig %q: %w", path, keyfile.Reason(err))
 		}
 		rules.Precedence = append(rules.Precedence, path)
 	}
@@ -113,14 +114,17 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	if err != nil { // may quote the file
 		return nil, fmt.Errorf("%s is not a kubeconfig", quoted(rules.Precedence))
 	}
-	if _, ok := merged.Contexts[s.context]; !ok && s.context != "" {
+	context := s.String("config_context")
+	if _, ok := merged.Contexts[context]; !ok && context != "" {
 		return nil, fmt.Errorf("%s has no such context; check config_context", quoted(rules.Precedence))
 	}
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.context, Context: api.Context{AuthInfo: s.user, Cluster: s.cluster}}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: context, Context: api.Context{
+		AuthInfo: s.String("config_context_auth_info"), Cluster: s.String("config_context_cluster"),
+	}}
 	if s.host != "" {
 		overrides.ClusterInfo.Server = s.host
 	}
-	c, err := clientcmd.NewNonInteractiveClientConfig(*merged, s.context, overrides, nil).ClientConfig()
+	c, err := clientcmd.NewNonInteractiveClientConfig(*merged, context, overrides, nil).ClientConfig()
 	switch {
 	case err == nil:
 		return c, nil
@@ -139,14 +143,6 @@ func quoted(paths []string) string {
 	return "the kubeconfig " + strings.Join(out, " with ")
 }
 
-// reason is what happened to a file, without the name of the call.
-func reason(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
-}
-
 func (r *run) inCluster(s settings) (*rest.Config, error) {
 	host, port := s.get("KUBERNETES_SERVICE_HOST"), s.get("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" { // or the environment is not to be used
@@ -154,7 +150,7 @@ func (r *run) inCluster(s settings) (*rest.Config, error) {
 	}
 	token := filepath.Join(r.serviceAccount, "token")
 	if _, err := os.Stat(token); err != nil {
-		return nil, fmt.Errorf("in_cluster_config: %q: %w; is this a pod with a service account?", token, reason(err))
+		return nil, fmt.Errorf("in_cluster_config: %q: %w; is this a pod with a service account?", token, keyfile.Reason(err))
 	}
 	return &rest.Config{
 		Host: "https://" + net.JoinHostPort(host, port), BearerTokenFile: token,
@@ -167,25 +163,22 @@ func (s settings) overlay(c *rest.Config) error {
 	if s.host != "" {
 		c.Host = s.host
 	}
-	if s.account.isSet() || s.plugin != nil {
+	if s.hasAccount() || s.exec != nil {
 		forget(c)
-		a := s.account
-		c.BearerToken, c.Username, c.Password = a.token, a.username, a.password
-		c.CertData, c.KeyData = []byte(a.certificate), []byte(a.key)
-		c.ExecProvider = s.plugin.provider()
+		c.BearerToken, c.Username, c.Password = s.String("token"), s.String("username"), s.String("password")
+		c.CertData, c.KeyData = []byte(s.String("client_certificate")), []byte(s.String("client_key"))
+		c.ExecProvider = s.exec
 	}
-	if s.ca != "" {
-		c.CAFile, c.CAData, c.Insecure = "", []byte(s.ca), false
+	if ca := s.String("cluster_ca_certificate"); ca != "" {
+		c.CAFile, c.CAData, c.Insecure = "", []byte(ca), false
 	}
-	if s.saysVerify || s.insecure {
-		c.Insecure = s.insecure
+	if s.Has("insecure") {
+		c.Insecure = s.Bool("insecure")
 	}
 	if c.Insecure {
 		c.CAFile, c.CAData = "", nil
 	}
-	if s.serverName != "" {
-		c.ServerName = s.serverName
-	}
+	c.ServerName = cmp.Or(s.String("tls_server_name"), c.ServerName)
 	u, err := parseHost(c.Host)
 	if err != nil {
 		return fmt.Errorf("the kubeconfig: %w", err)
@@ -206,8 +199,8 @@ func forget(c *rest.Config) {
 }
 
 func (s settings) setProxy(c *rest.Config) {
-	if s.proxy != "" {
-		u, _ := url.Parse(s.proxy) // check has looked at it
+	if proxy := s.String("proxy_url"); proxy != "" {
+		u, _ := url.Parse(proxy) // check has looked at it
 		c.Proxy = http.ProxyURL(u)
 	}
 	if c.Proxy == nil {
@@ -220,7 +213,7 @@ func (s settings) setProxy(c *rest.Config) {
 // would watch them, and log what it finds.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
-		return fmt.Errorf("reading a certificate or key that the kubeconfig names: %w", reason(err))
+		return fmt.Errorf("reading a certificate or key that the kubeconfig names: %w", keyfile.Reason(err))
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
 	if c.BearerTokenFile == "" {

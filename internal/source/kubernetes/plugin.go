@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,12 +30,9 @@ import (
 //
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 type plugin struct {
-	apiVersion, command string
-	args                []string
-	env                 map[string]string
-	cluster             *clientauthentication.Cluster // nil if it need not know
-
-	patience time.Duration // for tests; zero is a minute
+	*api.ExecConfig
+	cluster  *clientauthentication.Cluster // nil if it need not know
+	patience time.Duration                 // for tests; zero is a minute
 }
 
 const (
@@ -48,31 +44,19 @@ const (
 // withheld are further secrets that are ours.
 var withheld = []string{"KUBE_TOKEN", "KUBE_PASSWORD", "KUBE_CLIENT_KEY_DATA"}
 
-func (p *plugin) check() error {
+func checkPlugin(e *api.ExecConfig) error {
 	switch {
-	case p.apiVersion != clientauthv1.SchemeGroupVersion.String() && p.apiVersion != clientauthv1beta1.SchemeGroupVersion.String():
+	case e.APIVersion != clientauthv1.SchemeGroupVersion.String() && e.APIVersion != clientauthv1beta1.SchemeGroupVersion.String():
 		return fmt.Errorf("api_version must be %s or %s", clientauthv1.SchemeGroupVersion, clientauthv1beta1.SchemeGroupVersion)
-	case p.command == "":
+	case e.Command == "":
 		return errors.New("command must name a program")
 	}
-	for name := range p.env {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
+	for _, v := range e.Env {
+		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") {
 			return errors.New("env has a name that no variable can have")
 		}
 	}
 	return nil
-}
-
-// provider is the plugin as client-go declares it, nil for none.
-func (p *plugin) provider() *api.ExecConfig {
-	if p == nil {
-		return nil
-	}
-	c := &api.ExecConfig{APIVersion: p.apiVersion, Command: p.command, Args: p.args}
-	for _, name := range slices.Sorted(maps.Keys(p.env)) {
-		c.Env = append(c.Env, api.ExecEnvVar{Name: name, Value: p.env[name]})
-	}
-	return c
 }
 
 // pluginOf takes the plugin out of a configuration, nil if there is none or
@@ -89,10 +73,7 @@ func pluginOf(c *rest.Config) (*plugin, error) {
 	if e.InteractiveMode == api.AlwaysExecInteractiveMode {
 		return nil, fmt.Errorf("the credential plugin %s insists on a terminal, which there is none", programName(e.Command))
 	}
-	p := &plugin{apiVersion: e.APIVersion, command: e.Command, args: e.Args, env: map[string]string{}}
-	for _, v := range e.Env {
-		p.env[v.Name] = v.Value
-	}
+	p := &plugin{ExecConfig: e}
 	if e.ProvideClusterInfo {
 		cluster, err := rest.ConfigToExecCluster(c)
 		if err != nil {
@@ -101,7 +82,7 @@ func pluginOf(c *rest.Config) (*plugin, error) {
 		p.cluster = cluster
 	}
 	c.ExecProvider = nil
-	if err := p.check(); err != nil {
+	if err := checkPlugin(e); err != nil {
 		return nil, fmt.Errorf("the credential plugin: %w", err)
 	}
 	return p, nil
@@ -120,7 +101,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 		return answer{}, err
 	}
 	program := child.Program{
-		Args: append([]string{p.command}, p.args...), Environ: environ, Patience: cmp.Or(p.patience, pluginPatience), Limit: maxAnswer,
+		Args: append([]string{p.Command}, p.Args...), Environ: environ, Patience: cmp.Or(p.patience, pluginPatience), Limit: maxAnswer,
 	}
 	printed, said, err := program.Run(ctx)
 	var a answer
@@ -142,7 +123,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 		a, err = p.decode(printed)
 	}
 	if err != nil {
-		return answer{}, fmt.Errorf("the credential plugin %s %w", programName(p.command), err)
+		return answer{}, fmt.Errorf("the credential plugin %s %w", programName(p.Command), err)
 	}
 	return a, nil
 }
@@ -150,7 +131,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 // environ is what the plugin gets: our environment without our secrets, what
 // is set for it, and what client-go says to plugins.
 func (p *plugin) environ(ours []string) ([]string, error) {
-	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.apiVersion, Kind: "ExecCredential"}}
+	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {
 		info.Spec.Cluster = &clientauthv1.Cluster{}
 		if err := clientauthv1.Convert_clientauthentication_Cluster_To_v1_Cluster(p.cluster, info.Spec.Cluster, nil); err != nil {
@@ -165,8 +146,8 @@ func (p *plugin) environ(ours []string) ([]string, error) {
 		name, _, _ := strings.Cut(pair, "=")
 		return slices.Contains(withheld, strings.ToUpper(name))
 	})
-	for _, name := range slices.Sorted(maps.Keys(p.env)) {
-		env = append(env, name+"="+p.env[name])
+	for _, v := range p.Env {
+		env = append(env, v.Name+"="+v.Value)
 	}
 	return append(env, "KUBERNETES_EXEC_INFO="+string(text)), nil
 }
@@ -177,17 +158,14 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	switch err := json.Unmarshal(printed, &c); {
 	case err != nil || c.Kind != "ExecCredential":
 		return answer{}, errors.New("did not print an ExecCredential")
-	case c.APIVersion != p.apiVersion:
-		return answer{}, fmt.Errorf("was asked for api_version %s and answered with another", p.apiVersion)
+	case c.APIVersion != p.APIVersion:
+		return answer{}, fmt.Errorf("was asked for api_version %s and answered with another", p.APIVersion)
 	case c.Status == nil || c.Status.Token == "" && c.Status.ClientCertificateData == "":
 		return answer{}, errors.New("printed neither a token nor a client certificate")
 	case (c.Status.ClientCertificateData == "") != (c.Status.ClientKeyData == ""):
 		return answer{}, errors.New("must print a client certificate and its key together")
 	}
-	a := answer{token: c.Status.Token}
-	if c.Status.ClientCertificateData != "" {
-		a.certificate, a.key = []byte(c.Status.ClientCertificateData), []byte(c.Status.ClientKeyData)
-	}
+	a := answer{token: c.Status.Token, certificate: []byte(c.Status.ClientCertificateData), key: []byte(c.Status.ClientKeyData)}
 	if t := c.Status.ExpirationTimestamp; t != nil {
 		a.expires = t.Time
 	}

@@ -3,10 +3,13 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -15,28 +18,13 @@ import (
 
 // settings say which cluster is asked, and as whom.
 type settings struct {
-	host                   string
-	paths                  []string // kubeconfigs that must be there
-	context, user, cluster string   // of the kubeconfig; "" for its own choice
-	inCluster              bool
-	account                account
-	plugin                 *plugin
-	ca, serverName         string
-	insecure, saysVerify   bool // saysVerify: insecure is set, to either value
-	proxy                  string
-
-	own     attr.Values // of the block
+	source.Grant
+	host    string          // as a URL
+	paths   []string        // kubeconfigs that must be there
+	exec    *api.ExecConfig // nil for none
 	lookup  attr.LookupEnv
 	ambient bool // kubeconfigs and accounts that nobody named may be used
 }
-
-// account is who asks.
-type account struct {
-	token, username, password string
-	certificate, key          string // PEM
-}
-
-func (a account) isSet() bool { return a != account{} }
 
 // choose returns the settings for the cluster that a data source calls name.
 func choose(credentials source.Credentials, name string) (settings, error) {
@@ -44,28 +32,28 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	s := settings{
-		host: g.String("host"), inCluster: g.Bool("in_cluster_config"),
-		context: g.String("config_context"), user: g.String("config_context_auth_info"), cluster: g.String("config_context_cluster"),
-		account: account{
-			token: g.String("token"), username: g.String("username"), password: g.String("password"),
-			certificate: g.String("client_certificate"), key: g.String("client_key"),
-		},
-		ca: g.String("cluster_ca_certificate"), serverName: g.String("tls_server_name"),
-		insecure: g.Bool("insecure"), saysVerify: g.Has("insecure"),
-		proxy: g.String("proxy_url"), own: g.Values, lookup: credentials.Env,
-	}
+	s := settings{Grant: g, host: g.String("host"), lookup: credentials.Env}
 	if s.paths, err = pathsOf(g); err != nil {
 		return settings{}, err
 	}
-	s.ambient = g.Env != nil && (!s.saysWhere() || isFilled(g, "host", "config_path", "config_paths", "in_cluster_config"))
-	if s.plugin, err = pluginIn(g, s.account); err != nil {
+	filled := func(name string) bool { return g.Variable(name) != "" }
+	s.ambient = g.Env != nil && (!s.saysWhere() || slices.ContainsFunc(credentials.Home.Attrs, filled))
+	if s.exec, err = s.execBlock(); err != nil {
 		return settings{}, err
 	}
 	if err := s.check(); err != nil {
 		return settings{}, g.Errorf("", "%w", err)
 	}
 	return s, nil
+}
+
+// has reports whether one of the attributes says something.
+func (s *settings) has(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return s.String(name) != "" })
+}
+
+func (s *settings) hasAccount() bool {
+	return s.has("token", "username", "password", "client_certificate", "client_key")
 }
 
 // pathsOf returns the kubeconfigs that are named.
@@ -82,24 +70,24 @@ func pathsOf(g source.Grant) ([]string, error) {
 	return paths, nil
 }
 
-func isFilled(g source.Grant, names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return g.Variable(name) != "" })
-}
-
-// pluginIn returns the plugin that the block names, nil for none.
-func pluginIn(g source.Grant, a account) (*plugin, error) {
-	b, ok := g.Block("exec")
+// execBlock returns the plugin that the block names, nil for none.
+func (s *settings) execBlock() (*api.ExecConfig, error) {
+	b, ok := s.Block("exec")
 	if !ok {
 		return nil, nil
 	}
-	if a.isSet() {
-		return nil, g.Errorf("", "exec excludes token, username, password, client_certificate and client_key")
+	if s.hasAccount() {
+		return nil, s.Errorf("", "exec excludes token, username, password, client_certificate and client_key")
 	}
-	p := &plugin{apiVersion: b.String("api_version"), command: b.String("command"), args: b.Strings("args"), env: b.StringMap("env")}
-	if err := p.check(); err != nil {
-		return nil, g.Errorf("exec", "%w", err)
+	e := &api.ExecConfig{APIVersion: b.String("api_version"), Command: b.String("command"), Args: b.Strings("args")}
+	env := b.StringMap("env")
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		e.Env = append(e.Env, api.ExecEnvVar{Name: name, Value: env[name]})
 	}
-	return p, nil
+	if err := checkPlugin(e); err != nil {
+		return nil, s.Errorf("exec", "%w", err)
+	}
+	return e, nil
 }
 
 func (s *settings) get(name string) string {
@@ -108,7 +96,9 @@ func (s *settings) get(name string) string {
 }
 
 // saysWhere reports whether it is said which cluster is asked.
-func (s *settings) saysWhere() bool { return s.host != "" || len(s.paths) > 0 || s.inCluster }
+func (s *settings) saysWhere() bool {
+	return s.host != "" || len(s.paths) > 0 || s.Bool("in_cluster_config")
+}
 
 // near compares two hosts: a secret that comes with one goes to no other.
 func near(home, asked string) source.Nearness {
@@ -121,15 +111,14 @@ func near(home, asked string) source.Nearness {
 }
 
 func (s *settings) check() error {
-	a := s.account
 	switch {
-	case (a.certificate == "") != (a.key == ""):
+	case s.has("client_certificate") != s.has("client_key"):
 		return errors.New("client_certificate and client_key are needed together")
-	case a.token != "" && (a.username != "" || a.password != ""):
+	case s.has("token") && s.has("username", "password"):
 		return errors.New("token excludes username and password")
-	case s.inCluster && (s.host != "" || len(s.paths) > 0):
+	case s.Bool("in_cluster_config") && (s.host != "" || len(s.paths) > 0):
 		return errors.New("in_cluster_config excludes host, config_path and config_paths")
-	case len(s.paths) == 0 && !s.ambient && (s.context != "" || s.user != "" || s.cluster != ""):
+	case len(s.paths) == 0 && !s.ambient && s.has("config_context", "config_context_auth_info", "config_context_cluster"):
 		return errors.New("config_context, config_context_auth_info and config_context_cluster need a config_path")
 	}
 	if s.host != "" {
@@ -139,8 +128,8 @@ func (s *settings) check() error {
 		}
 		s.host = u.String()
 	}
-	if s.proxy != "" {
-		if _, err := web.ParseProxy(s.proxy); err != nil {
+	if proxy := s.String("proxy_url"); proxy != "" {
+		if _, err := web.ParseProxy(proxy); err != nil {
 			return fmt.Errorf("proxy_url: %w", err)
 		}
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -33,7 +32,6 @@ const (
 	answerTimeout = 30 * time.Second // until an answer begins
 	nearTimeout   = 2 * time.Second  // until a connection to a service that is near
 	maxAttempts   = 5                // of a request that may be worth it
-	maxRefusal    = 64 << 10         // bytes of an answer that is not an object
 )
 
 // Network is how stores are reached, and the services that give keys for them.
@@ -114,7 +112,7 @@ func NewClient(p Place, n Network) *s3.Client {
 // says.
 func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	transport.ResponseHeaderTimeout = cmp.Or(n.Timeout, answerTimeout)
-	o.HTTPClient = readOnly{&http.Client{Transport: transport, CheckRedirect: noRedirect}}
+	o.HTTPClient = &http.Client{Transport: web.ReadOnly{Next: transport}, CheckRedirect: noRedirect}
 	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, cmp.Or(n.MaxWait, retry.DefaultMaxBackoff)).(aws.RetryerV2); ok { // it always is one
 		o.Retryer = retryer{r}
 	}
@@ -132,21 +130,6 @@ func (r retryer) IsErrorRetryable(err error) bool {
 		return true
 	}
 	return !netfail.IsTLS(err) && r.RetryerV2.IsErrorRetryable(err)
-}
-
-// readOnly is the last step before the wire: it lets nothing but reads pass.
-// And it cuts answers that are errors, which the SDK reads as a whole.
-type readOnly struct{ client *http.Client }
-
-func (r readOnly) Do(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet || req.Body != nil && req.Body != http.NoBody {
-		return nil, errors.New("only GET requests without a body may be sent")
-	}
-	resp, err := r.client.Do(req) //nolint:gosec // the user's own settings say where
-	if err == nil && resp.StatusCode != http.StatusOK {
-		resp.Body = outside.Limit(resp.Body, maxRefusal)
-	}
-	return resp, err
 }
 
 // host replaces AWS's own rules, by which some names of buckets lead to other

@@ -176,17 +176,9 @@ func (n Network) Assume(
 // Renewed remembers the keys that get returns until shortly before their end.
 // Unlike the cache of the SDK, it stops asking when nobody waits any more.
 func Renewed(get func(context.Context) (aws.Credentials, error)) aws.CredentialsProvider {
-	return &renewed{get: get}
-}
-
-type renewed struct {
-	get  func(context.Context) (aws.Credentials, error)
-	keys memo.Memo[struct{}, aws.Credentials]
-}
-
-// Retrieve implements [aws.CredentialsProvider].
-func (r *renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	return r.keys.Fresh(ctx, struct{}{}, func(keys aws.Credentials) bool {
-		return !keys.CanExpire || time.Until(keys.Expires) > early
-	}, r.get)
+	var remembered memo.Memo[struct{}, aws.Credentials]
+	lasts := func(keys aws.Credentials) bool { return !keys.CanExpire || time.Until(keys.Expires) > early }
+	return aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+		return remembered.Fresh(ctx, struct{}{}, lasts, get)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -46,11 +47,8 @@ func CheckKey(key string) error {
 		return errors.New("with the workspace it has more than 1024 bytes, which no key has")
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
 		return errors.New("it must not begin or end with a slash")
-	}
-	for part := range strings.SplitSeq(key, "/") {
-		if part == "." || part == ".." {
-			return errors.New("it must not hold . or .. as a part: servers and proxies would read it as another one")
-		}
+	case slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return part == "." || part == ".." }):
+		return errors.New("it must not hold . or .. as a part: servers and proxies would read it as another one")
 	}
 	return nil
 }

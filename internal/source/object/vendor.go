@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
@@ -140,4 +141,21 @@ func (s *state) checkEncryption(client *s3.Client) ([]source.Warning, error) {
 		return []source.Warning{web.Unverified("the server", "insecure is set")}, nil
 	}
 	return nil, nil
+}
+
+// KeyAttr is the name of the state in the backends oss and cos.
+func KeyAttr() attr.Attr {
+	return attr.Attr{
+		Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
+		Doc: "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
+	}
+}
+
+// VersionAttr pins a version of the object.
+func VersionAttr() attr.Attr {
+	return attr.Attr{
+		Name: "version_id", Type: cty.String,
+		Doc: "The version of the object to read, in a bucket that keeps versions. Defaults to the newest one. It belongs to the object " +
+			"of one workspace.",
+	}
 }

@@ -3,12 +3,14 @@ package oss
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -122,4 +124,38 @@ func (i *identity) apply(p profile) error {
 		return errors.New("it has no access_key_id, or no access_key_secret")
 	}
 	return object.CheckKeys(i.keys)
+}
+
+// profile is one of the Alibaba Cloud CLI:
+// https://github.com/aliyun/aliyun-cli/blob/master/config/profile.go
+type profile struct {
+	Name            string `json:"name"`
+	Mode            string `json:"mode"`
+	AccessKeyID     string `json:"access_key_id"`
+	AccessKeySecret string `json:"access_key_secret"`
+	Token           string `json:"sts_token"`
+	RegionID        string `json:"region_id"`
+	RoleName        string `json:"ram_role_name"`
+	RoleARN         string `json:"ram_role_arn"`
+	SessionName     string `json:"ram_session_name"`
+	Seconds         int64  `json:"expired_seconds"`
+}
+
+func readProfile(path, name string) (profile, error) {
+	text, err := keyfile.Read(path)
+	if err != nil {
+		return profile{}, err
+	}
+	var file struct {
+		Profiles []profile `json:"profiles"`
+	}
+	if json.Unmarshal(text, &file) != nil { // its error may quote a secret
+		return profile{}, fmt.Errorf("%s is not a file of profiles of the Alibaba Cloud CLI", path)
+	}
+	for _, p := range file.Profiles {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return profile{}, fmt.Errorf("there is no such profile in %s", path)
 }

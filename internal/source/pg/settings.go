@@ -71,15 +71,6 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	return t, nil
 }
 
-// merge puts the later over the earlier.
-func merge(layers ...settings) settings {
-	all := settings{}
-	for _, l := range layers {
-		maps.Copy(all, l)
-	}
-	return all
-}
-
 // fill completes what own says with the environment.
 func (t target) fill(own settings) (settings, error) {
 	values := map[string]cty.Value{}
@@ -186,20 +177,21 @@ func (t target) resolve() (settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	personal := t.personal()
+	personal := t.personal
 	if s["service"] != "" {
 		service, err := readService(cmp.Or(s["servicefile"], personal(".pg_service.conf")), s["service"])
 		if err != nil {
 			return nil, err
 		}
 		t.found = t.found && t.own["service"] != "" // otherwise it belongs to the environment
-		own := merge(service, t.own)
-		delete(own, "service")
-		if s, err = t.fill(own); err != nil {
+		maps.Copy(service, t.own)
+		delete(service, "service")
+		if s, err = t.fill(service); err != nil {
 			return nil, err
 		}
 	}
-	s = merge(settings{"port": "5432", "sslmode": "require", "passfile": personal(".pgpass")}, s)
+	s["port"], s["sslmode"] = cmp.Or(s["port"], "5432"), cmp.Or(s["sslmode"], "require")
+	s["passfile"] = cmp.Or(s["passfile"], personal(".pgpass"))
 	s["host"] = cmp.Or(s["host"], s["hostaddr"], "localhost")
 	if s["sslcert"] == "" && s["sslkey"] == "" && isFile(personal("postgresql.crt")) && isFile(personal("postgresql.key")) {
 		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
@@ -222,23 +214,21 @@ func (t target) resolve() (settings, error) {
 // personal finds files in the user's own folders, where libpq looks for them.
 // The result is "" if the environment has no say: its user may be another
 // than the one that the settings are for.
-func (t target) personal() func(name string) string {
-	return func(name string) string {
-		if appData, ok := t.credentials.Env.Get("APPDATA"); ok && runtime.GOOS == "windows" {
-			if name == ".pgpass" {
-				name = "pgpass.conf"
-			}
-			return filepath.Join(appData, "postgresql", name)
+func (t target) personal(name string) string {
+	if appData, ok := t.credentials.Env.Get("APPDATA"); ok && runtime.GOOS == "windows" {
+		if name == ".pgpass" {
+			name = "pgpass.conf"
 		}
-		home, ok := t.credentials.Env.Get("HOME")
-		switch {
-		case !ok:
-			return ""
-		case strings.HasPrefix(name, "."):
-			return filepath.Join(home, name)
-		default:
-			return filepath.Join(home, ".postgresql", name)
-		}
+		return filepath.Join(appData, "postgresql", name)
+	}
+	home, ok := t.credentials.Env.Get("HOME")
+	switch {
+	case !ok:
+		return ""
+	case strings.HasPrefix(name, "."):
+		return filepath.Join(home, name)
+	default:
+		return filepath.Join(home, ".postgresql", name)
 	}
 }
 

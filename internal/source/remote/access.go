@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net/http"
@@ -38,23 +39,12 @@ func (l *location) grantFor(u *url.URL) (source.Grant, error) {
 }
 
 // accessTo returns what may be used for u.
-func (l *location) accessTo(u *url.URL) (*access, error) {
+func (l *location) accessTo(ctx context.Context, u *url.URL) (*access, error) {
 	g, err := l.grantFor(u)
 	if err != nil {
 		return nil, err
 	}
-	key := g.String("url")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a, ok := l.accesses[key]; ok {
-		return a, nil
-	}
-	a, err := newAccess(g, l.proxies)
-	if err != nil {
-		return nil, err
-	}
-	a.block, l.accesses[key] = key, a
-	return a, nil
+	return l.accesses.Do(ctx, g.String("url"), func(context.Context) (*access, error) { return newAccess(g, l.proxies) })
 }
 
 // tokenFor returns the token that may be sent to u, "" if there is none. It may
@@ -98,5 +88,5 @@ func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
 		return nil, err
 	}
 	transport, err := web.TransportFor(g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
-	return &access{transport: transport, unverified: g.Bool("skip_cert_verification")}, err
+	return &access{block: g.String("url"), transport: transport, unverified: g.Bool("skip_cert_verification")}, err
 }

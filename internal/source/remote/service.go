@@ -20,7 +20,7 @@ type serviceKey struct{ host, block string }
 // service returns the URL of the API, for which the host has a document at a
 // well-known place. That is public: no token is sent. It is asked once in a run.
 func (l *location) service(ctx context.Context) (*url.URL, error) {
-	a, err := l.accessTo(l.address())
+	a, err := l.accessTo(ctx, l.address())
 	if err != nil {
 		return nil, err
 	}

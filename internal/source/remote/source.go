@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -27,9 +26,7 @@ type run struct {
 	tokens      *cliTokens
 
 	services memo.Memo[serviceKey, *url.URL]
-
-	mu       sync.Mutex
-	accesses map[string]*access // :: url of the block, or "" → access
+	accesses memo.Memo[string, *access] // :: url of the block, or "" → access
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -40,7 +37,6 @@ func newRun(s source.Settings) *run {
 		patience:    web.Patience{Timeout: 2 * time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 30 * time.Second},
 		proxies:     web.Proxies(s.LookupEnv),
 		tokens:      &cliTokens{lookup: s.LookupEnv},
-		accesses:    map[string]*access{},
 	}
 	r.credentials.CheckURL = checkURL
 	return r
@@ -83,7 +79,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("outputs_only", "state_version and outputs_only exclude each other: only the current outputs can be asked for")
 	}
 	// Wrong settings are said before anything is sent.
-	_, err = l.accessTo(l.address())
+	_, err = l.accessTo(context.Background(), l.address())
 	return l, err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -107,6 +108,25 @@ func ParseProxy(text string) (*url.URL, error) {
 		return nil, errors.New("a URL is required, such as http://proxy.example.com:3128")
 	}
 	return u, nil
+}
+
+// ReadOnly is the last step before the wire for clients that can do more: it lets
+// only reads pass, and cuts the answers that are errors, which they read as a
+// whole.
+type ReadOnly struct{ Next http.RoundTripper }
+
+const maxRefusal = 64 << 10 // bytes of an answer that is an error
+
+// RoundTrip implements [http.RoundTripper].
+func (r ReadOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet || req.Body != nil && req.Body != http.NoBody {
+		return nil, errors.New("only GET requests without a body may be sent")
+	}
+	resp, err := r.Next.RoundTrip(req)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		resp.Body = outside.Limit(resp.Body, maxRefusal)
+	}
+	return resp, err
 }
 
 // IsFieldValue reports whether s can be the value of a header.

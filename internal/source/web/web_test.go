@@ -146,3 +146,15 @@ func TestAsk(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Only reads leave the process.
+func TestReadOnly(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1:1/", strings.NewReader("x"))
+	resp, err := ReadOnly{Next: http.DefaultTransport}.RoundTrip(request)
+	if err == nil {
+		resp.Body.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "only GET") {
+		t.Errorf("got %v", err)
+	}
+}
