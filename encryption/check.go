@@ -20,8 +20,6 @@ func (t Target) Check() error {
 	return nil
 }
 
-// check looks at what must be right before any file is read: every method
-// exists, and none of them breaks enforced.
 func (t Target) check() error {
 	if t.encryption == nil || t.encryption.kinds == nil {
 		return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")

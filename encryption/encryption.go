@@ -224,13 +224,7 @@ func needsSettings(t attr.Table) bool {
 
 // configured returns the addresses of the entries of a kind, sorted.
 func configured(entries map[string]*attr.Entry, kind string) []string {
-	var out []string
-	for _, address := range addresses(entries) {
-		if entries[address].Kind == kind {
-			out = append(out, address)
-		}
-	}
-	return out
+	return slices.DeleteFunc(addresses(entries), func(address string) bool { return entries[address].Kind != kind })
 }
 
 func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {

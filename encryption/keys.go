@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -181,14 +182,7 @@ func (e *Encryption) circle(path []string) error {
 		"another in a circle: %s", strings.Join(path[start:], " → "))}}
 }
 
-func addresses(entries map[string]*attr.Entry) []string {
-	var out []string
-	for address := range entries {
-		out = append(out, address)
-	}
-	slices.Sort(out)
-	return out
-}
+func addresses(entries map[string]*attr.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
 
 // newKeys makes the keys of one file that is being sealed. It is not safe for
 // concurrent use.

@@ -136,13 +136,7 @@ func (t Target) advise() string {
 
 // forEnvelopes returns the configured methods for the data of an envelope.
 func (e *Encryption) forEnvelopes() []string {
-	var out []string
-	for _, address := range addresses(e.config.Methods) {
-		if !e.candidate(address, nil).whole {
-			out = append(out, address)
-		}
-	}
-	return out
+	return slices.DeleteFunc(addresses(e.config.Methods), func(address string) bool { return e.candidate(address, nil).whole })
 }
 
 // refuseInside says what to do about content that is no plaintext, where then

@@ -43,10 +43,9 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 // contentError says that what a method for whole files opened is not what its
 // then is for. Like the kind of the file itself, this decides which method is
 // the right one, so the next is tried.
-type contentError struct{ err error }
+type contentError struct{ error }
 
-func (e *contentError) Error() string { return e.err.Error() }
-func (e *contentError) Unwrap() error { return e.err }
+func (e *contentError) Unwrap() error { return e.error }
 
 // thenError is the failure of the method that then names.
 type thenError struct {

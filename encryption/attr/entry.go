@@ -3,6 +3,7 @@ package attr
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -88,24 +89,31 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	if e.Pos.Line > 0 {
-		fmt.Fprintf(&b, "%s: ", e.Pos)
-	}
-	if e.Address != "" {
-		b.WriteString(e.Address)
-		if e.Attr != "" {
-			fmt.Fprintf(&b, ".%s", e.Attr)
-		}
-		b.WriteString(": ")
-	} else if e.Attr != "" {
-		fmt.Fprintf(&b, "%s: ", e.Attr)
-	}
-	b.WriteString(e.Err.Error())
-	return b.String()
+	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, "."), e.Err.Error()}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Errors holds the mistakes found in one pass.
+type Errors []error
+
+func (e Errors) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns the mistakes, for [errors.Is] and [errors.As].
+func (e Errors) Unwrap() []error { return e }
+
+// Err returns nil when there are none, and the mistake itself when it is the
+// only one.
+func (e Errors) Err() error {
+	switch len(e) {
+	case 0:
+		return nil
+	case 1:
+		return e[0]
+	}
+	return e
+}
 
 // LookupEnv is the shape of [os.LookupEnv]. A nil LookupEnv finds nothing.
 type LookupEnv func(name string) (string, bool)
@@ -180,65 +188,52 @@ func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, 
 		if closed[a.Group] || closed[a.Follows] {
 			a.Env = nil
 		}
-		s, set := settings[a.Name]
-		v.pos[a.Name] = s.Pos
-		fail := func(format string, args ...any) {
-			errs = append(errs, &Error{Address: address, Attr: a.Name, Pos: s.Pos, Err: fmt.Errorf(format, args...)})
+		v.pos[a.Name] = settings[a.Name].Pos
+		if err := v.set(a, settings[a.Name]); err != nil {
+			errs = append(errs, err)
 		}
-		if s.Err != nil {
-			errs = append(errs, s.Err)
-			continue
-		}
-		if set && !s.Value.IsWhollyKnown() {
-			errs = append(errs, unknownValue(address, a.Name, s.Pos))
-			continue
-		}
-		set = set && !s.Value.IsNull()
-		if a.Attrs != nil {
-			if !set {
-				if a.Required {
-					fail("this block is required")
-				}
-				continue
-			}
-			sub, err := decodeNested(address+"."+a.Name, a, s, f)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			v.blocks[a.Name] = sub
-			continue
-		}
-		if !set {
-			text, ok, err := f.fill(a)
-			if err != nil {
-				fail("%w", err)
-				continue
-			}
-			if ok {
-				s.Value, set = fromEnvironment(text, a.Type), true
-			} else if a.Default != cty.NilVal {
-				s.Value, set = a.Default, true
-			}
-		}
-		if !set {
-			if a.Required {
-				fail("this argument is required%s", orEnv(a.Env))
-			}
-			v.attrs[a.Name] = cty.NullVal(a.Type)
-			continue
-		}
-		value, err := convert.Convert(s.Value, a.Type)
-		if err != nil {
-			fail("a %s is required", friendly(a.Type))
-			continue
-		}
-		v.attrs[a.Name] = value
 	}
 	if len(errs) > 0 {
 		return Values{}, errs.Err()
 	}
 	return v, nil
+}
+
+// set decodes one attribute, which may be absent.
+func (v Values) set(a Attr, s Setting) (err error) {
+	switch {
+	case s.Err != nil:
+		return s.Err
+	case !s.Value.IsWhollyKnown():
+		return &Error{Address: v.Address, Attr: a.Name, Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
+	case a.Attrs != nil && !s.Value.IsNull():
+		v.blocks[a.Name], err = decodeNested(v.Address+"."+a.Name, a, s, v.filler)
+		return err
+	case a.Attrs != nil && a.Required:
+		return v.Errorf(a.Name, "this block is required")
+	case a.Attrs != nil:
+		return nil
+	}
+	if s.Value.IsNull() {
+		text, ok, err := v.filler.fill(a)
+		if err != nil {
+			return v.Errorf(a.Name, "%w", err)
+		}
+		if s.Value = a.Default; ok {
+			s.Value = fromEnvironment(text, a.Type)
+		}
+	}
+	switch {
+	case !s.Value.IsNull():
+		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
+			return v.Errorf(a.Name, "a %s is required", friendly(a.Type))
+		}
+	case a.Required:
+		return v.Errorf(a.Name, "this argument is required%s", orEnv(a.Env))
+	default:
+		v.attrs[a.Name] = cty.NullVal(a.Type)
+	}
+	return nil
 }
 
 // fromEnvironment is the value of a variable: a list holds it as its only
@@ -265,8 +260,12 @@ func decodeNested(address string, a Attr, s Setting, f filler) (Values, error) {
 	return decode(address, a.Attrs, settings, s.Pos, f)
 }
 
-func unknownValue(address, attr string, pos Pos) error {
-	return &Error{Address: address, Attr: attr, Pos: pos, Unknown: true, Err: fmt.Errorf("the value is not known yet")}
+func didYouMean(name string, attrs []Attr) string {
+	names := make([]string, len(attrs))
+	for i, a := range attrs {
+		names[i] = a.Name
+	}
+	return syntax.Suggest(name, names)
 }
 
 func orEnv(env []string) string {

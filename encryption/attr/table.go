@@ -47,8 +47,7 @@ type Attr struct {
 	Guard bool
 
 	// Safe are the values of a Place or a Guard that protect more than its absence
-	// does.
-	// They do no harm wherever they come from.
+	// does. They do no harm wherever they come from.
 	Safe []string
 
 	// Group names attributes that belong together, such as the file of a
@@ -94,3 +93,7 @@ func find(attrs []Attr, name string) (Attr, bool) {
 	}
 	return Attr{}, false
 }
+
+// Unencrypted is the address of the built-in method that reads plaintext, and
+// the kind of the methods that do so under another name.
+const Unencrypted = "unencrypted"

@@ -52,39 +52,24 @@ type module struct {
 }
 
 func (m *module) read() error {
-	primary, overrides, err := moduleFiles(m.dir)
+	layers, err := moduleFiles(m.dir)
 	if err != nil {
 		return err
 	}
-	var found hcl.Blocks // a module has one, in whichever of its files
-	for _, path := range primary {
-		blocks, err := m.readFile(path)
-		if err != nil {
-			return err
+	for _, paths := range layers {
+		var found hcl.Blocks // each has one, in whichever of its files
+		for _, path := range paths {
+			blocks, err := m.readFile(path)
+			if err != nil {
+				return err
+			}
+			found = append(found, blocks...)
 		}
-		found = append(found, blocks...)
-	}
-	if err := m.add(found); err != nil {
-		return err
-	}
-	for _, path := range overrides {
-		blocks, err := m.readFile(path)
-		if err == nil {
-			err = m.add(blocks)
+		if len(found) > 1 {
+			return secondBlock(found)
 		}
-		if err != nil {
-			return err
-		}
+		m.blocks = append(m.blocks, found...)
 	}
-	return nil
-}
-
-// add adds the one encryption block there may be.
-func (m *module) add(blocks hcl.Blocks) error {
-	if len(blocks) > 1 {
-		return secondBlock(blocks)
-	}
-	m.blocks = append(m.blocks, blocks...)
 	return nil
 }
 
@@ -101,7 +86,7 @@ func (m *module) readFile(path string) (hcl.Blocks, error) {
 	}
 	content, _, diags := body.PartialContent(&moduleSchema)
 	if diags.HasErrors() {
-		return nil, summaries(diags, "")
+		return nil, summaries(diags)
 	}
 	var found hcl.Blocks
 	for _, b := range content.Blocks {
@@ -144,11 +129,12 @@ func (m *module) withDefaults(given cty.Value) cty.Value {
 	return cty.ObjectVal(values)
 }
 
-// moduleFiles lists the files of a module in the order in which they are read.
-func moduleFiles(dir string) (primary, overrides []string, err error) {
+// moduleFiles lists the files of a module in the order in which they are read:
+// first those without an override file, then each override file by itself.
+func moduleFiles(dir string) (layers [][]string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
@@ -158,21 +144,22 @@ func moduleFiles(dir string) (primary, overrides []string, err error) {
 			names = append(names, name)
 		}
 	}
+	layers = [][]string{nil}
 	for _, name := range names {
 		ext := extension(name)
 		base := strings.TrimSuffix(name, ext)
 		switch {
 		case slices.Contains(names, base+strings.Replace(ext, ".tf", ".tofu", 1)) && strings.HasPrefix(ext, ".tf"):
 		case base == "override" || strings.HasSuffix(base, "_override"):
-			overrides = append(overrides, filepath.Join(dir, name))
+			layers = append(layers, []string{filepath.Join(dir, name)})
 		default:
-			primary = append(primary, filepath.Join(dir, name))
+			layers[0] = append(layers[0], filepath.Join(dir, name))
 		}
 	}
 	if len(names) == 0 {
-		return nil, nil, fmt.Errorf("%s: there is no module in this folder: no file in it ends in .tf or .tofu", dir)
+		return nil, fmt.Errorf("%s: there is no module in this folder: no file in it ends in .tf or .tofu", dir)
 	}
-	return primary, overrides, nil
+	return layers, nil
 }
 
 // extension returns how the name of a module's file ends, "" if it is none.

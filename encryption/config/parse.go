@@ -94,7 +94,7 @@ func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
 	if diags.HasErrors() {
 		// The details of syntax errors repeat pieces of the text, which may be
 		// a secret that somebody forgot to quote.
-		return nil, summaries(diags, "")
+		return nil, summaries(diags)
 	}
 	return file.Body, nil
 }
@@ -232,17 +232,17 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 	content := p.content(body, bodySchema(attrs))
 	for _, a := range attrs {
 		written, ok := content.Attributes[a.Name]
-		switch {
-		case !ok:
-		case a.Reference:
-			e.Settings[a.Name] = p.keyReference(e, written)
-		case a.Method:
-			v, err := p.methodReference(written.Expr)
-			e.Settings[a.Name] = p.setting(e.Address, written, v, err)
-		default:
-			v, err := p.scope.value(written.Expr)
-			e.Settings[a.Name] = p.setting(e.Address, written, v, err)
+		if !ok {
+			continue
 		}
+		read := p.scope.value
+		switch {
+		case a.Reference:
+			read = p.keyReference(e.Address + "." + a.Name)
+		case a.Method:
+			read = p.methodReference
+		}
+		e.Settings[a.Name] = p.setting(e.Address, written, read)
 	}
 	for _, block := range content.Blocks {
 		if _, twice := e.Settings[block.Type]; twice {
@@ -332,11 +332,10 @@ func targetSchema(enforceable bool) *hcl.BodySchema {
 
 func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	v, err := p.scope.value(written.Expr)
-	switch {
-	case err == nil && (v.IsNull() || !v.IsKnown() || v.Type() != cty.Bool):
+	if err == nil && (v.IsNull() || !v.IsKnown() || v.Type() != cty.Bool) {
 		err = errors.New("a bool is required")
-		fallthrough
-	case err != nil:
+	}
+	if err != nil {
 		p.fail(address, written.Name, position(written.Range), err)
 		return true // only enforced is read here: when in doubt, plaintext is refused
 	}
@@ -366,8 +365,9 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	return ` Did you mean "keys"?`
 }
 
-func (p *parser) setting(address string, written *hcl.Attribute, v cty.Value, err error) attr.Setting {
+func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.Expression) (cty.Value, error)) attr.Setting {
 	pos := position(written.Range)
+	v, err := read(written.Expr)
 	if err != nil {
 		return attr.Setting{Err: &attr.Error{Address: address, Attr: written.Name, Pos: pos, Err: err}, Pos: pos}
 	}
@@ -384,7 +384,7 @@ func position(r hcl.Range) attr.Pos {
 }
 
 // summaries keeps of each diagnostic what cannot hold a piece of the text.
-func summaries(diags hcl.Diagnostics, address string) error {
+func summaries(diags hcl.Diagnostics) error {
 	var errs attr.Errors
 	for _, d := range diags {
 		if d.Severity != hcl.DiagError {
@@ -394,14 +394,7 @@ func summaries(diags hcl.Diagnostics, address string) error {
 		if d.Subject != nil {
 			pos = position(*d.Subject)
 		}
-		errs = append(errs, &attr.Error{Address: address, Pos: pos, Err: errors.New(lowerFirst(d.Summary))})
+		errs = append(errs, &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(d.Summary))})
 	}
 	return errs.Err()
-}
-
-func lowerFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToLower(s[:1]) + s[1:]
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
@@ -17,28 +16,24 @@ import (
 // used.
 
 // keyReference reads the address of a key provider, written bare, as a string
-// or as a template, or a literal key.
-func (p *parser) keyReference(e *attr.Entry, written *hcl.Attribute) attr.Setting {
-	if address, ok := traversal(written.Expr, "key_provider"); ok {
-		return p.setting(e.Address, written, cty.StringVal(address), nil)
-	}
-	v, err := p.scope.value(written.Expr)
-	switch {
-	case err != nil:
-		return p.setting(e.Address, written, cty.NilVal, err)
-	case !v.IsWhollyKnown() || v.IsNull():
-		return p.setting(e.Address, written, v, nil)
-	case v.Type() == cty.String && syntax.IsKeyProviderAddress(v.AsString()):
-		return p.setting(e.Address, written, v, nil)
-	case v.Type().IsObjectType() || v.Type().IsMapType():
-		address := e.Address + "." + written.Name
-		literal, err := literalKey(v)
-		if err == nil {
-			p.config.Literals[address] = literal
+// or as a template, or a literal key, which gets the address own.
+func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error) {
+	return func(expr hcl.Expression) (cty.Value, error) {
+		if address, ok := traversal(expr, "key_provider"); ok {
+			return cty.StringVal(address), nil
 		}
-		return p.setting(e.Address, written, cty.StringVal(address), err)
+		v, err := p.scope.value(expr)
+		switch {
+		case err != nil || !v.IsWhollyKnown() || v.IsNull():
+			return v, err
+		case v.Type() == cty.String && syntax.IsKeyProviderAddress(v.AsString()):
+			return v, nil
+		case v.Type().IsObjectType() || v.Type().IsMapType():
+			p.config.Literals[own], err = literalKey(v)
+			return cty.StringVal(own), err
+		}
+		return v, errors.New("a key provider is required, such as key_provider.pbkdf2.main")
 	}
-	return p.setting(e.Address, written, cty.NilVal, errors.New("a key provider is required, such as key_provider.pbkdf2.main"))
 }
 
 func literalKey(v cty.Value) (Literal, error) {
@@ -75,10 +70,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	}
 	v, err := p.scope.value(expr)
 	switch {
-	case err != nil:
-		return cty.NilVal, err
-	case !v.IsKnown() || v.IsNull():
-		return v, nil
+	case err != nil || !v.IsKnown() || v.IsNull():
+		return v, err
 	case v.Type() == cty.String && syntax.IsMethodAddress(v.AsString()):
 		return v, nil
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // scope is what expressions in the text may use: var.* and the functions, and in
@@ -133,7 +135,7 @@ func safeError(diags hcl.Diagnostics) error {
 		if d.Summary == "Call to unknown function" {
 			return errors.New("call to a function that does not exist here")
 		}
-		return errors.New(lowerFirst(d.Summary))
+		return errors.New(syntax.LowerFirst(d.Summary))
 	}
 	return errors.New("invalid expression")
 }

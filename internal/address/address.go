@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // maxAddress is the longest address that is parsed, in bytes. Real ones stay
@@ -110,14 +112,7 @@ func traverse(text string) (hcl.Traversal, error) {
 	if first.Subject != nil {
 		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
 	}
-	return nil, fmt.Errorf("this is not an address%s: %s", at, strings.TrimSuffix(lowerFirst(first.Detail), "."))
-}
-
-func lowerFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToLower(s[:1]) + s[1:]
+	return nil, fmt.Errorf("this is not an address%s: %s", at, strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
 }
 
 // modulePath takes the modules off the front, and returns them as text in the

@@ -15,8 +15,6 @@ const (
 	externalName = "crossplane.io/external-name"
 	upjetMeta    = "upjet.crossplane.io/provider-meta"
 	terrajetMeta = "terrajet.crossplane.io/provider-meta"
-
-	attributePrefix = "attribute." // keys of a connection secret that are attributes
 )
 
 // crossplaneState rebuilds what Terrajet and Upjet write before each run of
@@ -185,7 +183,7 @@ func (m managed) value(value any, at, attribute string) (any, error) {
 		}
 		return out, nil
 	case map[string]any:
-		if m.singleBlocks[attribute] {
+		if slices.Contains(m.singleBlocks, attribute) {
 			block, err := m.block(v, at, attribute)
 			return []any{block}, err
 		}
@@ -249,22 +247,17 @@ func (m managed) sensitive(at, field string, value any) (string, bool) {
 func looksSelected(value any) bool {
 	switch v := value.(type) {
 	case []any:
-		return !slices.ContainsFunc(v, func(e any) bool { return !isSelector(e) })
+		return areSelectors(v)
 	case map[string]any:
-		return isSelector(v) || len(v) > 0 && areSelectors(v)
+		return isSelector(v) || len(v) > 0 && areSelectors(slices.Collect(maps.Values(v)))
 	}
 	return false
 }
 
 func isSelector(v any) bool { return hasOnly(v, "name", "name", "namespace", "key") }
 
-func areSelectors(m map[string]any) bool {
-	for _, v := range m {
-		if !isSelector(v) {
-			return false
-		}
-	}
-	return true
+func areSelectors(all []any) bool {
+	return !slices.ContainsFunc(all, func(v any) bool { return !isSelector(v) })
 }
 
 // selected returns the values of secrets: one, a list or a map of them, or a
@@ -351,9 +344,7 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
 }
 
-func isObjectName(s string) bool {
-	return len(validation.IsDNS1123Subdomain(s)) == 0
-}
+func isObjectName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 
 // observation is what the controller saw, with the sensitive attributes from
 // the connection secret.
@@ -379,24 +370,8 @@ func (m managed) observation() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return attributes, connectionAttributes(ref, data, attributes)
-}
-
-func connectionAttributes(ref SecretRef, data map[string]string, attributes map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		path, ok := strings.CutPrefix(key, attributePrefix)
-		if !ok {
-			continue // made for people and programs, not an attribute
-		}
-		text, err := textOf(ref, key, data[key])
-		if err != nil {
-			return err
-		}
-		if err := splitKey(path).put(attributes, fromSecret{text}); err != nil {
-			return fmt.Errorf("the secret %s, %s: %w", ref, shown(key), err)
-		}
-	}
-	return nil
+	// Keys without the prefix are made for people and programs.
+	return attributes, ref.put(attributes, data, "attribute.", splitKey, func(text string) any { return text })
 }
 
 // putID adds the id of the resource: the external name unless the user gives

@@ -41,7 +41,7 @@ type Object struct {
 	terraformVersion string
 	fieldNames       map[string]string // :: field of the object → Terraform attribute, "" for none
 	sensitiveFields  map[string]string // :: path in the object, without indexes → Terraform attribute; nil for the convention
-	singleBlocks     map[string]bool   // :: Terraform path → it is a block that the object holds without a list
+	singleBlocks     []string          // Terraform paths of blocks that the object holds without a list
 	identifier       string            // the attribute that gets the external name
 	id               string
 }
@@ -106,12 +106,13 @@ func New(v attr.Values) (*Object, error) {
 		Kind: v.String("kind"), Name: v.String("name"), Namespace: v.String("namespace"), Resource: v.String("resource"),
 		resourceType: v.String("resource_type"), providerSource: v.String("provider_source"), terraformVersion: v.String("terraform_version"),
 		fieldNames: v.StringMap("field_names"), identifier: v.String("identifier_attribute"), id: v.String("id"),
+		singleBlocks: v.Strings("single_blocks"),
 	}
 	group, version, ok := strings.Cut(v.String("api_version"), "/")
 	switch {
 	case !ok || len(validation.IsDNS1123Subdomain(group)) > 0 || len(validation.IsDNS1123Label(version)) > 0:
 		return nil, v.Errorf("api_version", "a group and a version are required, such as modules.kubeform.com/v1alpha1")
-	case !isKind(o.Kind):
+	case !kindForm.MatchString(o.Kind):
 		return nil, v.Errorf("kind", "a kind is a word of letters and digits, such as VPC")
 	case len(validation.IsDNS1123Subdomain(o.Name)) > 0:
 		return nil, v.Errorf("name", "this cannot be the name of an object")
@@ -130,8 +131,6 @@ var (
 	sourceForm  = regexp.MustCompile(`^([a-z0-9.:-]+/)?[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$`)
 	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
 )
-
-func isKind(s string) bool { return kindForm.MatchString(s) }
 
 // check checks what is known about the type.
 func (o *Object) check(v attr.Values) error {
@@ -161,12 +160,6 @@ func (o *Object) check(v attr.Values) error {
 		if name != "" && !nameForm.MatchString(name) {
 			return v.Errorf("field_names", "%q cannot be the name of an attribute", name)
 		}
-	}
-	for _, p := range v.Strings("single_blocks") {
-		if o.singleBlocks == nil {
-			o.singleBlocks = map[string]bool{}
-		}
-		o.singleBlocks[p] = true
 	}
 	if v.Has("sensitive_fields") {
 		return o.setSensitiveFields(v)

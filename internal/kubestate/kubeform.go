@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -129,20 +127,8 @@ func kubeformSecrets(obj object, attributes map[string]any, look secrets) error 
 	if err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		path, ok := strings.CutPrefix(key, "out.")
-		if !ok {
-			continue // an input
-		}
-		text, err := textOf(ref, key, data[key])
-		if err != nil {
-			return err
-		}
-		if err := place(strings.Split(path, ".")).put(attributes, fromSecret{mapOrText(text)}); err != nil {
-			return fmt.Errorf("the secret %s, %s: %w", ref, shown(key), err)
-		}
-	}
-	return nil
+	// Keys without the prefix are inputs.
+	return ref.put(attributes, data, "out.", func(path string) place { return strings.Split(path, ".") }, mapOrText)
 }
 
 // mapOrText reads a sensitive value: a map is stored as JSON, anything else as

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -117,15 +118,7 @@ func refuseAliases(document []byte) error {
 }
 
 func hasAlias(n *goyaml.Node) bool {
-	if n.Kind == goyaml.AliasNode {
-		return true
-	}
-	for _, c := range n.Content {
-		if hasAlias(c) {
-			return true
-		}
-	}
-	return false
+	return n.Kind == goyaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
 // flatten collects the objects in value. In a list of one kind, as servers send

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -87,6 +88,27 @@ func textOf(ref SecretRef, key, value string) (string, error) {
 		return "", fmt.Errorf("the secret %s: the value of %s is not text", ref, shown(key))
 	}
 	return value, nil
+}
+
+// put puts the values of a secret whose keys begin with prefix where the rest of
+// the key says, as value reads them.
+func (r SecretRef) put(
+	attributes map[string]any, data map[string]string, prefix string, where func(path string) place, value func(string) any,
+) error {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		path, ok := strings.CutPrefix(key, prefix)
+		if !ok {
+			continue
+		}
+		text, err := textOf(r, key, data[key])
+		if err != nil {
+			return err
+		}
+		if err := where(path).put(attributes, fromSecret{value(text)}); err != nil {
+			return fmt.Errorf("the secret %s, %s: %w", r, shown(key), err)
+		}
+	}
+	return nil
 }
 
 // whole reads a number that is not negative.

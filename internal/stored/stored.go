@@ -23,17 +23,29 @@ func Decode(document json.RawMessage, kind string, into any) error {
 	return nil
 }
 
-// Wrapped is [encryption.Deriver] for key providers that only unwrap keys. What
-// is wrapped is metadata of that kind, as parse reads it.
-func Wrapped[T any](salt []byte, wrapped json.RawMessage, kind string, parse func(json.RawMessage) (T, error)) (json.RawMessage, error) {
-	_, err := parse(wrapped)
+// Wrapping is the [encryption.Recognizer] and the [encryption.Deriver] of a key
+// provider that only unwraps keys, which embeds it.
+type Wrapping[Metadata any] struct {
+	Kind  string // in errors, such as "an aws_kms key provider"
+	Parse func(json.RawMessage) (Metadata, error)
+}
+
+// Recognizes reports whether document is metadata of this kind.
+func (w Wrapping[Metadata]) Recognizes(document json.RawMessage) bool {
+	_, err := w.Parse(document)
+	return err == nil
+}
+
+// Stored returns wrapped, which is opened to the same key each time.
+func (w Wrapping[Metadata]) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case salt != nil:
-		return nil, fmt.Errorf("%s needs no salt; tell keys apart by info", kind)
+		return nil, fmt.Errorf("%s needs no salt; tell keys apart by info", w.Kind)
 	case wrapped == nil:
-		return nil, fmt.Errorf("wrapped_key is required, so that the same key comes back each time: the metadata that %s stores", kind)
-	case err != nil:
-		return nil, errors.New("wrapped_key must be the metadata that " + kind + " stores")
+		return nil, fmt.Errorf("wrapped_key is required, so that the same key comes back each time: the metadata that %s stores", w.Kind)
+	}
+	if _, err := w.Parse(wrapped); err != nil {
+		return nil, errors.New("wrapped_key must be the metadata that " + w.Kind + " stores")
 	}
 	return wrapped, nil
 }

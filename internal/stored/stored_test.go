@@ -26,7 +26,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestWrapped(t *testing.T) {
+func TestWrapping(t *testing.T) {
 	t.Parallel()
 	parse := func(document json.RawMessage) (int, error) {
 		if string(document) != `{"good":1}` {
@@ -45,7 +45,8 @@ func TestWrapped(t *testing.T) {
 		"a salt":   {salt: []byte("x"), want: "needs no salt"},
 		"too much": {salt: []byte("x"), wrapped: json.RawMessage(`{"good":1}`), want: "needs no salt"},
 	} {
-		got, err := stored.Wrapped(c.salt, c.wrapped, "a kind", parse)
+		w := stored.Wrapping[int]{Kind: "a kind", Parse: parse}
+		got, err := w.Stored(c.salt, c.wrapped)
 		switch {
 		case c.want == "" && (err != nil || string(got) != string(c.wrapped)):
 			t.Errorf("%s: got %s, %v", name, got, err)

@@ -54,6 +54,13 @@ func Suggest(name string, candidates []string) string {
 	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
 }
 
+// LowerFirst returns s with its first letter in lowercase, as in the middle of a
+// sentence.
+func LowerFirst(s string) string {
+	first := min(1, len(s))
+	return strings.ToLower(s[:first]) + s[first:]
+}
+
 // Bytes returns a list of numbers from 0 to 255 as bytes, and false for anything
 // else. This is how OpenTofu writes bytes.
 func Bytes(list cty.Value) ([]byte, bool) {

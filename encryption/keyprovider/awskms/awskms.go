@@ -44,6 +44,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 
 // provider has AWS KMS wrap and unwrap keys.
 type provider struct {
+	stored.Wrapping[metadata]
+
 	keyID   string
 	keySpec types.DataKeySpec
 	context map[string]string // for new keys; a file stores its own
@@ -81,6 +83,8 @@ type metadata struct {
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{
+		Wrapping: stored.Wrapping[metadata]{Kind: kind, Parse: parse},
+
 		keyID:   v.String("kms_key_id"),
 		keySpec: types.DataKeySpec(v.String("key_spec")),
 		context: v.StringMap("encryption_context"),
@@ -151,17 +155,6 @@ func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	}
 	document, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
 	return answer.Plaintext, document, err
-}
-
-// Recognizes reports whether document is metadata of this kind.
-func (p *provider) Recognizes(document json.RawMessage) bool {
-	_, err := parse(document)
-	return err == nil
-}
-
-// Stored returns wrapped, which is opened to the same key each time.
-func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 
 func parse(document json.RawMessage) (metadata, error) {

@@ -29,6 +29,9 @@ const (
 	maxKeyLength = 1024      // bytes
 	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; those of a longest key take about 1 KiB
 	maxSmall     = 64        // bytes of an IV or a tag; they have 12 and 16
+
+	// defaultPatience bounds what a Retry-After header may ask for.
+	defaultPatience = 60 * time.Second
 )
 
 // Options are what a program may bring of its own. The zero value brings
@@ -53,6 +56,8 @@ func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
 
 // provider has keys encrypted and decrypted by one key of a vault.
 type provider struct {
+	stored.Wrapping[metadata]
+
 	vault     string // URL
 	name      string // of the key
 	algorithm azkeys.EncryptionAlgorithm
@@ -115,9 +120,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 // encrypt it.
 func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
-	if _, err := rand.Read(key); err != nil {
-		return nil, nil, err
-	}
+	_, _ = rand.Read(key) // never fails
 	client, err := p.connect(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -147,15 +150,28 @@ func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	return key, document, err
 }
 
+// connect makes the client when it is first needed, once.
+func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
+	return p.clients.Do(ctx, struct{}{}, func(ctx context.Context) (*azkeys.Client, error) {
+		credential, err := p.credential, error(nil)
+		if credential == nil {
+			credential, err = p.access.Open(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		client, err := azkeys.NewClient(p.vault, credential, &azkeys.ClientOptions{ClientOptions: p.access.ClientOptions()})
+		if err != nil {
+			return nil, errors.New("the client of the vault cannot be set up")
+		}
+		return client, nil
+	})
+}
+
 // Recognizes reports whether document has the shape of this metadata.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	return err == nil && m.KeyVersion != "" && m.Algorithm != ""
-}
-
-// Stored returns wrapped, which is opened to the same key each time.
-func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 
 // keyVersion is what may become part of a URL. Azure's are 32 hexadecimal

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 func table() attr.Table {
@@ -35,6 +36,8 @@ func table() attr.Table {
 
 func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 	p := &provider{
+		Wrapping: stored.Wrapping[metadata]{Kind: kind, Parse: parse},
+
 		vault:     v.String("vault_uri"),
 		name:      v.String("vault_key_name"),
 		algorithm: azkeys.EncryptionAlgorithmRSAOAEP256,

@@ -47,6 +47,8 @@ func table() attr.Table {
 
 // provider runs a program for each key.
 type provider struct {
+	stored.Wrapping[metadata]
+
 	command program.Command
 }
 
@@ -72,7 +74,10 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &provider{command: program.Command{Argv: v.Strings("command"), Magic: magic}}
+	p := &provider{
+		Wrapping: stored.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
+		command:  program.Command{Argv: v.Strings("command"), Magic: magic},
+	}
 	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)
 	}
@@ -124,13 +129,8 @@ func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	return key, stored, err
 }
 
-// Recognizes reports whether stored has the shape of this kind's metadata. Its
-// content is up to the program.
-func (p *provider) Recognizes(stored json.RawMessage) bool {
-	_, err := parse(stored)
-	return err == nil
-}
-
+// parse checks the shape of this kind's metadata. Its content is up to the
+// program.
 func parse(stored json.RawMessage) (m metadata, err error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(stored, &members) != nil || len(members) != 1 || members["external_data"] == nil || json.Unmarshal(stored, &m) != nil {
@@ -140,11 +140,6 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 }
 
 var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider", encryption.ErrDamaged)
-
-// Stored returns wrapped, from which the program gives the same key each time.
-func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, "an external key provider", parse)
-}
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
 	input := []byte("null") // also when what is stored is null: OpenTofu's Encode

@@ -2,14 +2,17 @@ package gcpkms
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"time"
 
+	"cloud.google.com/go/auth"
 	kms "cloud.google.com/go/kms/apiv1"
 	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
@@ -27,6 +30,10 @@ const (
 	// narrower one:
 	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
 	impersonateScope = "https://www.googleapis.com/auth/cloudkms"
+
+	// endpoint is the address of Cloud KMS.
+	// https://cloud.google.com/kms/docs/reference/rpc
+	endpoint = "cloudkms.googleapis.com:443"
 )
 
 // call makes one call and retries like the client itself: while the service is
@@ -90,4 +97,21 @@ func (p *provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 		return nil, errors.New("the client of Cloud KMS cannot be set up; check the credentials and Google's own environment variables")
 	}
 	return client, nil
+}
+
+// withoutEnvironment adds what keeps the client from the environment, which it
+// reads by itself: proxies, the endpoint and the universe, client certificates,
+// and the project that is billed. Credentials are put on each call here,
+// because the client would look for that project again.
+func withoutEnvironment(options []option.ClientOption, creds *auth.Credentials) ([]option.ClientOption, error) {
+	if err := (googleauth.Access{}).RefuseVariables("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
+		return nil, err
+	}
+	return append(options,
+		option.WithoutAuthentication(),
+		option.WithEndpoint(endpoint),
+		option.WithGRPCDialOption(grpc.WithNoProxy()),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}))),
+		option.WithGRPCDialOption(grpc.WithPerRPCCredentials(googleauth.Bearer{Creds: creds})),
+	), nil
 }

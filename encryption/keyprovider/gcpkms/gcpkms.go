@@ -67,6 +67,8 @@ func table() attr.Table {
 
 // provider has keys wrapped and unwrapped by one key of Cloud KMS.
 type provider struct {
+	stored.Wrapping[metadata]
+
 	name           string // of the key
 	keyLength      int    // of new keys
 	additionalData []byte
@@ -90,7 +92,11 @@ type metadata struct {
 var keyName = regexp.MustCompile(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$`)
 
 func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
-	p := &provider{name: v.String("kms_encryption_key"), options: options, patience: defaultPatience}
+	p := &provider{
+		Wrapping: stored.Wrapping[metadata]{Kind: kind, Parse: parse},
+
+		name: v.String("kms_encryption_key"), options: options, patience: defaultPatience,
+	}
 	if !keyName.MatchString(p.name) {
 		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+
 			"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
@@ -143,9 +149,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 // NewKey makes a random key and has Cloud KMS encrypt it.
 func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
-	if _, err := rand.Read(key); err != nil {
-		return nil, nil, err
-	}
+	_, _ = rand.Read(key) // never fails
 	response, err := call(ctx, p, "encrypt", (*kms.KeyManagementClient).Encrypt, &kmspb.EncryptRequest{
 		Name:                              p.name,
 		Plaintext:                         key,
@@ -175,11 +179,6 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	return err == nil && json.Unmarshal(document, &members) == nil && len(members) == 1 &&
 		!strings.HasPrefix(string(m.Ciphertext), "vault:v")
-}
-
-// Stored returns wrapped, which is opened to the same key each time.
-func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 
 func parse(document json.RawMessage) (metadata, error) {

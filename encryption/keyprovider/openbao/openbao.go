@@ -39,6 +39,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 
 // provider gets keys from a transit engine.
 type provider struct {
+	stored.Wrapping[metadata]
+
 	server         *server
 	transit        string
 	keyName        string
@@ -73,10 +75,15 @@ type metadata struct {
 }
 
 // token is how a transit engine writes a ciphertext: version of the key, data.
+// Other kinds call a member ciphertext as well, which is not of this form.
 var token = regexp.MustCompile(`^vault:v[0-9]+:`)
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
-	p := &provider{transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data")}
+	p := &provider{
+		Wrapping: stored.Wrapping[metadata]{Kind: kind, Parse: parse},
+
+		transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data"),
+	}
 	if p.keyName == "" || p.keyName == "." || p.keyName == ".." {
 		return nil, v.Errorf("key_name", "the name of a key is required")
 	}
@@ -121,28 +128,29 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 }
 
 func (p *provider) decrypt(ctx context.Context, ciphertext []byte, associatedData string) ([]byte, error) {
-	body := map[string]any{"ciphertext": string(ciphertext)}
+	key, _, err := p.key(ctx, "decrypt", map[string]any{"ciphertext": string(ciphertext)}, associatedData)
+	return key, err
+}
+
+// key returns the key that an operation of the transit engine answers with, and
+// the whole answer.
+func (p *provider) key(
+	ctx context.Context, operation string, body map[string]any, associatedData string,
+) ([]byte, map[string]any, error) {
 	if associatedData != "" {
 		body["associated_data"] = associatedData
 	}
-	answer, err := p.ask(ctx, "decrypt", body)
-	if err != nil {
-		return nil, err
-	}
-	return plaintext(answer)
-}
-
-// NewKey requests a data key, as OpenTofu does.
-func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
-	body := map[string]any{"bits": p.keyLength * 8}
-	if p.associatedData != "" {
-		body["associated_data"] = p.associatedData
-	}
-	answer, err := p.ask(ctx, "datakey/plaintext", body)
+	answer, err := p.ask(ctx, operation, body)
 	if err != nil {
 		return nil, nil, err
 	}
 	key, err := plaintext(answer)
+	return key, answer, err
+}
+
+// NewKey requests a data key, as OpenTofu does.
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	key, answer, err := p.key(ctx, "datakey/plaintext", map[string]any{"bits": p.keyLength * 8}, p.associatedData)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,18 +181,6 @@ func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) e
 		return errors.New("the transit engine opens the key that it just made to another one")
 	}
 	return nil
-}
-
-// Recognizes reports whether document is metadata of this kind. Other kinds call
-// a member ciphertext as well; only here it is the text of a transit engine.
-func (p *provider) Recognizes(document json.RawMessage) bool {
-	_, err := parse(document)
-	return err == nil
-}
-
-// Stored returns wrapped, which is opened to the same key each time.
-func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return stored.Wrapped(salt, wrapped, kind, parse)
 }
 
 func parse(document json.RawMessage) (metadata, error) {

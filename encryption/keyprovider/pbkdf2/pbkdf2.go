@@ -86,6 +86,11 @@ var (
 	_ encryption.Deriver    = (*provider)(nil)
 )
 
+// hashFunctions are by the name that a file stores.
+var hashFunctions = map[string]func() hash.Hash{"sha512": sha512.New, "sha256": sha256.New}
+
+var errHashFunction = errors.New("the hash function must be sha512 or sha256")
+
 // metadata is what a file stores, with the names of
 // opentofu/internal/encryption/keyprovider/pbkdf2/metadata.go.
 type metadata struct {
@@ -118,8 +123,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	}
 	p.saltLength = int(saltLength)
 	p.fresh.HashFunction = v.String("hash_function")
-	if _, err := hashFunction(p.fresh.HashFunction); err != nil {
-		return nil, v.Errorf("hash_function", "%w", err)
+	if hashFunctions[p.fresh.HashFunction] == nil {
+		return nil, v.Errorf("hash_function", "%w", errHashFunction)
 	}
 	return p, nil
 }
@@ -140,9 +145,7 @@ func (p *provider) Key(ctx context.Context, keys encryption.Keys, document json.
 func (p *provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
 	m := p.fresh
 	m.Salt = make([]byte, p.saltLength)
-	if _, err := rand.Read(m.Salt); err != nil {
-		return nil, nil, err
-	}
+	_, _ = rand.Read(m.Salt) // never fails
 	key, err := p.derive(ctx, keys, m)
 	if err != nil {
 		return nil, nil, err
@@ -193,8 +196,8 @@ func parse(document json.RawMessage) (metadata, error) {
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
 		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length", encryption.ErrNoKey)
 	}
-	if _, err := hashFunction(m.HashFunction); err != nil {
-		return m, fmt.Errorf("the metadata in the file: %w", err)
+	if hashFunctions[m.HashFunction] == nil {
+		return m, fmt.Errorf("the metadata in the file: %w", errHashFunction)
 	}
 	if m.Iterations < 0 || m.KeyLength < 0 {
 		return m, errors.New("the metadata in the file holds a negative number")
@@ -206,11 +209,7 @@ func parse(document json.RawMessage) (metadata, error) {
 // work is iterations times blocks, because PBKDF2 repeats its iterations for
 // each block of the key.
 func (p *provider) limit(m metadata) error {
-	newHash, err := hashFunction(m.HashFunction)
-	if err != nil {
-		return err
-	}
-	size := int64(newHash().Size())
+	size := int64(hashFunctions[m.HashFunction]().Size())
 	switch {
 	case m.KeyLength > maxKeyLength:
 		return fmt.Errorf("the file asks for a key of %d bytes; at most %d are allowed", m.KeyLength, maxKeyLength)
@@ -235,19 +234,5 @@ func (p *provider) derive(ctx context.Context, keys encryption.Keys, m metadata)
 		}
 		password = upstream
 	}
-	newHash, err := hashFunction(m.HashFunction)
-	if err != nil {
-		return nil, err
-	}
-	return pbkdf2.Key(newHash, string(password), m.Salt, int(m.Iterations), int(m.KeyLength))
-}
-
-func hashFunction(name string) (func() hash.Hash, error) {
-	switch name {
-	case "sha512":
-		return sha512.New, nil
-	case "sha256":
-		return sha256.New, nil
-	}
-	return nil, errors.New("the hash function must be sha512 or sha256")
+	return pbkdf2.Key(hashFunctions[m.HashFunction], string(password), m.Salt, int(m.Iterations), int(m.KeyLength))
 }

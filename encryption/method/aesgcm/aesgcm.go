@@ -8,9 +8,7 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"fmt"
-	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -56,7 +54,7 @@ func build(v attr.Values) (encryption.Method, error) {
 
 // Decrypt opens data in place.
 func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
-	gcm, err := m.cipher(ctx, keys)
+	gcm, err := m.cipher(ctx, keys, cipher.NewGCM)
 	if err != nil {
 		return nil, err
 	}
@@ -74,19 +72,14 @@ func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 
 // Encrypt seals plain in place, under a random nonce.
 func (m *method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
-	gcm, err := m.cipher(ctx, keys)
+	gcm, err := m.cipher(ctx, keys, cipher.NewGCMWithRandomNonce)
 	if err != nil {
 		return nil, err
 	}
-	sealed := slices.Insert(slices.Grow(plain, gcm.NonceSize()+gcm.Overhead()), 0, make([]byte, gcm.NonceSize())...)
-	nonce, plain := sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():]
-	if _, err := rand.Read(nonce); err != nil {
-		return nil, err
-	}
-	return gcm.Seal(nonce, nonce, plain, m.aad), nil
+	return gcm.Seal(plain[:0], nil, plain, m.aad), nil
 }
 
-func (m *method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD, error) {
+func (m *method) cipher(ctx context.Context, keys encryption.Keys, mode func(cipher.Block) (cipher.AEAD, error)) (cipher.AEAD, error) {
 	key, err := keys(ctx, m.keys)
 	if err != nil {
 		return nil, err
@@ -95,5 +88,5 @@ func (m *method) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD,
 	if err != nil {
 		return nil, fmt.Errorf("%s gives a key of %d bytes; AES requires 16, 24 or 32", m.keys, len(key))
 	}
-	return cipher.NewGCM(block)
+	return mode(block)
 }

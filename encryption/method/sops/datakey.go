@@ -110,18 +110,18 @@ func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 		if len(parts) == threshold {
 			break
 		}
-		part, err := g.open(ctx)
+		part, errs := g.open(ctx)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err != nil {
-			failed.groups = append(failed.groups, err)
+		if len(errs) > 0 {
+			failed.keys = append(failed.keys, errs...)
 			continue
 		}
 		parts = append(parts, part)
 	}
 	if failed.opened = len(parts); len(parts) < threshold {
-		slices.SortFunc(failed.groups, func(a, b *groupError) int { return a.number - b.number })
+		slices.SortStableFunc(failed.keys, func(a, b keyError) int { return a.group - b.group })
 		return nil, failed
 	}
 	dataKey := parts[0]
@@ -137,15 +137,14 @@ func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	return dataKey, nil
 }
 
-// open returns the part of the first key that gives it.
-func (g group) open(ctx context.Context) ([]byte, *groupError) {
-	failed := &groupError{number: g.number}
+// open returns the part of the first key that gives it, or why none does.
+func (g group) open(ctx context.Context) (part []byte, failed []keyError) {
 	for _, k := range g.keys {
 		part, err := k.open(ctx)
 		if err == nil {
 			return part, nil
 		}
-		failed.keys = append(failed.keys, keyError{k.name, err})
+		failed = append(failed, keyError{g.number, k.name, err})
 		if ctx.Err() != nil {
 			break
 		}
@@ -153,29 +152,25 @@ func (g group) open(ctx context.Context) ([]byte, *groupError) {
 	return nil, failed
 }
 
-// groupsError says which key groups gave nothing, and why. It is ErrNoKey when
-// that is the reason for every key in them: where one timed out, the file might
-// well be readable.
+// groupsError says which keys gave nothing, and why. It is ErrNoKey when that is
+// the reason for every one of them: where one timed out, the file might well be
+// readable.
 type groupsError struct {
-	needed, opened, all int
-	groups              []*groupError
-}
-
-type groupError struct {
-	number int
-	keys   []keyError
+	needed, opened, all int        // key groups
+	keys                []keyError // of those that gave nothing
 }
 
 type keyError struct {
-	name string
-	err  error
+	group int
+	name  string
+	err   error
 }
 
 const maxShown = 20 // keys in an error
 
 func (e *groupsError) Error() string {
 	var b strings.Builder
-	if e.noKey() {
+	if len(e.final()) == 0 {
 		b.WriteString(encryption.ErrNoKey.Error() + ": ")
 	}
 	if e.all == 1 {
@@ -183,36 +178,25 @@ func (e *groupsError) Error() string {
 	} else {
 		fmt.Fprintf(&b, "of %d key groups, %d can be opened and %d must be", e.all, e.opened, e.needed)
 	}
-	shown, all := 0, 0
-	for _, g := range e.groups {
-		for _, k := range g.keys {
-			if all++; shown == maxShown {
-				continue
-			}
-			shown++
-			where := ""
-			if e.all > 1 {
-				where = fmt.Sprintf("key group %d, ", g.number)
-			}
-			reason := strings.TrimPrefix(k.err.Error(), encryption.ErrNoKey.Error()+": ")
-			fmt.Fprintf(&b, "\n    - %s%s: %s", where, k.name, reason)
+	for _, k := range e.keys[:min(maxShown, len(e.keys))] {
+		where := ""
+		if e.all > 1 {
+			where = fmt.Sprintf("key group %d, ", k.group)
 		}
+		reason := strings.TrimPrefix(k.err.Error(), encryption.ErrNoKey.Error()+": ")
+		fmt.Fprintf(&b, "\n    - %s%s: %s", where, k.name, reason)
 	}
-	if all > shown {
-		fmt.Fprintf(&b, "\n    - and %d more", all-shown)
+	if more := len(e.keys) - maxShown; more > 0 {
+		fmt.Fprintf(&b, "\n    - and %d more", more)
 	}
 	return b.String()
 }
 
-func (e *groupsError) noKey() bool { return len(e.final()) == 0 }
-
 func (e *groupsError) final() []error {
 	var out []error
-	for _, g := range e.groups {
-		for _, k := range g.keys {
-			if !errors.Is(k.err, encryption.ErrNoKey) {
-				out = append(out, k.err)
-			}
+	for _, k := range e.keys {
+		if !errors.Is(k.err, encryption.ErrNoKey) {
+			out = append(out, k.err)
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package sops
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -107,61 +108,50 @@ func kind(typ any) (name string, inner any) {
 
 // conforms reports whether the value is what Terraform writes for a type.
 func conforms(value, typ any) bool {
-	name, inner := kind(typ)
 	if value == nil {
 		return true
 	}
-	ok := false
-	switch name {
+	switch name, inner := kind(typ); name {
 	case "string":
-		switch value.(type) {
-		case string, time.Time: // of YAML
-			ok = true
-		}
+		_, isText := value.(string)
+		_, isTime := value.(time.Time) // of YAML
+		return isText || isTime
 	case "number":
-		switch value.(type) {
-		case int, float64:
-			ok = true
-		}
+		_, isInt := value.(int)
+		_, isFloat := value.(float64)
+		return isInt || isFloat
 	case "bool":
-		_, ok = value.(bool)
+		_, is := value.(bool)
+		return is
 	case "dynamic":
-		ok = wrapped(value)
+		return wrapped(value)
 	case "list", "set":
-		ok = listConforms(value, inner)
+		return listConforms(value, inner)
 	case "map":
-		ok = mapConforms(value, inner)
+		all, ok := value.(object)
+		return ok && !slices.ContainsFunc(all, func(item member) bool { return !conforms(item.value, inner) })
 	case "tuple":
-		ok = tupleConforms(value, inner)
+		return tupleConforms(value, inner)
 	case "object":
-		ok = objectConforms(value, inner)
+		return objectConforms(value, inner)
 	}
-	return ok
+	return false
 }
 
 // isType reports whether all of typ is a type, with its attributes in order.
 func isType(typ any) bool {
-	name, inner := kind(typ)
-	switch name {
+	switch name, inner := kind(typ); name {
 	case "":
 		return false
 	case "list", "set", "map":
 		return isType(inner)
 	case "tuple":
 		all, _ := inner.([]any)
-		for _, t := range all {
-			if !isType(t) {
-				return false
-			}
-		}
+		return !slices.ContainsFunc(all, func(t any) bool { return !isType(t) })
 	case "object":
 		all, _ := inner.(object)
-		for i, item := range all {
-			if !isType(item.value) || i > 0 && all[i-1].name > item.name {
-				return false
-			}
-		}
-		return true
+		inOrder := slices.IsSortedFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
+		return inOrder && !slices.ContainsFunc(all, func(item member) bool { return !isType(item.value) })
 	}
 	return true
 }
@@ -200,19 +190,6 @@ func listConforms(value, element any) bool {
 	return true
 }
 
-func mapConforms(value, element any) bool {
-	all, ok := value.(object)
-	if !ok {
-		return false
-	}
-	for _, item := range all {
-		if !conforms(item.value, element) {
-			return false
-		}
-	}
-	return true
-}
-
 func tupleConforms(value, types any) bool {
 	all, ok := value.([]any)
 	inner, _ := types.([]any)
@@ -233,15 +210,9 @@ func tupleConforms(value, types any) bool {
 func objectConforms(value, types any) bool {
 	all, ok := value.(object)
 	inner, _ := types.(object)
-	if !ok || len(all) != len(inner) {
-		return false
-	}
-	for i, item := range all {
-		if item.name != inner[i].name || !conforms(item.value, inner[i].value) {
-			return false
-		}
-	}
-	return true
+	return ok && slices.EqualFunc(all, inner, func(item, typ member) bool {
+		return item.name == typ.name && conforms(item.value, typ.value)
+	})
 }
 
 // An object that was divided between two elements of a list leaves nulls, or
@@ -298,19 +269,15 @@ func rejoins(a, b, typeA, typeB any) (joins, gaps bool) {
 	second, _ := b.(object)
 	inA, _ := innerA.(object)
 	inB, _ := innerB.(object)
-	end, start := -1, len(second) // the last attribute of a that holds something, the first of b
+	end := -1 // the last attribute of a that holds something
 	for i := range first {
 		if hasContent(first[i].value) {
 			end = i
 		}
 	}
-	for i := len(second) - 1; i >= 0; i-- {
-		if hasContent(second[i].value) {
-			start = i
-		}
-	}
+	start := slices.IndexFunc(second, func(item member) bool { return hasContent(item.value) }) // the first of b
 	sameName := func(x, y member) bool { return x.name == y.name }
-	if end < 0 || start == len(second) || start < end || !slices.EqualFunc(first, second, sameName) {
+	if end < 0 || start < end || !slices.EqualFunc(first, second, sameName) {
 		return false, false
 	}
 	if start > end {

@@ -16,11 +16,8 @@ const programPatience = time.Minute
 // program is a program of the user. It gets the environment without our secrets
 // or, if that must not be read, what it needs to run.
 func program(environment bool, limit int, stdin io.Reader, arguments ...string) child.Program {
-	p := child.Program{Args: arguments, Environ: child.Bare(os.Environ()), Stdin: stdin, Patience: programPatience, Limit: limit}
-	if environment {
-		p.Environ = child.Environ(os.Environ())
-	}
-	return p
+	environ := child.For(os.Environ(), environment)
+	return child.Program{Args: arguments, Environ: environ, Stdin: stdin, Patience: programPatience, Limit: limit}
 }
 
 // forPeople is what gpg said, without its status lines.

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 )
 
 // JSON and YAML become a tree, and the tree becomes JSON. The library of sops
@@ -26,7 +27,7 @@ const (
 
 // reader counts what it has read.
 type reader struct {
-	json   *json.Decoder
+	json   *jsonwalk.Reader
 	values int
 	path   []string // names down to where it is
 }
@@ -48,96 +49,76 @@ func (r *reader) file(file []byte) (any, error) {
 	if !isJSON(file) {
 		return r.yaml(file)
 	}
-	r.json = json.NewDecoder(bytes.NewReader(file))
-	r.json.UseNumber()
+	r.json = jsonwalk.NewReader(file)
 	value, err := r.next(0)
-	if err != nil {
-		return nil, err
+	if wrong, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
+		return nil, fmt.Errorf("%w: %w", encryption.ErrDamaged, wrong)
 	}
-	if _, err := r.json.Token(); !errors.Is(err, io.EOF) {
+	if err == nil && r.json.End() != nil {
 		return nil, fmt.Errorf("%w: something follows its JSON", encryption.ErrDamaged)
 	}
-	return value, nil
+	return value, err
 }
 
 // next reads the next value of JSON.
 func (r *reader) next(depth int) (any, error) {
-	token, err := r.json.Token()
-	if err != nil {
-		return nil, fmt.Errorf("%w: it is not JSON from byte %d on", encryption.ErrDamaged, r.json.InputOffset())
-	}
 	if err := r.count(depth); err != nil {
 		return nil, err
 	}
-	switch t := token.(type) {
-	case json.Delim:
-		if t == '{' {
-			return r.object(depth)
-		}
-		return r.list(depth)
-	case json.Number:
-		// As sops does. What is in a state was a number of Go already
-		// when it was encrypted.
-		if n, err := t.Int64(); err == nil {
-			return int(n), nil
-		}
-		f, err := t.Float64()
-		if err != nil {
-			return nil, errors.New("the file holds a number that is too large")
-		}
-		return f, nil
-	}
-	return token, nil
-}
-
-func (r *reader) object(depth int) (any, error) {
-	branch, seen := object{}, map[string]bool{}
-	for r.json.More() {
-		token, err := r.json.Token()
-		name, ok := token.(string)
-		if err != nil || !ok {
-			return nil, fmt.Errorf("%w: it is not JSON from byte %d on", encryption.ErrDamaged, r.json.InputOffset())
-		}
-		item, err := r.item(name, seen, func() (any, error) { return r.next(depth + 1) })
-		if err != nil {
+	switch kind := r.json.Kind(); kind {
+	case '{':
+		branch, seen := object{}, map[string]bool{}
+		err := r.json.Object(func(name string) error {
+			return r.member(&branch, seen, name, func() (any, error) { return r.next(depth + 1) })
+		})
+		return branch, err
+	case '[':
+		elements := []any{}
+		err := r.json.Array(func() error {
+			v, err := r.next(depth + 1)
+			elements = append(elements, v)
+			return err
+		})
+		return elements, err
+	case '"':
+		return r.json.String()
+	default:
+		literal, err := r.json.Literal()
+		switch {
+		case err != nil || kind == 'n':
 			return nil, err
+		case kind != '0':
+			return kind == 't', nil
 		}
-		branch = append(branch, item)
+		return number(json.Number(literal))
 	}
-	return branch, r.end()
 }
 
-// item reads the value under a name. The MAC does not cover empty values, so
+// number does as sops does. What is in a state was a number of Go already when
+// it was encrypted.
+func number(text json.Number) (any, error) {
+	if n, err := text.Int64(); err == nil {
+		return int(n), nil
+	}
+	f, err := text.Float64()
+	if err != nil {
+		return nil, errors.New("the file holds a number that is too large")
+	}
+	return f, nil
+}
+
+// member reads the value under a name. The MAC does not cover empty values, so
 // that anybody could add a second {"outputs": {}}, which readers would prefer.
-func (r *reader) item(name string, seen map[string]bool, value func() (any, error)) (member, error) {
+func (r *reader) member(of *object, seen map[string]bool, name string, value func() (any, error)) error {
 	r.path = append(r.path, name)
 	if seen[name] {
-		return member{}, fmt.Errorf("the file has %s twice: somebody changed the file", at(r.path))
+		return fmt.Errorf("the file has %s twice: somebody changed the file", at(r.path))
 	}
 	seen[name] = true
 	v, err := value()
 	r.path = r.path[:len(r.path)-1]
-	return member{name: name, value: v}, err
-}
-
-func (r *reader) list(depth int) (any, error) {
-	elements := []any{}
-	for r.json.More() {
-		v, err := r.next(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		elements = append(elements, v)
-	}
-	return elements, r.end()
-}
-
-// end reads what ends an object or a list.
-func (r *reader) end() error {
-	if _, err := r.json.Token(); err != nil {
-		return fmt.Errorf("%w: its JSON ends too early or is wrong at byte %d", encryption.ErrDamaged, r.json.InputOffset())
-	}
-	return nil
+	*of = append(*of, member{name: name, value: v})
+	return err
 }
 
 func (r *reader) count(depth int) error {
@@ -179,11 +160,9 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 			if err != nil || !ok || n.Content[i].Kind != yaml.ScalarNode {
 				return nil, fmt.Errorf("the file has a key at %s that is not a text", at(r.path))
 			}
-			item, err := r.item(name, seen, func() (any, error) { return r.node(n.Content[i+1], depth+1) })
-			if err != nil {
+			if err := r.member(&branch, seen, name, func() (any, error) { return r.node(n.Content[i+1], depth+1) }); err != nil {
 				return nil, err
 			}
-			branch = append(branch, item)
 		}
 		return branch, nil
 	case yaml.SequenceNode:
@@ -221,18 +200,13 @@ func (d *document) emit() ([]byte, error) {
 }
 
 func write(out *bytes.Buffer, value any) error {
-	separator := byte(0)
-	next := func() {
-		if separator != 0 {
-			out.WriteByte(separator)
-		}
-		separator = ','
-	}
 	switch v := value.(type) {
 	case object:
 		out.WriteByte('{')
-		for _, item := range v {
-			next()
+		for i, item := range v {
+			if i > 0 {
+				out.WriteByte(',')
+			}
 			if err := write(out, item.name); err != nil {
 				return err
 			}
@@ -245,8 +219,10 @@ func write(out *bytes.Buffer, value any) error {
 		return nil
 	case []any:
 		out.WriteByte('[')
-		for _, element := range v {
-			next()
+		for i, element := range v {
+			if i > 0 {
+				out.WriteByte(',')
+			}
 			if err := write(out, element); err != nil {
 				return err
 			}
