@@ -12,7 +12,8 @@ import (
 )
 
 // Check looks at what must be right before any file is read: every method
-// exists, and none of them breaks enforced. It contacts nothing.
+// exists, and none of them breaks enforced. It contacts nothing. An error is an
+// [*Error] of [StepConfiguration].
 func (t Target) Check() error {
 	if err := t.check(); err != nil {
 		return &Error{Step: StepConfiguration, Err: err}

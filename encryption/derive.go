@@ -22,8 +22,8 @@ type Deriver interface {
 type Derivation struct {
 	Info    string          // what the key is for; not empty
 	Length  int             // bytes, 16 to 64
-	Salt    []byte          // at least 16 bytes where the key provider needs one
-	Wrapped json.RawMessage // stored metadata, where the key provider needs it
+	Salt    []byte          // at least 16 bytes if the key provider needs a salt, else nil
+	Wrapped json.RawMessage // stored metadata if the key provider needs it, else nil
 }
 
 // derivationLabel keeps derived keys apart from everything else that may ever
@@ -32,8 +32,9 @@ const derivationLabel = "statecrypt/derived-key/v1"
 
 // DeriveKey derives a key for another use from a key provider that is marked
 // exportable: HKDF-SHA-256 (RFC 5869) over its key, without a salt, with the
-// info "statecrypt/derived-key/v1", a zero byte, and d.Info. The key itself is
-// never handed out.
+// info "statecrypt/derived-key/v1", a zero byte, and d.Info. The result has d.Length
+// bytes; the key itself is never handed out. An error of the key provider is a
+// [*KeyError].
 func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation) ([]byte, error) {
 	switch {
 	case d.Info == "":

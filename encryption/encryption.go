@@ -14,8 +14,9 @@
 // A [Registry] says which key providers and methods exist. Package builtin has
 // one with everything; a program that needs less lists its own.
 //
-// The Go API of this module is v0, whatever the version of the provider: it
-// may change between releases. What it reads and writes does not.
+// Library and provider are one module with one version, v0.x: the Go API may change
+// between minor releases. What is read and written does not: a file that some version
+// opened, every later one opens.
 package encryption
 
 import (
@@ -52,36 +53,43 @@ type Method interface {
 }
 
 // Keys returns the key of the key provider at an address, for the file that is
-// being opened or sealed. The result belongs to the caller.
+// being opened or sealed. The result belongs to the caller. An error is a
+// [*KeyError], to be returned as it is.
 type Keys func(ctx context.Context, address string) ([]byte, error)
 
 // These are optional abilities of key providers and methods, found by type
 // assertion.
 
-// KeyMaker is a key provider that can make keys for new files.
+// KeyMaker is a key provider that can make keys for new files. Others open files
+// only.
 type KeyMaker interface {
 	// NewKey returns a fresh key and what to store in the file, as a JSON
 	// document, so that Key finds the same key again. Store is nil when
-	// nothing needs to be stored.
+	// nothing needs to be stored. Any error ends the sealing.
 	NewKey(ctx context.Context, keys Keys) (key []byte, store json.RawMessage, err error)
 }
 
 // Encrypter is a method that can seal.
 type Encrypter interface {
 	// Encrypt seals plain, which it may overwrite. Behind plain, up to its
-	// capacity, there is often room to seal it in place.
+	// capacity, there is often room to seal it in place. Any error ends the
+	// sealing.
 	Encrypt(ctx context.Context, keys Keys, plain []byte) ([]byte, error)
 }
 
-// Recognizer is a key provider that knows its own metadata by its shape. It is
-// found by it after it was renamed.
+// Recognizer is a key provider that knows its own metadata by its shape. So it
+// still opens its files after it was renamed in the settings.
 type Recognizer interface {
+	// Recognizes reports whether stored has the shape of what NewKey stores. It
+	// comes from outside, and may be of any other key provider.
 	Recognizes(stored json.RawMessage) bool
 }
 
 // FileMethod is a method for a format of its own: Decrypt gets the whole file
 // and not the data of an OpenTofu envelope. Its [Block] says WholeFile.
 type FileMethod interface {
+	// RecognizesFile reports whether a file, of any kind and size, has the
+	// format; only then is it given to Decrypt. It leaves the file as it is.
 	RecognizesFile(file []byte) bool
 }
 
@@ -109,7 +117,7 @@ type Block[T any] struct {
 	attr.Table
 
 	// Build is pure: no I/O, no environment. What it checks is reported when
-	// the entry is used, not before.
+	// the entry is used, not before. [attr.Values.Errorf] makes its errors.
 	Build func(attr.Values) (T, error)
 
 	// Recognizes reports whether a file has the format of this kind of method,
@@ -122,14 +130,16 @@ type Block[T any] struct {
 	WholeFile bool
 }
 
-// Registry lists the kinds that a configuration may name.
+// Registry lists the kinds of key providers and methods that settings may name,
+// each once, in any order.
 type Registry struct {
 	KeyProviders []Block[KeyProvider]
 	Methods      []Block[Method]
 }
 
 // Options returns what [config.Parse] needs to know of the registry: tables with
-// all attributes that an entry may have.
+// all attributes that an entry may have. Variables are the values of var.*, an
+// object or a map; [cty.NilVal] is none.
 func (r Registry) Options(variables cty.Value) config.Options {
 	o := config.Options{Variables: variables}
 	for _, b := range r.KeyProviders {
@@ -239,45 +249,43 @@ func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {
 }
 
 func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cfg *config.Config) (keyProvider, error) {
-	built, err := build(entry, "key_provider", kinds, cfg)
-	if err != nil {
-		return keyProvider{}, err
-	}
-	common, err := cfg.Decode(entry, attr.Table{Attrs: entries.KeyProviderAttrs()})
+	built, values, err := build(entry, "key_provider", kinds, entries.KeyProviderAttrs(), cfg)
 	if err != nil {
 		return keyProvider{}, err
 	}
 	return keyProvider{
 		KeyProvider: built,
 		metadataKey: metadataKey(entry),
-		exportable:  common.Bool("exportable"),
+		exportable:  values.Bool("exportable"),
 		references:  entry.References(kinds[entry.Kind].Table),
 	}, nil
 }
 
 func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.Config) (method, error) {
-	built, err := build(entry, "method", kinds, cfg)
-	if err != nil {
-		return method{}, err
-	}
+	var common []attr.Attr
 	whole := kinds[entry.Kind].WholeFile
-	switch _, is := built.(FileMethod); {
-	case is != whole:
-		return method{}, fmt.Errorf("the registry is wrong about the method %s: it is for whole files, or it is not", entry.Kind)
-	case !whole:
-		return method{Method: built}, nil
+	if whole {
+		common = entries.FileMethodAttrs()
 	}
-	common, err := cfg.Decode(entry, attr.Table{Attrs: entries.FileMethodAttrs()})
+	built, values, err := build(entry, "method", kinds, common, cfg)
 	if err != nil {
 		return method{}, err
 	}
-	return method{Method: built, then: common.String("then")}, nil
+	if _, is := built.(FileMethod); is != whole {
+		return method{}, fmt.Errorf("the registry is wrong about the method %s: it is for whole files, or it is not", entry.Kind)
+	}
+	m := method{Method: built}
+	if whole {
+		m.then = values.String("then")
+	}
+	return m, nil
 }
 
-func build[T any](entry *attr.Entry, what string, kinds map[string]Block[T], cfg *config.Config) (T, error) {
-	var none T
+func build[T any](
+	entry *attr.Entry, what string, kinds map[string]Block[T], common []attr.Attr, cfg *config.Config,
+) (built T, values attr.Values, err error) {
 	if entry.Err != nil {
-		return none, entry.Err
+		return built, values, entry.Err
 	}
 	kind, ok := kinds[entry.Kind]
 	if !ok {
@@ -285,13 +293,17 @@ func build[T any](entry *attr.Entry, what string, kinds map[string]Block[T], cfg
 		for _, k := range kinds {
 			tables = append(tables, k.Table)
 		}
-		return none, entries.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
+		return built, values, entries.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
 	}
-	values, err := cfg.Decode(entry, kind.Table)
-	if err != nil {
-		return none, err
+	table := entries.With(kind.Table, common)
+	if err = entries.Unexpected(entry, table); err != nil {
+		return built, values, err
 	}
-	return kind.Build(values)
+	if values, err = cfg.Decode(entry, table); err != nil {
+		return built, values, err
+	}
+	built, err = kind.Build(values)
+	return built, values, err
 }
 
 // metadataKey is what a key provider's metadata is stored under in a file: its
@@ -304,10 +316,12 @@ func metadataKey(entry *attr.Entry) string {
 	return entry.Address
 }
 
-// State is the target for state files.
+// State is the target for state files, with the methods of the state block. Without
+// that block, it opens nothing or, if there are no settings at all, plaintext.
 func (e *Encryption) State() Target { return e.target(State, "state", e.config.State) }
 
-// Plan is the target for plan files.
+// Plan is the target for plan files, with the methods of the plan block; see
+// [Encryption.State]. A plan is a zip archive.
 func (e *Encryption) Plan() Target { return e.target(Plan, "plan", e.config.Plan) }
 
 // RemoteState is the target for the states of other configurations: the

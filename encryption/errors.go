@@ -46,18 +46,18 @@ func because(reason error, format string, args ...any) error {
 // Attempt is a method that did not open a file.
 type Attempt struct {
 	Method string // address
-	Err    error
+	Err    error  // why; if it wraps ErrNoKey, the next method was tried
 }
 
-// Step is where opening a file failed.
+// Step is where opening or sealing a file failed.
 type Step string
 
 // The steps of opening a file, in order.
 const (
-	StepConfiguration Step = "configuration"
-	StepEnvelope      Step = "envelope"
-	StepKey           Step = "key"
-	StepDecrypt       Step = "decrypt"
+	StepConfiguration Step = "configuration" // a method does not exist or cannot be used, or enforced forbids it
+	StepEnvelope      Step = "envelope"      // the file is damaged, or of a kind that the settings are not for
+	StepKey           Step = "key"           // a key provider gave no key; see KeyError
+	StepDecrypt       Step = "decrypt"       // a method failed, also in sealing, or what it decrypted is wrong
 )
 
 // Error says at which step opening or sealing a file failed, and what was tried
@@ -65,7 +65,7 @@ const (
 type Error struct {
 	Step     Step
 	Attempts []Attempt // every method that was tried, in order
-	Err      error
+	Err      error     // the reason; the text of Error adds the attempts
 }
 
 func (e *Error) Error() string {

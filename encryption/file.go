@@ -27,6 +27,7 @@ const (
 	BackendRecord                 // .terraform/terraform.tfstate, which says where the state is
 )
 
+// String returns a few words for users, such as "plaintext state".
 func (k FileKind) String() string {
 	return [...]string{
 		"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend",
@@ -40,9 +41,9 @@ func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plai
 // whoever can write the file can make it say anything.
 type Info struct {
 	Kind         FileKind
-	Version      string   // encryption_version of an envelope
+	Version      string   // encryption_version of an envelope; "" for any other kind
 	Serial       *int64   // of an envelope; nil when absent
-	Lineage      string   // of an envelope
+	Lineage      string   // of an envelope; "" when absent
 	KeyProviders []string // names in the metadata of an envelope, sorted
 }
 

@@ -15,10 +15,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
-// KeyError says which key provider failed.
+// KeyError says which key provider failed: of a chain, the innermost.
 type KeyError struct {
-	Address string
-	Err     error
+	Address string // such as key_provider.pbkdf2.main
+	Err     error  // its own error; it wraps ErrNoKey if the next method may be tried
 }
 
 func (e *KeyError) Error() string {
@@ -28,7 +28,7 @@ func (e *KeyError) Error() string {
 	return e.Address + ": " + e.Err.Error()
 }
 
-// Unwrap returns the key provider's own error.
+// Unwrap returns Err.
 func (e *KeyError) Unwrap() error { return e.Err }
 
 // fileKeys gives the keys of one file that is being opened.

@@ -18,7 +18,8 @@ type Layer func(config.Options) (*config.Config, error)
 // when it begins with "{", in JSON. Blank text is an empty layer. Filename
 // names the text in errors.
 //
-// The commands that it names will run, so text from a variable is none of it.
+// The commands that it names will run, so pass no text from a variable: that is for
+// [Environment].
 func Code(text, filename string) Layer {
 	return func(o config.Options) (*config.Config, error) { return config.Parse(text, filename, o) }
 }
@@ -26,8 +27,9 @@ func Code(text, filename string) Layer {
 // Module is the encryption block of the OpenTofu module in a folder, found and
 // merged as OpenTofu does: in .tf and .tofu files in both syntaxes, override
 // files included. The variables are the values of var.*; for others the defaults
-// in the module are used. It is empty if the module has no such block. Files of
-// variables, such as terraform.tfvars, and TF_VAR_… are not read.
+// in the module are used. It is empty if the module has no such block; a folder
+// without a module is an error. Files of variables, such as terraform.tfvars, and
+// TF_VAR_… are not read.
 //
 // The commands that it names will run. Relative paths in it, except those of
 // file(), begin in the working directory of the process.
@@ -39,8 +41,9 @@ func Module(dir string, variables map[string]cty.Value) Layer {
 }
 
 // Passphrase is what OpenTofu's shortest settings say: states and plans are
-// sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase, which has
-// 16 bytes or more. The registry must have both kinds.
+// sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase. One of less
+// than 16 bytes is an error when a file is opened or sealed. The registry must have
+// both kinds.
 func Passphrase(passphrase string) Layer {
 	return func(o config.Options) (*config.Config, error) {
 		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
@@ -87,17 +90,25 @@ func Environment(lookup attr.LookupEnv) Layer {
 // programs whose environment is as trusted as their code.
 func (l Layer) AllowCommands() Layer {
 	return func(o config.Options) (*config.Config, error) {
-		c, err := l(o)
+		c, err := l.read(o)
 		return config.Merge(c, &config.Config{AllowExternal: true}), err
 	}
 }
 
-// WithVariables gives var.* in the layer's text its values, an object or a map.
+// WithVariables gives var.* in the layer's text its values, an object or a map. A
+// reference to a variable without a value is an error.
 func (l Layer) WithVariables(values cty.Value) Layer {
 	return func(o config.Options) (*config.Config, error) {
 		o.Variables = values
-		return l(o)
+		return l.read(o)
 	}
+}
+
+func (l Layer) read(o config.Options) (*config.Config, error) {
+	if l == nil {
+		return nil, nil //nolint:nilnil // an empty layer
+	}
+	return l(o)
 }
 
 // Load puts settings to work, a later layer over the earlier ones, as OpenTofu
@@ -105,16 +116,14 @@ func (l Layer) WithVariables(values cty.Value) Layer {
 //
 //	enc, err := encryption.Load(registry, encryption.Code(text, "encryption.hcl"), encryption.Environment(os.LookupEnv))
 //
-// It contacts nothing. An error is about text that cannot be read or parsed;
-// mistakes in an entry are reported when something uses it.
+// It contacts nothing. An error is about text that cannot be read or parsed, each
+// mistake in it an [*attr.Error]; mistakes in an entry are reported when something uses
+// it.
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	var parsed []*config.Config
 	var errs attr.Errors
 	for _, layer := range layers {
-		if layer == nil {
-			continue
-		}
-		c, err := layer(registry.Options(cty.NilVal))
+		c, err := layer.read(registry.Options(cty.NilVal))
 		if err != nil {
 			errs = append(errs, err)
 		}

@@ -4,9 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
 
 func TestPassphrase(t *testing.T) {
@@ -54,5 +60,90 @@ func TestPassphrase(t *testing.T) {
 	merged, err := encryption.Load(builtin.Registry(), encryption.Passphrase(passphrase), environment)
 	if err != nil || !merged.State().Enforced() || merged.Plan().Enforced() {
 		t.Errorf("merged with another layer: %v", err)
+	}
+}
+
+// TestMistakesInCode: settings that a program builds are checked as text is.
+func TestMistakesInCode(t *testing.T) {
+	t.Parallel()
+	const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
+	passphrase, reference := cty.StringVal("correct-horse-battery-staple"), map[string]cty.Value{"keys": cty.StringVal(keys)}
+	for name, c := range map[string]struct {
+		keys, method map[string]cty.Value
+		want         string
+	}{
+		"an alias": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.StringVal("a")}, method: reference},
+		"misspelled": {
+			keys:   map[string]cty.Value{"passphrase": passphrase, "iteratons": cty.NumberIntVal(1_000_000)},
+			method: reference,
+			want:   `key_provider.pbkdf2.main: an argument named "iteratons" is not expected here. Did you mean "iterations"?`,
+		},
+		"of another kind": {
+			keys:   map[string]cty.Value{"passphrase": passphrase},
+			method: map[string]cty.Value{"keys": cty.StringVal(keys), "then": cty.StringVal(method)},
+			want:   `method.aes_gcm.main: an argument named "then" is not expected here`,
+		},
+		"a reference that is a number": {
+			keys:   map[string]cty.Value{"passphrase": passphrase},
+			method: map[string]cty.Value{"keys": cty.NumberIntVal(1)},
+			want:   "method.aes_gcm.main.keys: the address of a key provider is required",
+		},
+	} {
+		enc, err := encryption.New(builtin.Registry(), &config.Config{
+			KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, pbkdf2.Block().Table, c.keys)},
+			Methods:      map[string]*attr.Entry{method: attr.NewEntry(method, aesgcm.Block().Table, c.method)},
+			State:        &config.Target{Method: method},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = enc.State().Encrypt(t.Context(), []byte(state))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	for _, then := range []cty.Value{cty.NumberIntVal(1), cty.StringVal("not a method"), cty.StringVal("method.aes_gcm.nowhere")} {
+		outer := attr.NewEntry("method.sops.outer", sops.Block().Table, map[string]cty.Value{"then": then})
+		enc, err := encryption.New(builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.sops.outer": outer}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := enc.Use("method.sops.outer").Decrypt(t.Context(), []byte(`{"sops":{"mac":"m","version":"3.9.0"}}`)); err == nil {
+			t.Errorf("then is %#v: no error", then)
+		}
+	}
+}
+
+// TestVariables: what is no object and no map is an error, and nil is no layer.
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	const text = keys + `state { method = var.method }`
+	for name, c := range map[string]struct {
+		variables cty.Value
+		ok        bool
+	}{
+		"an object": {variables: cty.ObjectVal(map[string]cty.Value{"method": cty.StringVal("method.aes_gcm.a")}), ok: true},
+		"a map":     {variables: cty.MapVal(map[string]cty.Value{"method": cty.StringVal("method.aes_gcm.a")}), ok: true},
+		"text":      {variables: cty.StringVal("canary")},
+		"a list":    {variables: cty.ListVal([]cty.Value{cty.StringVal("canary")})},
+		"nothing":   {},
+		"null":      {variables: cty.NullVal(cty.String)},
+	} {
+		enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "text").WithVariables(c.variables))
+		if err == nil {
+			_, err = enc.State().Encrypt(t.Context(), []byte(state))
+		}
+		if (err == nil) != c.ok || err != nil && strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var none encryption.Layer
+	enc, err := encryption.Load(builtin.Registry(), none, none.AllowCommands(), none.WithVariables(cty.EmptyObjectVal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := enc.State().Decrypt(t.Context(), []byte(state)); err != nil || opened.Encrypted {
+		t.Errorf("without a layer: %v", err)
 	}
 }

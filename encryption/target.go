@@ -9,8 +9,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// Target is a list of methods for one kind of data: the primary, then the
-// fallbacks.
+// Target opens and seals one kind of data with a list of methods: the primary, then
+// the fallbacks. [Encryption.State] and its like make one. It is safe for concurrent
+// use.
 type Target struct {
 	encryption *Encryption
 	kind       FileKind // of what is opened and sealed: State or Plan; Unknown for both
@@ -21,7 +22,8 @@ type Target struct {
 	pos        attr.Pos
 }
 
-// Enforce returns the target with unencrypted data refused.
+// Enforce returns the target with unencrypted data refused, as enforced = true does:
+// plaintext is [ErrPlaintext], and a method that reads plaintext an error.
 func (t Target) Enforce() Target {
 	t.enforced = true
 	return t
@@ -30,7 +32,8 @@ func (t Target) Enforce() Target {
 // Enforced reports whether unencrypted data is refused.
 func (t Target) Enforced() bool { return t.enforced }
 
-// Methods returns the addresses of the target's methods, the primary first.
+// Methods returns the addresses of the target's methods, the primary first; nil if
+// none is selected.
 func (t Target) Methods() []string { return slices.Clone(t.methods) }
 
 // Opened is a file that was opened.
@@ -56,7 +59,8 @@ func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 }
 
 // DecryptInPlace is [Target.Decrypt] in the memory of the file, which saves that
-// of a copy. What is left in file is of no use, after an error as well.
+// of a copy. Data of the result may lie in it; what else is left there is of no use,
+// after an error as well.
 func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, true)
 }
@@ -103,9 +107,12 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 	return t.lenient && !t.enforced && (kind == State || kind == Plan) && t.encryption.format(file) == ""
 }
 
-// Encrypt seals a state or a plan, whichever the target is for, with the
-// target's primary method: in OpenTofu's envelope, as OpenTofu writes it. What is
-// encrypted already is refused. An error is an [*Error].
+// Encrypt seals a state or a plan, whichever the target is for, with the target's
+// primary method, and leaves plain as it is. The result is an envelope as OpenTofu
+// writes it; with the method unencrypted, it is a copy of plain.
+//
+// An error is an [*Error]: [ErrNotConfigured] without a method; others for no bytes,
+// for what is encrypted already, and for what is no such state or plan.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	return t.AppendEncrypt(ctx, nil, plain)
 }

@@ -17,10 +17,10 @@ import (
 // attribute, so that an unused entry does no harm and a later layer can correct
 // it.
 type Entry struct {
-	Address  string // "key_provider.pbkdf2.main"; where there is no name, the path of the block
-	Kind     string // "pbkdf2"
-	Settings map[string]Setting
-	Err      error // why the entry as a whole cannot be used, such as an unknown kind
+	Address  string             // "key_provider.pbkdf2.main"; where there is no name, the path of the block
+	Kind     string             // "pbkdf2"
+	Settings map[string]Setting // :: name of an attribute → what is set
+	Err      error              // why the entry as a whole cannot be used, such as an unknown kind
 	Pos      Pos
 }
 
@@ -71,6 +71,7 @@ type Pos struct {
 	Line, Column int // from 1
 }
 
+// String returns "file:line,column", as hcl does; "" for the zero value.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return ""
@@ -85,19 +86,23 @@ type Error struct {
 	Attr    string // may be empty
 	Unknown bool   // the value is not known yet, which is nobody's mistake
 	Pos     Pos
-	Err     error
+	Err     error // the mistake, in a few words
 }
 
+// Error returns the place, the address and the attribute, as far as they are set,
+// and the text of Err.
 func (e *Error) Error() string {
 	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, "."), e.Err.Error()}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errors holds the mistakes found in one pass.
 type Errors []error
 
+// Error returns the texts of the mistakes, one a line.
 func (e Errors) Error() string { return errors.Join(e...).Error() }
 
 // Unwrap returns the mistakes, for [errors.Is] and [errors.As].
@@ -131,20 +136,25 @@ func (f LookupEnv) Get(names ...string) (string, bool) {
 	return "", false
 }
 
-// NewEntry makes an entry of the kind of table from the values of a Terraform
-// block. Values may be unknown or null. A nested block is an object value.
+// NewEntry makes an entry of the kind of table from values by the names of their
+// attributes, such as those of a Terraform block. Values may be unknown or null. A
+// nested block is an object value. What is wrong with a value is reported when the
+// entry is used.
 func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 	e := &Entry{Address: address, Kind: table.Name, Settings: map[string]Setting{}}
 	for name, v := range values {
 		if v.IsNull() {
 			continue
 		}
-		s := Setting{Value: v}
+		s, text := Setting{Value: v}, ""
+		if v.IsKnown() && v.Type() == cty.String {
+			text = v.AsString()
+		}
 		switch a, _ := table.Attr(name); {
-		case a.Reference && v.IsKnown() && !syntax.IsKeyProviderAddress(v.AsString()):
+		case a.Reference && v.IsKnown() && !syntax.IsKeyProviderAddress(text):
 			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
 				"required, such as key_provider.pbkdf2.main")}
-		case a.Method && v.IsKnown() && !syntax.IsMethod(v.AsString()):
+		case a.Method && v.IsKnown() && !syntax.IsMethod(text):
 			s.Err = &Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
 		}
 		e.Settings[name] = s

@@ -16,14 +16,14 @@ type Table struct {
 
 // Attr is one attribute of a [Table].
 type Attr struct {
-	Name string
+	Name string // as users write it, such as "passphrase"
 	Doc  string // Markdown, a sentence or two
 
 	// Type is what the value is converted to. It is unset when Attrs is set.
 	// Lists, maps and the primitive types are supported.
 	Type cty.Type
 
-	Required  bool
+	Required  bool      // neither settings, environment nor default give a value: an error
 	Sensitive bool      // values never appear in errors; errors point at the block
 	Default   cty.Value // cty.NilVal when an absent attribute stays null
 

@@ -16,7 +16,7 @@ import (
 // converted, known, with defaults and environment filled in. Asking for an
 // attribute that the table does not declare is a programming error and panics.
 type Values struct {
-	Address string
+	Address string // of the entry, such as "key_provider.pbkdf2.main"
 
 	attrs  map[string]cty.Value // :: attribute name → value, null when absent
 	blocks map[string]Values    // :: nested block name → its values

@@ -22,7 +22,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
 )
 
-// Registry returns the list.
+// Registry returns the key providers pbkdf2, static, aws_kms, gcp_kms, azure_vault,
+// openbao, external and xor, and the methods aes_gcm, external, age, sops, kubeform,
+// terraform_backend_git and unencrypted. The caller may change it.
 func Registry() encryption.Registry {
 	return encryption.Registry{
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{

@@ -19,9 +19,9 @@ type Config struct {
 	KeyProviders map[string]*attr.Entry // :: address "key_provider.pbkdf2.main" → entry
 	Methods      map[string]*attr.Entry // :: address "method.aes_gcm.main" → entry
 
-	State         *Target
-	Plan          *Target
-	RemoteDefault *Target            // remote_state_data_sources.default
+	State         *Target            // nil when there is no such block
+	Plan          *Target            // likewise
+	RemoteDefault *Target            // remote_state_data_sources.default; likewise
 	Remote        map[string]*Target // :: name of a remote_state_data_source → target
 
 	// Literals are keys that the text contains instead of a reference.

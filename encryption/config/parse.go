@@ -18,8 +18,8 @@ import (
 
 // Options say what configuration text may use.
 type Options struct {
-	KeyProviders []attr.Table
-	Methods      []attr.Table
+	KeyProviders []attr.Table // the kinds that entries may have
+	Methods      []attr.Table // likewise
 
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
@@ -29,7 +29,7 @@ type Options struct {
 	// for one that refers to var as a whole. It may be nil.
 	Uses func(variable string)
 
-	Provider bool // see [Config]
+	Provider bool // see Config
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -41,8 +41,9 @@ type Options struct {
 // which anybody who sets a variable can write, use [ParseEnvironment].
 //
 // The structure is checked at once: a block, or an argument of a known kind,
-// that does not exist is an error. What is wrong with a value, a reference or
-// a kind is kept with its entry and only reported when something uses it.
+// that does not exist is an error, each an [*attr.Error]. What is wrong with a
+// value, a reference or a kind is kept with its entry and only reported when
+// something uses it.
 func Parse(text, filename string, opts Options) (*Config, error) {
 	return parse(text, filename, parser{opts: opts})
 }

@@ -121,8 +121,8 @@ func memberOf(t hcl.Traversal, root string) (string, bool) {
 }
 
 func (s scope) has(name string) bool {
-	if s.variables.Type().IsObjectType() {
-		return s.variables.Type().HasAttribute(name)
+	if t := s.variables.Type(); !t.IsMapType() {
+		return t.IsObjectType() && t.HasAttribute(name)
 	}
 	return s.variables.HasIndex(cty.StringVal(name)).True()
 }

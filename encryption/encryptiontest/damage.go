@@ -16,6 +16,7 @@ type Damaged struct {
 	Bit  int    // which one, from 0 for the lowest
 }
 
+// String says in a few words what was done, for messages of tests.
 func (d Damaged) String() string {
 	if d.Cut {
 		return fmt.Sprintf("cut off at byte %d", d.At)

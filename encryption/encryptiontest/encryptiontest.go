@@ -44,7 +44,9 @@ type KeyProvider struct {
 	limit time.Duration // patience unless set
 }
 
-// Run runs the test.
+// Run runs the tests as subtests of t: the table, bad configurations, new keys and
+// the same keys again, nothing stored, hostile metadata, another key, and contexts
+// that end.
 func (h KeyProvider) Run(t *testing.T) {
 	t.Run("table", func(t *testing.T) { checkTable(t, h.Block.Table) })
 	t.Run("bad configuration", func(t *testing.T) {
@@ -306,7 +308,9 @@ type Method struct {
 	Other encryption.Keys // the same with other keys
 }
 
-// Run runs the test.
+// Run runs the tests as subtests of t: the table, bad configurations and, of a method
+// that seals, round trips, another key, no key, and every damage by one bit or one
+// truncation.
 func (h Method) Run(t *testing.T) {
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)

@@ -56,7 +56,7 @@ type Faults struct {
 // try.
 const Works = faults.Works
 
-// Run runs the test.
+// Run runs the tests as subtests of t, one for each fault.
 //
 // net/http writes to the standard logger what a server sends without being
 // asked, which may be part of a key. A program that asks services for keys

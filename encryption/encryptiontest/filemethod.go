@@ -26,7 +26,9 @@ type FileMethod struct {
 	Secrets  []string   // what stands in the configurations and must never come out
 }
 
-// Run runs the test.
+// Run runs the tests as subtests of t: the table, bad configurations, File, another
+// key, files of other formats, round trips of a method that seals, and every damage of
+// File by one bit or one truncation.
 func (h FileMethod) Run(t *testing.T) {
 	t.Helper()
 	method, other := h.build(t, h.Attrs), h.build(t, h.Other)

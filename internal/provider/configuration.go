@@ -199,7 +199,9 @@ func (d *decoder) entry(into map[string]*attr.Entry, what string, table attr.Tab
 		d.fail(p.AtName("name"), "%s is configured twice: give each a name of its own, such as name = \"old\"", address)
 	default:
 		d.places[address] = p
-		into[address] = attr.NewEntry(address, table, blockValues(entry))
+		values := blockValues(entry)
+		delete(values, "name") // which is in the address
+		into[address] = attr.NewEntry(address, table, values)
 	}
 }
 

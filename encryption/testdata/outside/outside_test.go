@@ -108,6 +108,45 @@ func TestProgram(t *testing.T) {
 	}
 }
 
+// TestPlain: users who do not encrypt notice nothing, and those who do get what
+// they encrypted and nothing else.
+func TestPlain(t *testing.T) {
+	const state = `{"version":4,"serial":1,"lineage":"l"}`
+	file, err := load(t, before).State().Encrypt(t.Context(), []byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := `{"version":3,"backend":{"type":"s3","config":{}}}`
+	enforced := strings.Replace(before, "state { method = method.aes_gcm.m }", "state {\nmethod = method.aes_gcm.m\nenforced = true\n}", 1)
+	for name, c := range map[string]struct {
+		settings, file string
+		reason         error
+		part           string // of the error
+	}{
+		"plaintext":                     {file: state},
+		"encrypted":                     {settings: before, file: string(file)},
+		"encrypted, enforced":           {settings: enforced, file: string(file)},
+		"encrypted, without settings":   {file: string(file), reason: encryption.ErrNotConfigured, part: "set TF_ENCRYPTION"},
+		"encrypted with something else": {settings: after, file: string(file), reason: encryption.ErrNoKey},
+		"plaintext in its place":        {settings: before, file: state, reason: encryption.ErrPlaintext},
+		"plaintext, enforced":           {settings: enforced, file: state, reason: encryption.ErrPlaintext},
+		"cut off":                       {settings: before, file: string(file[:100]), reason: encryption.ErrDamaged},
+		"empty":                         {reason: encryption.ErrDamaged},
+		"the record of a backend":       {file: record, part: "record of a backend"},
+	} {
+		t.Setenv("TF_ENCRYPTION", c.settings)
+		got, err := plain(t.Context(), []byte(c.file))
+		switch {
+		case c.reason == nil && c.part == "":
+			if err != nil || string(got) != state {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		case err == nil || c.reason != nil && !errors.Is(err, c.reason) || !strings.Contains(err.Error(), c.part):
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestRotation(t *testing.T) {
 	p := newProject(t)
 	p.tofu(t, before, "apply", "-auto-approve")
