@@ -23,12 +23,13 @@ const (
 	canary    = "canary-7e1f"
 )
 
-// impatient is a kind that gives up sooner.
-func impatient() source.Kind {
+// hurried is a kind that does not wait long between two tries, each of which may
+// take the timeout.
+func hurried(timeout *time.Duration) source.Kind {
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = web.Patience{Timeout: time.Second, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond}
+		r.patience = web.Patience{Timeout: *timeout, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond}
 		return r.open
 	}
 	return kind
@@ -88,7 +89,7 @@ func TestSource(t *testing.T) {
 		})
 	}
 	sourcetest.Run(t, sourcetest.Harness{
-		Kind: impatient(),
+		Kind: hurried(new(time.Minute)),
 		Place: func(t *testing.T, data []byte) sourcetest.Place {
 			s := holding(t, data)
 			return placeOf(s, access(s))
@@ -189,7 +190,7 @@ func TestRefusals(t *testing.T) {
 			s := holding(t, []byte(stateJSON))
 			block, data := access(s), attrs{"path": text("network")}
 			c.change(s, block, data)
-			src, err := impatient().Start(settingsOf(block))(request(t, data, nil))
+			src, err := hurried(new(time.Minute)).Start(settingsOf(block))(request(t, data, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
