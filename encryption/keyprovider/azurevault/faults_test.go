@@ -126,7 +126,7 @@ func TestFaults(t *testing.T) {
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +
 				"half of that",
-			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
+			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels such a wait",
 		},
 		Late: []string{"endless gzip of nothing"},
 	}.Run(t)
@@ -139,14 +139,14 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	s := service()
 	_, stored := newKey(t, build(t, service().Start(t), working()))
 	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("Retry-After", "30")
+		w.Header().Set("Retry-After", "60")
 		azurevaulttest.Fail(w, 503, "ServiceUnavailable", "")
 		time.AfterFunc(100*time.Millisecond, cancel)
 		return true
 	}
 	begin := time.Now()
 	if key, err := build(t, s.Start(t), working()).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) ||
-		time.Since(begin) > 10*time.Second {
+		time.Since(begin) > 45*time.Second {
 		t.Errorf("got a key of %d bytes, %v after %s", len(key), err, time.Since(begin))
 	}
 }

@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 		HTTP2:  true,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			p := build(t, dial(url, ca), working())
-			gcpkms.SetPatience(p, patience)
+			gcpkms.SetPatience(p, patience/2) // of several tries
 			return p
 		},
 		Stored: stored,

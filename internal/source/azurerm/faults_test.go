@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 		},
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +
-				"half of that",
+				"such a wait",
 		},
 		Late: []string{"endless gzip of nothing"},
 	})
