@@ -129,7 +129,7 @@ type running struct {
 
 func start(tb testing.TB, path string, env ...string) *running {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Env = append(os.Environ(), "PLUGIN_PROTOCOL_VERSIONS=6",
 		// go-plugin's way to tell a CLI from a person
@@ -164,7 +164,7 @@ func start(tb testing.TB, path string, env ...string) *running {
 // call makes a call with encoded messages.
 func (r *running) call(tb testing.TB, method string, request []byte) []byte {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var answer []byte
 	if err := r.conn.Invoke(ctx, "/"+method, request, &answer, grpc.ForceCodec(raw{}), grpc.MaxCallRecvMsgSize(64<<20)); err != nil {
@@ -176,7 +176,7 @@ func (r *running) call(tb testing.TB, method string, request []byte) []byte {
 // end has the provider end, so that a benchmark does not measure the next start
 // beside it.
 func (r *running) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var nothing []byte
 	// Some end before they have answered.

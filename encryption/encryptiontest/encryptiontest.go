@@ -24,7 +24,7 @@ import (
 )
 
 // patience is what hostile input may cost. The race detector slows much down.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // KeyProvider is the harness of a key provider.
 type KeyProvider struct {

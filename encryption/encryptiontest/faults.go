@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
@@ -23,9 +24,9 @@ type Faults struct {
 	Hosts  []string     // that the client asks for; 127.0.0.1 does not have to be here
 
 	// Build makes the key provider that asks the service at url, such as
-	// https://127.0.0.1:12345, and trusts ca, which is in PEM format. It has as
-	// little patience as can be configured; waits between tries are short.
-	Build func(t *testing.T, url, ca string) encryption.KeyProvider
+	// https://127.0.0.1:12345, and trusts ca, which is in PEM format. It gives up
+	// after patience, and waits between tries are short.
+	Build func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider
 
 	Stored json.RawMessage // what a file holds of a key
 	Key    []byte          // the key
@@ -50,6 +51,10 @@ type Faults struct {
 	// waited for. Each row is in one of the two; the test names those that are
 	// not.
 	Sees, Cannot map[string]string
+
+	// Late names the rows that nothing but the patience of this key provider ends,
+	// besides the stalls. It is short in these rows and long in all others.
+	Late []string
 }
 
 // Works is what is seen when a fault does not matter, or is over with the next
@@ -67,7 +72,7 @@ func (h Faults) Run(t *testing.T) {
 		Server:  func(*testing.T) http.Handler { return h.Server },
 		Want:    h.Key,
 		Client: func(t *testing.T, f *faults.Front) faults.Client {
-			provider := h.Build(t, f.URL, f.CA)
+			provider := h.Build(t, f.URL, f.CA, f.Patience)
 			return faults.Client{
 				Ask:     func(ctx context.Context) ([]byte, error) { return provider.Key(ctx, nil, bytes.Clone(h.Stored)) },
 				Secrets: append(slices.Clone(h.Secrets), base64.StdEncoding.EncodeToString(h.Key), string(h.Key)),
@@ -81,6 +86,7 @@ func (h Faults) Run(t *testing.T) {
 		Check:  checkNoKey,
 		Sees:   h.Sees,
 		Cannot: h.Cannot,
+		Late:   h.Late,
 	}.Run(t)
 }
 

@@ -29,7 +29,7 @@ func TestDeafProgram(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("it ended well")
 	}
-	if took := time.Since(begin); took < 500*time.Millisecond || took > 20*time.Second {
+	if took := time.Since(begin); took < 500*time.Millisecond || took > time.Minute {
 		t.Errorf("it took %v, want one second and what a slow machine adds", took)
 	}
 }

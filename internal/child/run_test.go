@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 			t.Parallel()
 			p := child.Program{
 				Args: []string{"sh", "-c", c.script}, Environ: []string{"PATH=/usr/bin:/bin", "X=of it"},
-				Stdin: strings.NewReader("input "), Patience: 7 * time.Second, Limit: 100,
+				Stdin: strings.NewReader("input "), Patience: 2 * time.Minute, Limit: 100,
 			}
 			switch {
 			case errors.Is(c.err, context.DeadlineExceeded):

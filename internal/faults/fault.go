@@ -31,6 +31,7 @@ type fault struct {
 	refusal   bool // the service says that it has no such key for this caller
 	large     bool // much more is sent than may be kept
 	stays     bool // nothing may be sent to another origin
+	late      bool // nothing but the client's patience ends it
 	cancelled bool // the caller gives up, and that is what it is told
 }
 
@@ -66,7 +67,7 @@ func brokenHandshake(c net.Conn, _ <-chan struct{}) {
 }
 
 func hello(c net.Conn) {
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(patience))
 	_, _ = c.Read(make([]byte, 64<<10))
 }
 

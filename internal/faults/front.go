@@ -37,6 +37,10 @@ type Front struct {
 	Other string // another origin with the same certificate, which answers faithfully
 	CA    string // PEM of the authority that signed the certificate
 
+	// Patience is how long a client may wait that has a limit: short where nothing
+	// else ends the fault, and otherwise so long that no machine is too slow.
+	Patience time.Duration
+
 	authority *nettest.Authority
 	options   Options
 	behind    http.Handler
@@ -50,6 +54,7 @@ type Front struct {
 
 	mu    sync.Mutex
 	fault fault
+	begun chan struct{} // closed when the fault befalls somebody
 	over  chan struct{} // closed when the fault ends
 	hits  int
 }
@@ -65,7 +70,10 @@ type Request struct {
 func New(t testing.TB, behind http.Handler, o Options) *Front {
 	t.Helper()
 	a := nettest.NewAuthority()
-	f := &Front{CA: a.PEM, authority: a, options: o, behind: behind, done: make(chan struct{}), over: make(chan struct{})}
+	f := &Front{
+		CA: a.PEM, Patience: patience, authority: a, options: o, behind: behind,
+		done: make(chan struct{}), over: make(chan struct{}),
+	}
 	f.server = f.serve(t, f.handle, &f.URL, true)
 	f.other = f.serve(t, f.elsewhere, &f.Other, false)
 	t.Cleanup(func() {
@@ -95,7 +103,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 	if breaks {
 		s.TLSConfig = faithful.Clone()
 		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			broken := f.now()
+			broken := f.handshake()
 			c := f.config(broken)
 			if f.options.HTTP2 {
 				c.NextProtos = []string{"h2"}
@@ -120,23 +128,39 @@ func (f *Front) config(broken fault) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 }
 
-// have makes something go wrong from now on, for new connections too. Who is
-// refused stays refused.
-func (f *Front) have(now fault) {
+// have makes something go wrong from now on, for new connections too, and
+// returns what is closed when it first does. Who is refused stays refused.
+func (f *Front) have(now fault) (begun <-chan struct{}) {
 	f.mu.Lock()
 	close(f.over)
-	f.fault, f.hits, f.over = now, 0, make(chan struct{})
+	f.fault, f.hits, f.begun, f.over = now, 0, make(chan struct{}), make(chan struct{})
+	begun = f.begun
+	if now.refused {
+		f.hit()
+	}
 	f.mu.Unlock()
 	if now.refused { // which is so once Accept has returned
 		f.server.Close()
 		f.other.Close()
 		f.ended.Wait()
 	}
+	return begun
 }
 
-func (f *Front) now() fault {
+// hit is called, with the lock, when the fault befalls somebody.
+func (f *Front) hit() {
+	if f.hits++; f.hits == 1 {
+		close(f.begun)
+	}
+}
+
+// handshake returns the fault, which may be one of certificates.
+func (f *Front) handshake() fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.fault.flaw != nil || f.fault.unknown || f.fault.oldTLS {
+		f.hit()
+	}
 	return f.fault
 }
 
@@ -147,8 +171,9 @@ func (f *Front) handle(w http.ResponseWriter, r *http.Request) {
 	answer := f.fault.answer
 	if f.options.At != nil && !f.options.At(r, request.Body) || f.fault.once && f.hits > 0 {
 		answer = nil
-	} else {
-		f.hits++
+	}
+	if answer != nil {
+		f.hit()
 	}
 	f.mu.Unlock()
 	if answer == nil {
@@ -192,17 +217,26 @@ func (l listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.front.mu.Lock()
-		take, over, speech := l.front.fault.conn, l.front.over, l.front.fault.speech
-		l.front.mu.Unlock()
-		if l.front.options.HTTP2 && speech != "" {
-			take = l.front.say(speech)
-		}
+		take, over := l.front.taker()
 		if take == nil {
 			return conn, nil
 		}
 		go take(conn, over)
 	}
+}
+
+// taker is what has a new connection to itself, or nil.
+func (f *Front) taker() (take func(net.Conn, <-chan struct{}), over <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	take = f.fault.conn
+	if f.options.HTTP2 && f.fault.speech != "" {
+		take = f.say(f.fault.speech)
+	}
+	if take != nil {
+		f.hit()
+	}
+	return take, f.over
 }
 
 // say is for a connection on which HTTP/2 is agreed on, and not spoken.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"runtime"
 	"slices"
@@ -26,7 +27,8 @@ type Suite struct {
 	Server func(t *testing.T) http.Handler
 	Want   []byte
 
-	// Client makes the client of the server at f.URL. It trusts f.CA.
+	// Client makes the client of the server at f.URL. It trusts f.CA, and gives up
+	// after f.Patience.
 	Client func(t *testing.T, f *Front) Client
 
 	// Service adds the rows of a key service; it may be nil.
@@ -48,6 +50,10 @@ type Suite struct {
 	// fault cannot befall this client, or why its end is not waited for. Each row
 	// is in one of the two, unless the caller gives up in it.
 	Sees, Cannot map[string]string
+
+	// Late names the rows that nothing but the patience of this client ends,
+	// besides the stalls.
+	Late []string
 }
 
 // Client asks the server once.
@@ -70,12 +76,14 @@ const (
 )
 
 const (
-	patience   = 20 * time.Second // for any row; the race detector slows much down
+	patience   = time.Minute      // of a client that must not need it
+	impatience = 2 * time.Second  // of a client with which nothing else ends a fault
+	moment     = time.Second / 10 // until the caller gives up, once the fault has begun
+	givenUp    = patience * 3 / 4 // until the caller is back who gave up, and not the client
+	recovering = time.Minute      // until an answer comes again, with HTTP/2 or little patience
+	asks       = 10               // of a client whose patience ends before the fault begins
 	memory     = bombSize / 2     // bytes that may be allocated meanwhile, by other tests too
 	longest    = 3000             // bytes of an error
-	givesUp    = 300 * time.Millisecond
-	givenUp    = 3 * time.Second // until the caller is back who gave up
-	recovering = 5 * time.Second // that clients of HTTP/2 may keep away from a server that failed
 )
 
 // Run runs the table.
@@ -86,14 +94,14 @@ const (
 func (s Suite) Run(t *testing.T) {
 	log.SetOutput(io.Discard)
 	rows := table(s.Service)
-	for _, names := range []map[string]string{s.Sees, s.Cannot} {
-		for name := range names {
-			if !slices.ContainsFunc(rows, func(r fault) bool { return r.name == name }) {
-				t.Errorf("there is no fault %q", name)
-			}
+	names := slices.Concat(slices.Collect(maps.Keys(s.Sees)), slices.Collect(maps.Keys(s.Cannot)), s.Late)
+	for _, name := range names {
+		if !slices.ContainsFunc(rows, func(r fault) bool { return r.name == name }) {
+			t.Errorf("there is no fault %q", name)
 		}
 	}
 	for _, row := range rows {
+		row.late = row.late || slices.Contains(s.Late, row.name)
 		t.Run(row.name, func(t *testing.T) {
 			if why, ok := s.Cannot[row.name]; ok {
 				t.Skip(why)
@@ -110,13 +118,15 @@ func (s Suite) run(t *testing.T, row fault) {
 		t.Fatal("what the user sees of this fault is not in Sees, nor in Cannot why it cannot happen")
 	}
 	front := New(t, s.Server(t), s.Options)
+	if row.late {
+		front.Patience = impatience
+	}
 	client := s.Client(t, front)
 
-	front.have(row)
-	got, err := s.ask(t, client, row)
+	got, err := s.ask(t, client, front, row)
 	if row.cancelled {
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %d bytes, %v; want context.DeadlineExceeded", len(got), err)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %d bytes, %v; want context.Canceled", len(got), err)
 		}
 	} else {
 		s.checkSeen(t, sees, got, err)
@@ -128,30 +138,60 @@ func (s Suite) run(t *testing.T, row fault) {
 
 	front.have(fault{})
 	if !row.refused {
-		s.recovers(t, client)
+		s.recovers(t, client, row)
 	}
 	s.checkRequests(t, client, front, row)
 }
 
-// ask asks once, and looks at what that took.
-func (s Suite) ask(t *testing.T, client Client, row fault) ([]byte, error) {
+// ask has the fault happen, asks, and looks at what that took. Who has little
+// patience asks again if it was over before the fault began.
+func (s Suite) ask(t *testing.T, client Client, front *Front, row fault) (got []byte, err error) {
 	t.Helper()
-	ctx, limit := t.Context(), patience
+	begun := front.have(row)
+	for range asks {
+		got, err = s.askOnce(t, client, row, begun)
+		if isClosed(begun) {
+			return got, err
+		}
+		if !row.late {
+			break
+		}
+	}
+	t.Error("the fault did not begin: this test shows nothing")
+	return got, err
+}
+
+func (s Suite) askOnce(t *testing.T, client Client, row fault, begun <-chan struct{}) ([]byte, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	if row.cancelled {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, givesUp)
-		defer cancel()
-		limit = givenUp
+		go func() {
+			select {
+			case <-begun:
+				time.AfterFunc(moment, cancel)
+			case <-ctx.Done():
+			}
+		}()
 	}
 	allocated, begin := allocations(), time.Now()
 	got, err := client.Ask(ctx)
-	if took := time.Since(begin); took > limit {
+	if took := time.Since(begin); row.cancelled && took > givenUp {
 		t.Errorf("it took %s", took)
 	}
 	if used := allocations() - allocated; row.large && used > memory {
 		t.Errorf("it allocated %d MiB", used>>20)
 	}
 	return got, err
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func allocations() uint64 {
@@ -209,15 +249,16 @@ func (c Client) checkText(t *testing.T, what, text string) {
 }
 
 // recovers asks again, now that the fault is over. gRPC keeps away from a server
-// that failed for a moment; nobody else does.
-func (s Suite) recovers(t *testing.T, client Client) {
+// that failed for a moment, and little patience may be over too early; nobody
+// else needs another try.
+func (s Suite) recovers(t *testing.T, client Client, row fault) {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		got, err := client.Ask(t.Context())
 		if err == nil && bytes.Equal(got, s.Want) {
 			return
 		}
-		if !s.HTTP2 || time.Since(begin) > recovering {
+		if !s.HTTP2 && !row.late || time.Since(begin) > recovering {
 			t.Errorf("the fault is over, and the same client gets %d bytes, %v", len(got), err)
 			return
 		}
@@ -228,11 +269,7 @@ func (s Suite) recovers(t *testing.T, client Client) {
 func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row fault) {
 	t.Helper()
 	strayed := front.strayed.Requests()
-	all := append(front.requests.Requests(), strayed...)
-	if len(all) == 0 && !row.refused {
-		t.Error("nothing arrived: this test shows nothing")
-	}
-	for _, r := range all {
+	for _, r := range append(front.requests.Requests(), strayed...) {
 		if !s.Reads(r.Request, r.Body) {
 			t.Errorf("it was asked to %s %s", r.Method, r.URL.Path)
 		}

@@ -36,9 +36,9 @@ func table(service *Service) []fault {
 		malformed("malformed header", "HTTP/1.1 200 OK\r\n"),
 		{name: "another service", answer: garbage},
 
-		{name: "stall", answer: stall},
-		{name: "stall in the body", answer: stallMidBody},
-		{name: "slow drip", answer: drip},
+		{name: "stall", answer: stall, late: true},
+		{name: "stall in the body", answer: stallMidBody, late: true},
+		{name: "slow drip", answer: drip, late: true},
 		{name: "stall, cancelled", answer: stall, cancelled: true},
 		{name: "stall in the body, cancelled", answer: stallMidBody, cancelled: true},
 		{name: "slow drip, cancelled", answer: drip, cancelled: true},

@@ -176,7 +176,7 @@ func TestBounded(t *testing.T) {
 		"many objects": `{"kind": "List", "items": [` + strings.Repeat("{},", maxObjects+1) + "{}]}",
 	} {
 		begin := time.Now()
-		if _, err := open(t, module).File([]byte(manifest)); err == nil || time.Since(begin) > 10*time.Second {
+		if _, err := open(t, module).File([]byte(manifest)); err == nil || time.Since(begin) > time.Minute {
 			t.Errorf("%s: got %v after %v", name, err, time.Since(begin))
 		}
 	}

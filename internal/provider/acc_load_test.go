@@ -410,7 +410,7 @@ func TestManyReadsLeaveNothing(t *testing.T) {
 	})
 	// The servers of the test have to end as well.
 	end := leftovers(t)
-	for try := 0; try < 500 && (end.goroutines > begin.goroutines || end.files > begin.files); try++ {
+	for try := 0; try < 6000 && (end.goroutines > begin.goroutines || end.files > begin.files); try++ {
 		time.Sleep(10 * time.Millisecond)
 		end = leftovers(t)
 	}

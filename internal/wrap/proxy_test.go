@@ -465,7 +465,7 @@ func TestFaults(t *testing.T) {
 		Want: []byte(state),
 		Client: func(t *testing.T, f *faults.Front) faults.Client {
 			p, told := between(t, f.URL, sealing, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM="+f.CA)
-			p.backend.client.Timeout, p.backend.limit = 1500*time.Millisecond, 1<<20
+			p.backend.client.Timeout, p.backend.limit = f.Patience/2, 1<<20
 			child := httptest.NewServer(p)
 			t.Cleanup(child.Close)
 			return faults.Client{Secrets: []string{canary}, Ask: func(ctx context.Context) ([]byte, error) {

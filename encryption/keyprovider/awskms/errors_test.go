@@ -209,7 +209,7 @@ func TestCancellation(t *testing.T) {
 	start := time.Now()
 	_, err := p.Key(ctx, nil, stored)
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "in time") ||
-		time.Since(start) > 5*time.Second {
+		time.Since(start) > 20*time.Second {
 		t.Errorf("a deadline: %v after %v", err, time.Since(start))
 	}
 	gone, cancel := context.WithCancel(t.Context())

@@ -34,7 +34,7 @@ func TestFaults(t *testing.T) {
 	encryptiontest.Faults{
 		Server: s,
 		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
-		Build: func(t *testing.T, url, ca string) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM([]byte(ca))
 			transport := &http.Transport{
@@ -48,7 +48,7 @@ func TestFaults(t *testing.T) {
 				Transport:     transport,
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			}, working())
-			azurevault.SetPatience(p, 2*time.Second)
+			azurevault.SetPatience(p, patience)
 			return p
 		},
 		Stored: stored,
@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 			"Content-Length too large":    noAnswer,
 			"Content-Length too small":    noAnswer,
 			"endless body":                noAnswer,
-			"endless header":              "the connection failed, or the answer is not valid | there was no complete answer in time",
+			"endless header":              "the connection failed, or the answer is not valid",
 			"endless gzip of nothing":     "there was no complete answer in time",
 			"nested a million deep":       "the connection failed, or the answer is not valid",
 			"301 that names another host": "HTTP status 301",
@@ -126,8 +126,9 @@ func TestFaults(t *testing.T) {
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +
 				"half of that",
-			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels half of that",
+			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels such a wait",
 		},
+		Late: []string{"endless gzip of nothing"},
 	}.Run(t)
 }
 
@@ -138,14 +139,14 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	s := service()
 	_, stored := newKey(t, build(t, service().Start(t), working()))
 	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("Retry-After", "30")
+		w.Header().Set("Retry-After", "60")
 		azurevaulttest.Fail(w, 503, "ServiceUnavailable", "")
 		time.AfterFunc(100*time.Millisecond, cancel)
 		return true
 	}
 	begin := time.Now()
 	if key, err := build(t, s.Start(t), working()).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) ||
-		time.Since(begin) > 10*time.Second {
+		time.Since(begin) > 45*time.Second {
 		t.Errorf("got a key of %d bytes, %v after %s", len(key), err, time.Since(begin))
 	}
 }

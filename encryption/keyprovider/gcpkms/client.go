@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 )
@@ -64,14 +65,17 @@ func call[Request, Response any](
 	return response, nil
 }
 
-// retryer remembers the last failure, which the client forgets.
+// retryer remembers the last failure other than that the time was up, which the
+// client forgets.
 type retryer struct {
 	gax.Retryer
 	reason *error
 }
 
 func (r retryer) Retry(err error) (time.Duration, bool) {
-	*r.reason = err
+	if *r.reason == nil || status.Code(err) != codes.DeadlineExceeded {
+		*r.reason = err
+	}
 	return r.Retryer.Retry(err)
 }
 

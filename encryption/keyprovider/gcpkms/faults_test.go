@@ -47,9 +47,9 @@ func TestFaults(t *testing.T) {
 	encryptiontest.Faults{
 		Server: server,
 		HTTP2:  true,
-		Build: func(t *testing.T, url, ca string) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			p := build(t, dial(url, ca), working())
-			gcpkms.SetPatience(p, time.Second)
+			gcpkms.SetPatience(p, patience/2) // of several tries
 			return p
 		},
 		Stored: stored,
@@ -122,6 +122,12 @@ func TestFaults(t *testing.T) {
 			"endless gzip of nothing":         "as the gzip bomb",
 			"gzip bomb":                       "gRPC has compression of its own, and there is no code for it here",
 			"throttled for a year, cancelled": "a used up quota is not waited for",
+		},
+		Late: []string{ // Unavailable is asked for again until the time is up
+			"nobody listens", "reset at once", "not HTTP", "malformed status line", "malformed header",
+			"429 with Retry-After", "429 with Retry-After of a year", "unavailable",
+			"certificate expired", "certificate of another host", "certificate of an unknown authority",
+			"TLS 1.0", "no TLS", "handshake breaks off",
 		},
 	}.Run(t)
 }

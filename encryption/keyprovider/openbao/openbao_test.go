@@ -400,22 +400,21 @@ func TestRedirects(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	s, base, _, stored := sealed(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	s.Fault = func(_ http.ResponseWriter, r *http.Request) bool {
+		cancel()
 		<-r.Context().Done()
 		return true
 	}
 	begin := time.Now()
+	if _, err := build(t, base, nil).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) ||
+		time.Since(begin) > 45*time.Second {
+		t.Errorf("the context ends: %v after %v", err, time.Since(begin))
+	}
 	_, err := build(t, with(base, "client_timeout", "200ms"), nil).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "within 200ms") {
 		t.Errorf("a timeout: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := build(t, base, nil).Key(ctx, nil, stored); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) {
-		t.Errorf("the context ends: %v", err)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	_, err = build(t, with(base, "address", "http://"+cloudtest.Dead(t)), nil).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") ||
@@ -475,9 +474,8 @@ func TestMetadata(t *testing.T) {
 		`{"ciphertext":"` + b64([]byte("vault:v1:AAAA")) + `","associated_data":"!"}`:                                      false,
 		`{"ciphertext":"` + b64([]byte("vault:v1:AAAA")) + `","associated_data":"` + strings.Repeat("AAAA", 20<<10) + `"}`: false,
 	} {
-		begin := time.Now()
 		_, err := p.Key(t.Context(), nil, []byte(doc))
-		if err == nil || errors.Is(err, encryption.ErrNoKey) != noKey || time.Since(begin) > time.Second {
+		if err == nil || errors.Is(err, encryption.ErrNoKey) != noKey {
 			t.Errorf("%.60s: %v", doc, err)
 		}
 		if p.(encryption.Recognizer).Recognizes([]byte(doc)) {

@@ -131,7 +131,7 @@ func TestMutants(t *testing.T) {
 			for _, m := range []encryption.Method{strict, partial} {
 				start := time.Now()
 				got, err := m.Decrypt(t.Context(), nil, bytes.Clone(file))
-				if took := time.Since(start); took > 20*time.Second {
+				if took := time.Since(start); took > time.Minute {
 					t.Errorf("it took %v: %q", took, file)
 				}
 				if err == nil && !bytes.Contains(got, []byte(`"value":"canary"`)) || err != nil && got != nil {

@@ -71,7 +71,7 @@ func FuzzDecrypt(f *testing.F) {
 				t.Errorf("it opened to something else: %s: %q", got, file)
 			}
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("it took %v: %q", took, file)
 		}
 	})

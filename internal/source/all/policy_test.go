@@ -249,7 +249,7 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	snapshot, err := src.Fetch(ctx)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -20,8 +21,9 @@ func TestFaults(t *testing.T) {
 		late      = "there was no complete answer within 1s"
 		redirects = "the server redirects to another place, which Consul does not do for keys; nothing was sent there"
 	)
+	var timeout time.Duration
 	sourcetest.Faults(t, sourcetest.FaultHarness{
-		Kind: impatient(),
+		Kind: hurried(&timeout),
 		Server: func(t *testing.T, data []byte) http.Handler {
 			s := consultest.NewHandler()
 			s.Tokens = map[string]consultest.Policy{"token-" + canary: reader(t)}
@@ -29,6 +31,7 @@ func TestFaults(t *testing.T) {
 			return s
 		},
 		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
+			timeout = f.Patience / 2
 			return sourcetest.Place{
 				Attrs: attrs{"path": text("network")},
 				Settings: settingsOf(attrs{"address": text(f.URL), "ca_file": text(file(t, f.CA)), "access_token": text("token-" + canary),

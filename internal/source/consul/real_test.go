@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
@@ -115,7 +116,7 @@ func TestRealConsul(t *testing.T) {
 		}
 		r := request(t, data, nil)
 		r.Workspace, r.MaxSize = workspace, 64<<20
-		src, err := impatient().Start(settingsOf(block))(r)
+		src, err := hurried(new(time.Minute)).Start(settingsOf(block))(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func TestSpecialFiles(t *testing.T) {
 		begin := time.Now()
 		got, err := read(t, pathAttr(path), "default")
 		check(t, path, got, err, "", want)
-		if time.Since(begin) > 10*time.Second {
+		if time.Since(begin) > time.Minute {
 			t.Errorf("%s: this took %s", path, time.Since(begin))
 		}
 	}
@@ -62,7 +62,7 @@ func TestOpenFlagsDoNotWait(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("opening a pipe waits for a writer")
 	}
 }

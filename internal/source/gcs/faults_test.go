@@ -27,10 +27,11 @@ func TestFaults(t *testing.T) {
 		notTrusted = "the server's certificate is not trusted: x509: certificate "
 	)
 	roots := x509.NewCertPool()
+	var patience time.Duration
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = web.Patience{Timeout: time.Second, Tries: 1, WaitMax: 100 * time.Millisecond}
+		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMax: 100 * time.Millisecond}
 		r.roots = roots
 		return r.open
 	}
@@ -42,6 +43,7 @@ func TestFaults(t *testing.T) {
 			return s
 		},
 		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+			patience = f.Patience
 			roots.AppendCertsFromPEM([]byte(f.CA))
 			return sourcetest.Place{Attrs: place(), Settings: settingsOf(block(f.URL + "/storage/v1/")), Secrets: []string{gcstest.Token}}
 		},

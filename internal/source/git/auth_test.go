@@ -293,7 +293,7 @@ func TestNoCredentials(t *testing.T) {
 	}
 	mustFail(t, err, "the server wants credentials and there are none", `url = "`+server.Origin+`/"`)
 	mustNotBeMissing(t, err)
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v: somebody was asked", took)
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -90,11 +92,12 @@ func TestFaultsOfPacks(t *testing.T) {
 }
 
 func faultHarness() sourcetest.FaultHarness {
+	var patience time.Duration
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.maxMemory = 100 << 20                                    // so that it is soon full
-		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME=1") // instead of 30 seconds; the limit is ours
+		r.maxMemory = 100 << 20                                                                         // so that it is soon full
+		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME="+strconv.Itoa(int(patience.Seconds()))) // instead of 30; the limit is ours
 		return r.open
 	}
 	return sourcetest.FaultHarness{
@@ -109,6 +112,7 @@ func faultHarness() sourcetest.FaultHarness {
 			return httputil.NewSingleHostReverseProxy(to)
 		},
 		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
+			patience = f.Patience
 			ca := filepath.Join(t.TempDir(), "ca.pem")
 			if err := os.WriteFile(ca, []byte(f.CA), 0o600); err != nil {
 				t.Fatal(err)

@@ -108,7 +108,7 @@ func read(t testing.TB, r *run, p place) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	snapshot, err := src.Fetch(ctx)
 	checkNothingLeft(t, r) // the provider may be stopped right after

@@ -50,7 +50,7 @@ func TestKilled(t *testing.T) {
 	}
 	_ = victim.Wait()
 	for try := 0; environments(dir) != ""; try++ { // killed is not yet gone
-		if try == 1000 {
+		if try == 6000 {
 			t.Fatalf("still there:\n%s", processesWith(server.Origin))
 		}
 		time.Sleep(10 * time.Millisecond)

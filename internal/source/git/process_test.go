@@ -71,6 +71,7 @@ func TestCancelKillsChildren(t *testing.T) {
 	g := newGate()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Before: g.before})
 	r := newTestRun(t, nil)
+	r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME=600") // so that git does not stop by itself
 	ctx, cancel := context.WithCancel(t.Context())
 	done := fetchIn(ctx, t, r, place{repository: server.URL, path: "s"})
 	<-g.reached
@@ -82,12 +83,12 @@ func TestCancelKillsChildren(t *testing.T) {
 	if a := <-done; !errors.Is(a.err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", a.err)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v to stop", took)
 	}
 	checkNothingLeft(t, r)
 	for try := 0; processesWith(server.Origin) != ""; try++ { // killed is not yet gone
-		if try == 1000 {
+		if try == 6000 {
 			t.Fatalf("still there:\n%s", processesWith(server.Origin))
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -353,7 +354,7 @@ func TestGitVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withGit(t, c.script)
 			r := newTestRun(t, nil)
-			r.versionTimeout = 5 * time.Second
+			r.versionTimeout = time.Minute
 			if name == "macOS shim" {
 				r.versionTimeout = 200 * time.Millisecond
 			}

@@ -13,7 +13,7 @@ import (
 func TestFaults(t *testing.T) {
 	const (
 		brokeOff = "the connection broke off before the answer was complete (after 2 tries)"
-		tooSlow  = "there was no complete answer within 1.5s; timeout can be raised (after 2 tries)"
+		tooSlow  = "there was no complete answer within 1s; timeout can be raised (after 2 tries)"
 		notHTTP  = "the connection failed, or the answer is not valid; check the address, and proxies if there are any (after 2 tries)"
 		tooLarge = "the file is larger than 1048576 bytes"
 	)
@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 		},
 		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
 			ca := attrs{"client_ca_certificate_pem": cty.StringVal(f.CA)}
-			r := at(f.URL+"/state", block(f.URL, ca, everything()), block(f.Other, ca)).with("timeout", cty.StringVal("1500ms")).with("retry_max",
+			r := at(f.URL+"/state", block(f.URL, ca, everything()), block(f.Other, ca)).with("timeout", cty.StringVal((f.Patience/2).String())).with("retry_max",
 				cty.NumberIntVal(1))
 			return sourcetest.Place{Attrs: r.source, Settings: r.settings(), Secrets: []string{canary}}
 		},

@@ -41,7 +41,7 @@ func FuzzBody(f *testing.F) {
 		resp.Header.Set("Content-MD5", md5sum)
 		start := time.Now()
 		data, err := readBody(resp, limit)
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("it took %v", took)
 		}
 		switch {

@@ -277,7 +277,7 @@ func TestHTTP(t *testing.T) {
 		Stuck: answer(func(_ http.ResponseWriter, req *http.Request) {
 			select {
 			case <-req.Context().Done():
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 			}
 		}),
 	})

@@ -352,7 +352,7 @@ func TestPluginFails(t *testing.T) {
 		p := &plugin{patience: 100 * time.Millisecond, ExecConfig: &api.ExecConfig{
 			APIVersion: "client.authentication.k8s.io/v1", Command: credentialPlugin(t, nil, "sleep 100")}}
 		begin := time.Now()
-		if _, err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), "took too long") || time.Since(begin) > 5*time.Second {
+		if _, err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), "took too long") || time.Since(begin) > time.Minute {
 			t.Errorf("got %v after %v", err, time.Since(begin))
 		}
 	})

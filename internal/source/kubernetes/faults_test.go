@@ -21,10 +21,11 @@ func TestFaults(t *testing.T) {
 		redirects  = "the server redirects to another place, which an API server does not do; nothing was sent there"
 		late       = "the server did not answer in time"
 	)
+	var patience time.Duration
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = 2 * time.Second // instead of two minutes
+		r.patience = patience // instead of two minutes
 		return r.open
 	}
 	sourcetest.Faults(t, sourcetest.FaultHarness{
@@ -36,6 +37,7 @@ func TestFaults(t *testing.T) {
 			return s
 		},
 		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+			patience = f.Patience
 			return sourcetest.Place{
 				Attrs:    attrs{"secret_suffix": text("prod")},
 				Settings: settingsOf(attrs{"host": text(f.URL), "cluster_ca_certificate": text(f.CA), "token": text(token)}),
@@ -89,5 +91,6 @@ func TestFaults(t *testing.T) {
 			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
 			"handshake breaks off":                lost,
 		},
+		Late: []string{"429 with Retry-After of a year"},
 	})
 }

@@ -28,7 +28,7 @@ func FuzzPacked(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		start := time.Now()
 		data, err := unpack(packed, limit)
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("it took %v", took)
 		}
 		switch {

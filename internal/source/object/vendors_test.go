@@ -96,12 +96,16 @@ func TestVendors(t *testing.T) {
 
 // over is the kind on a network whose servers have certificates of ca.
 func (v vendor) over(ca string) source.Kind {
+	return v.KindOver(trusting(ca))
+}
+
+func trusting(ca string) object.Network {
 	n := objecttest.Hurried()
 	if ca != "" {
 		n.Roots = x509.NewCertPool()
 		n.Roots.AppendCertsFromPEM([]byte(ca))
 	}
-	return v.KindOver(n)
+	return n
 }
 
 // read reads what a says from a server.
@@ -190,9 +194,13 @@ func (v vendor) faults(t *testing.T) {
 	if v.Words.Trust != "" {
 		unknown = "is signed by an unknown authority; if that is expected, " + v.Words.Trust
 	}
-	var ca string
+	var f *faults.Front
 	kind := v.over("")
-	kind.Start = func(settings source.Settings) source.Open { return v.over(ca).Start(settings) }
+	kind.Start = func(settings source.Settings) source.Open {
+		n := trusting(f.CA)
+		n.Patience = f.Patience
+		return v.KindOver(n).Start(settings)
+	}
 	sourcetest.Faults(t, sourcetest.FaultHarness{
 		Kind: kind,
 		Server: func(_ *testing.T, data []byte) http.Handler {
@@ -200,8 +208,8 @@ func (v vendor) faults(t *testing.T) {
 			server.Put(v.bucket, v.path, data)
 			return server
 		},
-		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
-			ca = f.CA
+		Place: func(t *testing.T, front *faults.Front) sourcetest.Place {
+			f = front
 			return sourcetest.Place{Attrs: v.where, Settings: objecttest.Settings(kind, nil, v.who(t, f.URL, f.CA)),
 				Secrets: []string{objecttest.Canary}}
 		},

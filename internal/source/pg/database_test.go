@@ -208,7 +208,7 @@ func TestCancelledQuery(t *testing.T) {
 	if err := <-read; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %s to give up", took)
 	}
 	until(t, func() bool { return waiting() == "0" })
@@ -217,7 +217,7 @@ func TestCancelledQuery(t *testing.T) {
 // until waits for what happens soon.
 func until(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !happened(); {
+	for deadline := time.Now().Add(2 * time.Minute); !happened(); {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not happen")
 		}

@@ -131,7 +131,7 @@ func (s *session) reset() {
 // start gets to where the client has said who it is. It reports false for what
 // is not the beginning of a session.
 func (s *session) start() bool {
-	_ = s.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = s.SetDeadline(time.Now().Add(2 * time.Minute))
 	s.backend = pgproto3.NewBackend(s, s)
 	m, err := s.backend.ReceiveStartupMessage()
 	if err != nil {

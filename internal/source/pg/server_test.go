@@ -96,7 +96,7 @@ func (x states) contents(t *testing.T) string {
 // called.
 func (x states) lock(t *testing.T) (release func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	conn, err := x.Connect(ctx, "postgres")
 	if err != nil {
 		t.Fatal(err)

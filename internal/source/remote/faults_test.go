@@ -22,10 +22,11 @@ func TestFaults(t *testing.T) {
 		invalid = "the connection failed, or the answer is not valid"
 		nothing = "the answer is not what the API of HCP Terraform has there"
 	)
+	var patience time.Duration
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.patience = web.Patience{Timeout: 500 * time.Millisecond, Tries: 1, WaitMin: 10 * time.Millisecond, WaitMax: 400 * time.Millisecond}
+		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMin: 10 * time.Millisecond, WaitMax: 400 * time.Millisecond}
 		return r.open
 	}
 	common := map[string]string{
@@ -101,6 +102,7 @@ func TestFaults(t *testing.T) {
 				Server: func(_ *testing.T, data []byte) http.Handler { return server(data) },
 				At:     func(r *http.Request, _ []byte) bool { return strings.Contains(r.URL.Path, at.path) },
 				Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+					patience = f.Patience
 					ca := block(strings.TrimPrefix(f.URL, "https://"), f.CA, readToken)
 					other := with(block(strings.TrimPrefix(f.Other, "https://"), f.CA, ""), "url", text(f.Other+"/"))
 					return sourcetest.Place{

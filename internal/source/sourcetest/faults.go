@@ -20,9 +20,8 @@ type FaultHarness struct {
 	// credentials.
 	Server func(t *testing.T, data []byte) http.Handler
 
-	// Place says how to ask the server at f.URL, trusting f.CA, with a limit of
-	// about a second wherever the kind has one that can be set. If redirects are
-	// followed, f.CA is trusted for f.Other as well.
+	// Place says how to ask the server at f.URL, trusting f.CA, and with a limit of
+	// f.Patience. If redirects are followed, f.CA is trusted for f.Other as well.
 	Place func(t *testing.T, f *faults.Front) Place
 
 	// At chooses the requests whose answers go wrong, nil all of them.
@@ -33,6 +32,7 @@ type FaultHarness struct {
 	Reads func(r *http.Request, body []byte) bool
 
 	Sees, Cannot map[string]string // see [faults.Suite]
+	Late         []string          // see [faults.Suite]
 }
 
 // What is seen in place of an error.
@@ -67,6 +67,7 @@ func Faults(t *testing.T, h FaultHarness) {
 		Check:  func(t *testing.T, err error, _ bool) { checkNotMissing(t, err) },
 		Sees:   h.Sees,
 		Cannot: h.Cannot,
+		Late:   h.Late,
 	}.Run(t)
 }
 

@@ -24,16 +24,28 @@ const UserToken = "user-token"
 type Tokens struct {
 	nettest.Log[string]
 
-	Workload string      // the subject token that is exchanged
-	Account  string      // that may be impersonated, before the @
-	Token    string      // of this account
-	Hang     atomic.Bool // nobody gets an answer
+	Workload string // the subject token that is exchanged
+	Account  string // that may be impersonated, before the @
+	Token    string // of this account
+
+	hung atomic.Pointer[func()]
+}
+
+// Hang has nobody get an answer from now on, and told of each request. With nil,
+// that is over.
+func (s *Tokens) Hang(told func()) {
+	if told == nil {
+		s.hung.Store(nil)
+		return
+	}
+	s.hung.Store(&told)
 }
 
 func (s *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what is missing of it is no good
 	s.Note(strings.Join([]string{r.Host, r.URL.Path, r.Header.Get("Authorization"), string(body)}, " "))
-	if s.Hang.Load() {
+	if told := s.hung.Load(); told != nil {
+		(*told)()
 		<-r.Context().Done()
 		return
 	}

@@ -99,7 +99,7 @@ func shown(t *testing.T, err error) error {
 	return err
 }
 
-// Hurried is a network on which everybody gives up early.
+// Hurried is a network on which nobody waits between two tries.
 func Hurried() object.Network {
-	return object.Network{MaxWait: time.Millisecond, Attempts: 2, Timeout: time.Second, Patience: 2 * time.Second}
+	return object.Network{MaxWait: time.Millisecond, Attempts: 2}
 }

@@ -42,8 +42,11 @@ func Signs(t *testing.T, server *Server, key, want string, src source.Source, er
 // the given URL.
 func Cancelled(t *testing.T, open func(stuck string) (source.Source, error)) {
 	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		cancel()
 		<-r.Context().Done()
 	}))
 	t.Cleanup(stuck.Close)
@@ -52,13 +55,11 @@ func Cancelled(t *testing.T, open func(stuck string) (source.Source, error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
 	begin := time.Now()
-	if _, err := src.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := src.Fetch(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(begin); took > 3*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -112,7 +112,7 @@ func (s *Server) file(name string) string { return filepath.Join(s.dir, name) }
 
 // run runs a program of PostgreSQL, none of which works for root.
 func (s *Server) run(program string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...) //nolint:gosec // a test's own arguments
 	cmd.Dir = s.dir
@@ -161,7 +161,7 @@ func (s *Server) Connect(ctx context.Context, database string) (*pgx.Conn, error
 // Exec runs statements as the administrator.
 func (s *Server) Exec(t *testing.T, database, statements string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	defer cancel()
 	conn, err := pgconn.Connect(ctx, s.URL("admin", AdminPassword, database, "sslmode=disable"))
 	if err != nil {
