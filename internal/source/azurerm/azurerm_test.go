@@ -1,6 +1,8 @@
 package azurerm
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"maps"
 	"net/http"
@@ -227,5 +229,27 @@ func checkRefusal(t *testing.T, err error, missing bool, want string) {
 	}
 	if _, ok := source.IsMissing(err); ok != missing || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// A blob that was stored packed, with the header for it, is unpacked.
+func TestStoredPacked(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(`{"version":4}`))
+	_ = z.Close()
+	server := azuretest.New("tfstate")
+	server.Put("tfstate", "network.tfstate", azuretest.Blob{Data: packed.Bytes()})
+	server.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("it asks for %q", got)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		return false
+	}
+	snapshot, err := read(t, server.Client(t), settings(withKey()), place())
+	if err != nil || string(snapshot.Data) != `{"version":4}` {
+		t.Errorf("got %+v, %v", snapshot, err)
 	}
 }

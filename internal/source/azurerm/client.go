@@ -165,13 +165,14 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 }
 
 // limitedTransport keeps from the SDK what could mislead it: a challenge, by which a
-// server chooses whom the next token is for, and an error of more than a
-// megabyte.
+// server chooses whom the next token is for, and an error of more than a megabyte.
+// net/http would unpack whatever is packed, without end; see [web.Decode].
 type limitedTransport struct{ policy.Transporter }
 
 const maxRefusal = 1 << 20 // bytes
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
+	request.Header.Set("Accept-Encoding", "identity")
 	response, err := t.Transporter.Do(request)
 	if err != nil {
 		return nil, err

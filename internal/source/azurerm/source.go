@@ -23,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -191,11 +192,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 		return nil, errNoStorage // every answer of Azure Storage has it
 	}
 	defer answer.Body.Close()
-	size := int64(-1)
-	if answer.ContentLength != nil {
-		size = *answer.ContentLength
-	}
-	data, err := source.Read(answer.Body, size, l.limit)
+	data, err := web.Decode(answer.Body, or(answer.ContentEncoding, ""), or(answer.ContentLength, -1), l.limit)
 	switch {
 	case source.IsTooLarge(err):
 		return nil, ownError{err}
@@ -208,6 +205,14 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 			CredentialsSent: true, Lock: lock}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
+}
+
+// or is what a header says, if it was sent.
+func or[T any](sent *T, otherwise T) T {
+	if sent == nil {
+		return otherwise
+	}
+	return *sent
 }
 
 const maxRevision = 200 // bytes

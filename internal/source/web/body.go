@@ -19,7 +19,7 @@ func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 		return nil, Final("%w", source.TooLarge(limit))
 	}
 	sent := &sentBody{r: io.TeeReader(resp.Body, sum)}
-	data, err := decode(sent, resp, limit)
+	data, err := Decode(sent, resp.Header.Get("Content-Encoding"), resp.ContentLength, limit)
 	switch {
 	case resp.Request != nil && resp.Request.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
 		return nil, resp.Request.Context().Err()
@@ -46,10 +46,12 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func decode(sent io.Reader, resp *http.Response, limit int64) ([]byte, error) {
-	switch strings.ToLower(resp.Header.Get("Content-Encoding")) {
+// Decode reads what was sent: size bytes, or -1 if nobody knows, in an encoding
+// that the header Content-Encoding names. What is unpacked has at most limit bytes.
+func Decode(sent io.Reader, encoding string, size, limit int64) ([]byte, error) {
+	switch strings.ToLower(encoding) {
 	case "", "identity":
-		return source.Read(sent, resp.ContentLength, limit)
+		return source.Read(sent, size, limit)
 	case "gzip", "x-gzip":
 		data, err := gunzip(sent, limit)
 		if err != nil {
