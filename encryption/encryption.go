@@ -344,7 +344,8 @@ func (e *Encryption) RemoteState(name string) (Target, bool) {
 
 // Use is a target of the methods at these addresses: the primary, then the
 // fallbacks in order. It opens and seals states and plans, and never plaintext
-// without the method unencrypted, not even without any settings.
+// without the method unencrypted, not even without any settings. Enforced in the
+// settings is not for it; see [Target.Enforce].
 func (e *Encryption) Use(methods ...string) Target {
 	return Target{encryption: e, methods: slices.Clone(methods)}
 }
