@@ -34,7 +34,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
 
-// KeyProvider gives the key of a file.
+// KeyProvider gives the key of a file. Its methods are called from several
+// goroutines at once.
 type KeyProvider interface {
 	// Key returns the key that a file was sealed with. Stored is the JSON that
 	// the key provider put into that file when it was sealed; nil if there is
@@ -45,7 +46,8 @@ type KeyProvider interface {
 	Key(ctx context.Context, keys Keys, stored json.RawMessage) ([]byte, error)
 }
 
-// Method turns encrypted data into plaintext.
+// Method turns encrypted data into plaintext. Its methods are called from several
+// goroutines at once.
 type Method interface {
 	// Decrypt opens data, which it may overwrite. An error that wraps
 	// [ErrNoKey] means that the key does not fit; anything else is final.
