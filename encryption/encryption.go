@@ -23,6 +23,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // KeyProvider gives the key of a file. Its methods are called from several
@@ -303,15 +305,31 @@ func build[T any](
 		}
 		return built, values, entries.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
 	}
-	table := entries.With(kind.Table, common)
-	if err = entries.Unexpected(entry, table); err != nil {
+	kind.Attrs = slices.Concat(kind.Attrs, common)
+	if err = unexpected(entry, kind.Table); err != nil {
 		return built, values, err
 	}
-	if values, err = cfg.Decode(entry, table); err != nil {
+	if values, err = cfg.Decode(entry, kind.Table); err != nil {
 		return built, values, err
 	}
 	built, err = kind.Build(values)
 	return built, values, err
+}
+
+// unexpected is the error for a setting that the table does not declare, such as
+// one that a program misspells. In text, parsing finds it.
+func unexpected(entry *attr.Entry, table attr.Table) error {
+	var names []string
+	for _, a := range table.Attrs {
+		names = append(names, a.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
+		if !slices.Contains(names, name) {
+			return &attr.Error{Address: entry.Address, Pos: entry.Settings[name].Pos, Err: fmt.Errorf(
+				"an argument named %s is not expected here%s", quoted(name), syntax.Suggest(name, names))}
+		}
+	}
+	return nil
 }
 
 // metadataKey is what a key provider's metadata is stored under in a file: its

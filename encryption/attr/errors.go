@@ -9,7 +9,6 @@ import (
 // Errors holds the mistakes found in one pass.
 type Errors []error
 
-// Error returns the texts of the mistakes, one a line.
 func (e Errors) Error() string { return errors.Join(e...).Error() }
 
 // Unwrap returns the mistakes, for [errors.Is] and [errors.As].
