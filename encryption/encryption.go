@@ -23,6 +23,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -32,9 +33,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
-// KeyProvider gives the key of a file.
+// KeyProvider gives the key of a file. Its methods are called from several
+// goroutines at once.
 type KeyProvider interface {
 	// Key returns the key that a file was sealed with. Stored is the JSON that
 	// the key provider put into that file when it was sealed; nil if there is
@@ -45,7 +48,8 @@ type KeyProvider interface {
 	Key(ctx context.Context, keys Keys, stored json.RawMessage) ([]byte, error)
 }
 
-// Method turns encrypted data into plaintext.
+// Method turns encrypted data into plaintext. Its methods are called from several
+// goroutines at once.
 type Method interface {
 	// Decrypt opens data, which it may overwrite. An error that wraps
 	// [ErrNoKey] means that the key does not fit; anything else is final.
@@ -295,15 +299,31 @@ func build[T any](
 		}
 		return built, values, entries.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
 	}
-	table := entries.With(kind.Table, common)
-	if err = entries.Unexpected(entry, table); err != nil {
+	kind.Attrs = slices.Concat(kind.Attrs, common)
+	if err = unexpected(entry, kind.Table); err != nil {
 		return built, values, err
 	}
-	if values, err = cfg.Decode(entry, table); err != nil {
+	if values, err = cfg.Decode(entry, kind.Table); err != nil {
 		return built, values, err
 	}
 	built, err = kind.Build(values)
 	return built, values, err
+}
+
+// unexpected is the error for a setting that the table does not declare, such as
+// one that a program misspells. In text, parsing finds it.
+func unexpected(entry *attr.Entry, table attr.Table) error {
+	var names []string
+	for _, a := range table.Attrs {
+		names = append(names, a.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
+		if !slices.Contains(names, name) {
+			return &attr.Error{Address: entry.Address, Pos: entry.Settings[name].Pos, Err: fmt.Errorf(
+				"an argument named %s is not expected here%s", quoted(name), syntax.Suggest(name, names))}
+		}
+	}
+	return nil
 }
 
 // metadataKey is what a key provider's metadata is stored under in a file: its
@@ -338,7 +358,8 @@ func (e *Encryption) RemoteState(name string) (Target, bool) {
 
 // Use is a target of the methods at these addresses: the primary, then the
 // fallbacks in order. It opens and seals states and plans, and never plaintext
-// without the method unencrypted, not even without any settings.
+// without the method unencrypted, not even without any settings. Enforced in the
+// settings is not for it; see [Target.Enforce].
 func (e *Encryption) Use(methods ...string) Target {
 	return Target{encryption: e, methods: slices.Clone(methods)}
 }

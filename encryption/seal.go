@@ -14,7 +14,8 @@ import (
 
 // AppendEncrypt is [Target.Encrypt] to the end of dst, for callers that have
 // room for many files. Without room for 4/3 of plain and 6 KiB, it allocates as
-// much. The room of dst and plain must not overlap.
+// much. The room of dst, which is overwritten, and plain must not overlap. With an
+// error, the result is nil.
 func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, error) {
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err

@@ -102,7 +102,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errors holds the mistakes found in one pass.
 type Errors []error
 
-// Error returns the texts of the mistakes, one a line.
 func (e Errors) Error() string { return errors.Join(e...).Error() }
 
 // Unwrap returns the mistakes, for [errors.Is] and [errors.As].

@@ -45,10 +45,13 @@ type KeyProvider struct {
 }
 
 // Run runs the tests as subtests of t: the table, bad configurations, new keys and
-// the same keys again, nothing stored, hostile metadata, another key, and contexts
-// that end.
+// the same keys again, another key, nothing stored, keys of others that are missing,
+// contexts that end, and hostile metadata.
 func (h KeyProvider) Run(t *testing.T) {
-	t.Run("table", func(t *testing.T) { checkTable(t, h.Block.Table) })
+	t.Run("table", func(t *testing.T) {
+		checkTable(t, h.Block.Table)
+		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
+	})
 	t.Run("bad configuration", func(t *testing.T) {
 		for i, attrs := range h.Bad {
 			provider, err := build(h.Block, attrs)
@@ -65,6 +68,7 @@ func (h KeyProvider) Run(t *testing.T) {
 	t.Run("new keys", h.newKeys)
 	t.Run("another key", h.anotherKey)
 	t.Run("nothing stored", h.nothingStored)
+	t.Run("keys of others", h.keysOfOthers)
 	t.Run("context", h.context)
 	t.Run("hostile metadata", h.hostile)
 }
@@ -82,6 +86,9 @@ func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider encryption.
 		t.Errorf("a key comes with an error: %v", err)
 	}
 	noSecret(t, err, h.Secrets)
+	if err != nil {
+		checkShown(t, err)
+	}
 	return key, err
 }
 
@@ -195,10 +202,10 @@ func (h KeyProvider) newKeys(t *testing.T) {
 	}
 	want := bytes.Clone(second)
 	clear(second) // it belongs to the caller
-	for _, c := range []struct{ stored, want []byte }{{stored, key}, {document, want}} {
-		if got, err := h.ask(t, t.Context(), maker, c.stored); err != nil || !bytes.Equal(got, c.want) {
-			t.Errorf("after another key was made, it is lost: %v", err)
-		}
+	first, err1 := h.ask(t, t.Context(), maker, stored)
+	last, err2 := h.ask(t, t.Context(), maker, document)
+	if err := cmp.Or(err1, err2); err != nil || !bytes.Equal(first, key) || !bytes.Equal(last, want) {
+		t.Errorf("after another key was made or asked for, one is lost: %v", err)
 	}
 }
 
@@ -224,6 +231,25 @@ func (h KeyProvider) nothingStored(t *testing.T) {
 	}
 }
 
+// keysOfOthers: without the key that it builds on, there is none, and the reason
+// comes through.
+func (h KeyProvider) keysOfOthers(t *testing.T) {
+	if h.Keys == nil {
+		t.Skip("it builds on no other key")
+	}
+	_, _, stored := h.maker(t)
+	for _, reason := range []error{encryption.ErrNoKey, errors.New("the key service is away")} {
+		h.Keys = func(context.Context, string) ([]byte, error) { return nil, fmt.Errorf("upstream: %w", reason) }
+		provider := Build(t, h.Block, h.Attrs)
+		if _, err := h.ask(t, t.Context(), provider, stored); !errors.Is(err, reason) {
+			t.Errorf("another key is missing (%v), and it says %v", reason, err)
+		}
+		if _, _, err := provider.(maker).NewKey(t.Context(), h.Keys); err == nil {
+			t.Errorf("another key is missing (%v), and it makes a new one", reason)
+		}
+	}
+}
+
 func (h KeyProvider) context(t *testing.T) {
 	maker, key, stored := h.maker(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -238,7 +264,7 @@ func (h KeyProvider) context(t *testing.T) {
 // out but the one that belongs to the undamaged file, and no error shows it.
 func (h KeyProvider) hostile(t *testing.T) {
 	provider := Build(t, h.Block, h.Attrs)
-	documents := []string{``, `{`, `{}`, `[]`, `null`, `"x"`, `1e999`, `{"salt":1}`, strings.Repeat("[", 100_000)}
+	documents := []string{``, `{`, `{}`, `[]`, `null`, `"x"`, `1e999`, `{"salt":1}`, "\x1b[2J", strings.Repeat("[", 100_000)}
 	var key []byte
 	if _, ok := provider.(encryption.KeyMaker); ok {
 		var stored json.RawMessage
@@ -448,6 +474,18 @@ func checkTable(t *testing.T, table attr.Table) {
 		}
 		if a.Required && a.Default != cty.NilVal {
 			t.Errorf("%q is required and has a default", a.Name)
+		}
+	}
+}
+
+// checkMarks: a value that must never come out is marked, so that no plan shows it.
+func checkMarks(t *testing.T, table attr.Table, attrs map[string]cty.Value, secrets []string) {
+	t.Helper()
+	for name, v := range attrs {
+		a, _ := table.Attr(name)
+		holds := func(secret string) bool { return strings.Contains(v.AsString(), secret) }
+		if v.Type() == cty.String && !a.Sensitive && slices.ContainsFunc(secrets, holds) {
+			t.Errorf("%q holds a secret, and is not Sensitive", name)
 		}
 	}
 }

@@ -34,6 +34,7 @@ func (h FileMethod) Run(t *testing.T) {
 	method, other := h.build(t, h.Attrs), h.build(t, h.Other)
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
+		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
 		if !h.Block.WholeFile {
 			t.Error("its Block does not say WholeFile")
 		}

@@ -103,8 +103,8 @@ type keyHooks struct {
 	key    func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error)
 	newKey func(p sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error)
 	knows  func(stored json.RawMessage) bool
-
 	limit time.Duration // of a call, if the mutant takes longer than patience
+	shown  bool // the secret is not marked as one
 }
 
 type document struct {
@@ -185,7 +185,7 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 	KeyProvider{
 		Block: encryption.Block[encryption.KeyProvider]{
 			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
-				{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "The secret."},
+				{Name: "secret", Type: cty.String, Required: true, Sensitive: !hooks.shown, Doc: "The secret."},
 			}},
 			Build: func(v attr.Values) (encryption.KeyProvider, error) {
 				if err := hooks.config(v.String("secret")); err != nil {
@@ -395,6 +395,46 @@ func keyMutants() []keyMutant {
 				}
 				return key, err
 			})},
+		{name: "returns one buffer", check: "new keys", change: func(h *keyHooks) {
+			buffer := make([]byte, 32)
+			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				key, err := right(ctx, p, keys, stored)
+				if err != nil {
+					return nil, err
+				}
+				copy(buffer, key)
+				return buffer, nil
+			}
+		}},
+		{name: "shows what is stored", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
+			d, err := read(stored)
+			if err != nil && stored != nil {
+				err = fmt.Errorf("this is damaged: %s", stored)
+			}
+			return d, err
+		})},
+		{name: "loses why another key is missing", check: "keys of others", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				if _, err := keys(ctx, "key_provider.test.upstream"); err != nil {
+					return nil, errors.New("another key is missing")
+				}
+				return right(ctx, p, keys, stored)
+			})},
+		{name: "goes on without another key", check: "keys of others", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				return right(ctx, p, func(ctx context.Context, address string) ([]byte, error) {
+					key, _ := keys(ctx, address)
+					return key, nil
+				}, stored)
+			})},
+		{name: "takes any failure for a missing key", check: "keys of others", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				if _, err := keys(ctx, "key_provider.test.upstream"); err != nil && ctx.Err() == nil {
+					return nil, encryption.ErrNoKey
+				}
+				return right(ctx, p, keys, stored)
+			})},
+		{name: "does not mark the secret", check: "table", change: func(h *keyHooks) { h.shown = true }},
 		{name: "recognizes everything", check: "same key again", change: func(h *keyHooks) {
 			h.knows = func(json.RawMessage) bool { return true }
 		}},

@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/gocty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
@@ -64,6 +66,28 @@ func ExampleOutput_Value() {
 	}
 	fmt.Println(len(subnets), subnets[0].CIDR)
 	// Output: 2 10.0.1.0/24
+}
+
+// The output of zones = ["a", "b"], which is a tuple, as a slice.
+func ExampleOutput_Value_tuple() {
+	state, err := tfstate.Parse([]byte(`{"version":4,"outputs":{"zones":{"value":["a","b"],"type":["tuple",["string","string"]]}}}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	value, err := state.Outputs["zones"].Value()
+	if err != nil {
+		log.Fatal(err)
+	}
+	list, err := convert.Convert(value, cty.List(cty.String))
+	if err != nil {
+		log.Fatal(err)
+	}
+	var zones []string
+	if err := gocty.FromCtyValue(list, &zones); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(zones)
+	// Output: [a b]
 }
 
 // Outputs that belong together share one limit of what they may cost.

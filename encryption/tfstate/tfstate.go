@@ -12,7 +12,9 @@
 // them, so that they can be printed.
 //
 // A value is a [cty.Value]. Package gocty of the same module turns one into Go
-// values, and its package json into JSON; the examples show both.
+// values, and its package json into JSON; the examples show both. What a
+// configuration writes as ["a", "b"] or { a = "b" } is a tuple or an object: package
+// convert makes it the list or the map that gocty requires for a slice or a Go map.
 package tfstate
 
 import (

@@ -4,7 +4,6 @@ package entries
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,21 +58,4 @@ func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) 
 	}
 	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
 		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), syntax.Suggest(kind, names))}
-}
-
-// Unexpected is the error for a setting that the table does not declare, as one
-// that a program misspells; nil if there is none.
-func Unexpected(e *attr.Entry, t attr.Table) error {
-	for _, name := range slices.Sorted(maps.Keys(e.Settings)) {
-		if _, ok := t.Attr(name); ok {
-			continue
-		}
-		names := make([]string, len(t.Attrs))
-		for i, a := range t.Attrs {
-			names[i] = a.Name
-		}
-		return &attr.Error{Address: e.Address, Pos: e.Settings[name].Pos, Err: fmt.Errorf("an argument named %q is not expected here%s",
-			name, syntax.Suggest(name, names))}
-	}
-	return nil
 }
