@@ -58,7 +58,6 @@ func (e *Encryption) format(file []byte) string {
 	return ""
 }
 
-// selectKind says how to select a method of this kind.
 func (t Target) selectKind(kind string) string {
 	e := t.encryption
 	if there := configured(e.config.Methods, kind); len(there) > 0 {
@@ -76,7 +75,6 @@ func (t Target) selectKind(kind string) string {
 	return fmt.Sprintf("add method { %s { … } } to the provider block, and set method = \"method.%[1]s.main\" on the data source", kind)
 }
 
-// selectOne says how to select one of these methods.
 func (t Target) selectOne(methods []string) string {
 	lines := make([]string, len(methods))
 	for i, address := range methods {
@@ -91,7 +89,6 @@ func (t Target) selectOne(methods []string) string {
 // block of the provider.
 func (e *Encryption) isText(entry *attr.Entry) bool { return !e.config.Provider || entry.Pos.Line > 0 }
 
-// block is the block of OpenTofu's text that selects a method.
 func (t Target) block() string {
 	if t.kind == Plan {
 		return "plan"
@@ -110,7 +107,6 @@ func (e *Encryption) unselected(selected string) string {
 	return "no method for encrypted data is selected" + selected
 }
 
-// advise says how to get a method for encrypted data.
 func (t Target) advise() string {
 	e := t.encryption
 	methods, keys := e.forEnvelopes(), addresses(e.config.KeyProviders)

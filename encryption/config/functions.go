@@ -79,7 +79,6 @@ func functions(dir string) map[string]function.Function {
 	}
 }
 
-// textFunction makes a function from one string to another.
 func textFunction(f func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "text", Type: cty.String}},

@@ -136,7 +136,6 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	return hcl.EmptyBody()
 }
 
-// encryptionIn returns the encryption blocks in a terraform block.
 func encryptionIn(terraform *hcl.Block) hcl.Blocks {
 	found, _ := only(terraform.Body, "encryption")
 	return found
@@ -202,7 +201,6 @@ func (p *parser) remote(body hcl.Body) {
 	}
 }
 
-// entry reads one key_provider or method block.
 func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*attr.Entry) {
 	kind, name := block.Labels[0], block.Labels[1]
 	e := &attr.Entry{
@@ -253,7 +251,6 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 	}
 }
 
-// nested reads a nested block into an object value.
 func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) attr.Setting {
 	inner := &attr.Entry{Address: address, Settings: map[string]attr.Setting{}}
 	p.settings(inner, block.Body, a.Attrs)

@@ -397,7 +397,6 @@ func (r *Resource) values() (cty.Value, cty.Value, error) {
 	return inOrder(byIndex, last)
 }
 
-// inOrder puts each instance at its index.
 func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, error) {
 	if last-len(byIndex) >= maxGaps {
 		return cty.NilVal, cty.NilVal, fmt.Errorf("more than %d of its instances are missing; name one of them", maxGaps)

@@ -92,7 +92,6 @@ func (a Address) Resource() string {
 	return b.String()
 }
 
-// traverse splits an address into its steps.
 func traverse(text string) (hcl.Traversal, error) {
 	if len(text) > maxAddress {
 		return nil, fmt.Errorf("an address has at most %d bytes", maxAddress)

@@ -52,7 +52,6 @@ func (o *Object) crossplaneState(obj object, look secrets) ([]byte, error) {
 	return s.encode()
 }
 
-// managed is a managed resource of Crossplane.
 type managed struct {
 	*Object
 	obj       object

@@ -132,7 +132,6 @@ var (
 	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
 )
 
-// check checks what is known about the type.
 func (o *Object) check(v attr.Values) error {
 	if err := o.checkMeaning(v); err != nil {
 		return err

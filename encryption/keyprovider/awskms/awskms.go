@@ -42,7 +42,6 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// provider has AWS KMS wrap and unwrap keys.
 type provider struct {
 	stored.Wrapping[metadata]
 

@@ -54,7 +54,6 @@ func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
 	}
 }
 
-// provider has keys encrypted and decrypted by one key of a vault.
 type provider struct {
 	stored.Wrapping[metadata]
 

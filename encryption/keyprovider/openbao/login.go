@@ -15,14 +15,12 @@ import (
 
 const maxJWT = 64 << 10 // bytes
 
-// login is how to get a token.
 type login struct {
 	path string            // of the auth method's login
 	body map[string]string // what it wants
 	file string            // read for the jwt in the body, if it is not there
 }
 
-// session is the result of a login.
 type session struct {
 	token   string
 	expires time.Time // zero: never

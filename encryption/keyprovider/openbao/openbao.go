@@ -37,7 +37,6 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// provider gets keys from a transit engine.
 type provider struct {
 	stored.Wrapping[metadata]
 

@@ -193,7 +193,6 @@ func (s *server) put(ctx context.Context, client *api.Client, token, where strin
 	return secret, nil
 }
 
-// ask has the transit engine do something with the key.
 func (p *provider) ask(ctx context.Context, operation string, body map[string]any) (map[string]any, error) {
 	client, token, err := p.server.ready(ctx)
 	if err != nil {

@@ -33,16 +33,12 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// method encrypts with AES-GCM.
 type method struct {
 	keys string
 	aad  []byte
 }
 
-var (
-	_ encryption.Method    = (*method)(nil)
-	_ encryption.Encrypter = (*method)(nil)
-)
+var _ encryption.Encrypter = (*method)(nil)
 
 func build(v attr.Values) (encryption.Method, error) {
 	aad, err := v.Bytes("aad")

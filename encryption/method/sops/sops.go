@@ -34,7 +34,6 @@ func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Bloc
 	}
 }
 
-// method opens files of sops. It does not seal.
 type method struct {
 	age      ageKeys
 	pgp      pgpKeys
@@ -44,10 +43,7 @@ type method struct {
 	dataKeys *memo.Secrets // :: see document.identity → data key
 }
 
-var (
-	_ encryption.Method     = (*method)(nil)
-	_ encryption.FileMethod = (*method)(nil)
-)
+var _ encryption.FileMethod = (*method)(nil)
 
 func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
 	m := &method{partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys)}
