@@ -240,11 +240,11 @@ const maxSecrets = 100
 // One of the cluster, which only an administrator can write, may name any; what
 // can be read is a matter of the reader's rights.
 func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
+	var refs []SecretRef
 	obj, err := answer(object, o.means)
-	if err != nil {
-		return nil, "", o.explain(err)
+	if err == nil {
+		refs, err = o.needs(obj)
 	}
-	refs, err := o.needs(obj)
 	if err != nil {
 		return nil, "", o.explain(err)
 	}

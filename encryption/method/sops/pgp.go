@@ -49,24 +49,17 @@ func (p pgpKeys) open(ctx context.Context, sealed string) ([]byte, error) {
 	if len(p.armoured) == 0 && !p.useGPG {
 		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", encryption.ErrNoKey)
 	}
-	var own error
-	if len(p.armoured) > 0 {
-		dataKey, err := p.openHere(sealed)
-		if err == nil {
-			return dataKey, nil
-		}
-		own = err
+	if len(p.armoured) == 0 {
+		return p.askGPG(ctx, sealed)
 	}
-	if !p.useGPG {
-		return nil, own
+	dataKey, own := p.openHere(sealed)
+	if own == nil || !p.useGPG {
+		return dataKey, own
 	}
 	dataKey, err := p.askGPG(ctx, sealed)
-	if err == nil {
-		return dataKey, nil
-	}
 	switch {
-	case own == nil, ctx.Err() != nil:
-		return nil, err
+	case err == nil, ctx.Err() != nil:
+		return dataKey, err
 	case errors.Is(own, encryption.ErrNoKey):
 		return nil, fmt.Errorf("%w; pgp_private_keys: %s", err, strings.TrimPrefix(own.Error(), encryption.ErrNoKey.Error()+": "))
 	}
