@@ -84,7 +84,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	secret, err := s.put(ctx, s.client, "", l.path, body)
 	switch {
 	case err != nil:
-		return session{}, s.explain(ctx, err, request{path: l.path})
+		return session{}, s.explain(ctx, err, l.path, "")
 	case secret.Auth == nil || secret.Auth.ClientToken == "":
 		return session{}, fmt.Errorf("the login at %s on %s gives no token; "+
 			"a login with a second factor is not supported", l.path, s.address)

@@ -96,10 +96,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if _, err := base64.StdEncoding.DecodeString(p.associatedData); err != nil || len(p.associatedData) > maxAssociatedData {
 		return nil, v.Errorf("associated_data", "standard base64 is required, of at most %d characters", maxAssociatedData)
 	}
-	if p.server, err = newServer(v); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p.server, err = newServer(v)
+	return p, err
 }
 
 // Key unwraps the stored key: one decrypt call, after a login if one is

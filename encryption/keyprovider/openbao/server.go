@@ -201,7 +201,7 @@ func (p *provider) ask(ctx context.Context, operation string, body map[string]an
 	where := path.Join(p.transit, operation, url.PathEscape(p.keyName))
 	secret, err := p.server.put(ctx, client, token, where, body)
 	if err != nil {
-		return nil, p.server.explain(ctx, err, request{operation: operation, path: path.Join("/", where)[1:], key: p.keyName})
+		return nil, p.server.explain(ctx, err, path.Join("/", where)[1:], p.keyName)
 	}
 	return secret.Data, nil
 }

@@ -42,10 +42,7 @@ var _ encryption.Encrypter = (*method)(nil)
 
 func build(v attr.Values) (encryption.Method, error) {
 	aad, err := v.Bytes("aad")
-	if err != nil {
-		return nil, err
-	}
-	return &method{keys: v.String("keys"), aad: aad}, nil
+	return &method{keys: v.String("keys"), aad: aad}, err
 }
 
 // Decrypt opens data in place.

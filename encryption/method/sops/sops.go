@@ -54,10 +54,8 @@ func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (en
 	if m.pgp, err = newPGPKeys(v); err != nil {
 		return nil, err
 	}
-	if m.services, err = newServices(v, blocks); err != nil {
-		return nil, err
-	}
-	return m, nil
+	m.services, err = newServices(v, blocks)
+	return m, err
 }
 
 const maxDataKeys = 1000 // that a method remembers
