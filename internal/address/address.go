@@ -233,24 +233,13 @@ func keyOf(step hcl.Traverser) (Key, error) {
 	return Key{Kind: IntKey, Index: int(n)}, nil
 }
 
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{", "\n", `\n`, "\r", `\r`, "\t", `\t`)
+
 // escapeKey writes a string as HCL reads it between quotes.
 func escapeKey(s string) string {
 	var b strings.Builder
-	runes := []rune(s)
-	for i, r := range runes {
+	for _, r := range escapes.Replace(s) {
 		switch {
-		case r == '"' || r == '\\':
-			b.WriteRune('\\')
-			b.WriteRune(r)
-		case (r == '$' || r == '%') && i+1 < len(runes) && runes[i+1] == '{':
-			b.WriteRune(r)
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
 		case strconv.IsPrint(r):
 			b.WriteRune(r)
 		case r > 0xffff:
