@@ -64,13 +64,10 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 		s.vaultAddresses = append(s.vaultAddresses, o)
 	}
 	for _, address := range v.Strings("allowed_azure_vaults") {
-		o, ok := origin(address)
+		o, _ := origin(address)
 		if address == anyKey {
-			o, ok = address, true
+			o = anyKey
 		} else if !strings.HasPrefix(o, "https:") {
-			ok = false
-		}
-		if !ok {
 			return s, v.Errorf("allowed_azure_vaults", "https URLs without a path are required, such as https://example.vault.azure.net")
 		}
 		s.azureVaults = append(s.azureVaults, o)
@@ -84,11 +81,7 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 func split(all []string) []string {
 	var out []string
 	for _, text := range all {
-		for one := range strings.SplitSeq(strings.ReplaceAll(text, " ", ""), ",") {
-			if one != "" {
-				out = append(out, one)
-			}
-		}
+		out = append(out, strings.FieldsFunc(strings.ReplaceAll(text, " ", ""), func(r rune) bool { return r == ',' })...)
 	}
 	return out
 }
