@@ -384,9 +384,6 @@ func position(r hcl.Range) attr.Pos {
 func summaries(diags hcl.Diagnostics) error {
 	var errs attr.Errors
 	for _, d := range diags {
-		if d.Severity != hcl.DiagError {
-			continue
-		}
 		var pos attr.Pos
 		if d.Subject != nil {
 			pos = position(*d.Subject)

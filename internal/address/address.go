@@ -100,14 +100,7 @@ func traverse(text string) (hcl.Traversal, error) {
 	if !diags.HasErrors() {
 		return steps, nil
 	}
-	first := diags[0]
-	for _, d := range diags {
-		if d.Severity == hcl.DiagError {
-			first = d
-			break
-		}
-	}
-	at := ""
+	first, at := diags[0], ""
 	if first.Subject != nil {
 		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
 	}
