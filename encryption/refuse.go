@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,11 +33,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case Encrypted:
 		return because(ErrNotConfigured, "the file is encrypted%s, and %s%s", env.describeKeys(), t.encryption.unselected(selected), t.advise())
 	case State, Plan:
-		if selected == "" {
-			selected = ", and no method is selected"
-		}
 		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
-			kind, attr.Unencrypted, selected)
+			kind, attr.Unencrypted, cmp.Or(selected, ", and no method is selected"))
 	}
 	const neither = "the file is neither an encrypted state nor a plaintext one"
 	if address := t.encryption.recognizing(file); address != "" {

@@ -8,6 +8,7 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/base64"
@@ -109,10 +110,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 	if err != nil {
 		return nil, err
 	}
-	data := m.AssociatedData
-	if data == "" {
-		data = p.associatedData
-	}
+	data := cmp.Or(m.AssociatedData, p.associatedData)
 	key, err := p.decrypt(ctx, m.Ciphertext, data)
 	// The key may have been made before it was configured, or by a server that
 	// ignores it for data keys, as Vault does.
