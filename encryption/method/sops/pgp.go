@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -131,4 +133,26 @@ func (k pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
 		return nil, errors.New("gpg was ended from outside")
 	}
 	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(forPeople(said)))
+}
+
+// programPatience is long: the user may be asked for a passphrase or a smart
+// card.
+const programPatience = time.Minute
+
+// program is a program of the user. It gets the environment without our secrets
+// or, if that must not be read, what it needs to run.
+func program(environment bool, limit int, stdin io.Reader, arguments ...string) child.Program {
+	environ := child.For(os.Environ(), environment)
+	return child.Program{Args: arguments, Environ: environ, Stdin: stdin, Patience: programPatience, Limit: limit}
+}
+
+// forPeople is what gpg said, without its status lines.
+func forPeople(said string) string {
+	var out []string
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "[GNUPG:]") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "; ")
 }
