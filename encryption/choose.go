@@ -2,7 +2,6 @@ package encryption
 
 import "slices"
 
-// candidate is a method that is considered for a file.
 type candidate struct {
 	method
 	address    string

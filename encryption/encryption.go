@@ -147,14 +147,14 @@ type Registry struct {
 func (r Registry) Options(variables cty.Value) config.Options {
 	o := config.Options{Variables: variables}
 	for _, b := range r.KeyProviders {
-		o.KeyProviders = append(o.KeyProviders, entries.With(b.Table, entries.KeyProviderAttrs()))
+		b.Attrs = slices.Concat(b.Attrs, entries.KeyProviderAttrs())
+		o.KeyProviders = append(o.KeyProviders, b.Table)
 	}
 	for _, b := range r.Methods {
-		table := b.Table
 		if b.WholeFile {
-			table = entries.With(table, entries.FileMethodAttrs())
+			b.Attrs = slices.Concat(b.Attrs, entries.FileMethodAttrs())
 		}
-		o.Methods = append(o.Methods, table)
+		o.Methods = append(o.Methods, b.Table)
 	}
 	return o
 }

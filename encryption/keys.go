@@ -58,7 +58,6 @@ func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	return key, nil
 }
 
-// ask calls the key provider.
 func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 	provider, err := k.encryption.keyProvider(address)
 	if err != nil {

@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,11 +33,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case Encrypted:
 		return because(ErrNotConfigured, "the file is encrypted%s, and %s%s", env.describeKeys(), t.encryption.unselected(selected), t.advise())
 	case State, Plan:
-		if selected == "" {
-			selected = ", and no method is selected"
-		}
 		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
-			kind, attr.Unencrypted, selected)
+			kind, attr.Unencrypted, cmp.Or(selected, ", and no method is selected"))
 	}
 	const neither = "the file is neither an encrypted state nor a plaintext one"
 	if address := t.encryption.recognizing(file); address != "" {
@@ -58,7 +56,6 @@ func (e *Encryption) format(file []byte) string {
 	return ""
 }
 
-// selectKind says how to select a method of this kind.
 func (t Target) selectKind(kind string) string {
 	e := t.encryption
 	if there := configured(e.config.Methods, kind); len(there) > 0 {
@@ -76,7 +73,6 @@ func (t Target) selectKind(kind string) string {
 	return fmt.Sprintf("add method { %s { … } } to the provider block, and set method = \"method.%[1]s.main\" on the data source", kind)
 }
 
-// selectOne says how to select one of these methods.
 func (t Target) selectOne(methods []string) string {
 	lines := make([]string, len(methods))
 	for i, address := range methods {
@@ -91,7 +87,6 @@ func (t Target) selectOne(methods []string) string {
 // block of the provider.
 func (e *Encryption) isText(entry *attr.Entry) bool { return !e.config.Provider || entry.Pos.Line > 0 }
 
-// block is the block of OpenTofu's text that selects a method.
 func (t Target) block() string {
 	if t.kind == Plan {
 		return "plan"
@@ -110,7 +105,6 @@ func (e *Encryption) unselected(selected string) string {
 	return "no method for encrypted data is selected" + selected
 }
 
-// advise says how to get a method for encrypted data.
 func (t Target) advise() string {
 	e := t.encryption
 	methods, keys := e.forEnvelopes(), addresses(e.config.KeyProviders)

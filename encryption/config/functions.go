@@ -79,7 +79,6 @@ func functions(dir string) map[string]function.Function {
 	}
 }
 
-// textFunction makes a function from one string to another.
 func textFunction(f func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "text", Type: cty.String}},
@@ -96,17 +95,7 @@ func textFunction(f func(string) (string, error)) function.Function {
 func coalesceFunction() function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
-		Type: func(args []cty.Value) (cty.Type, error) {
-			types := make([]cty.Type, len(args))
-			for i, v := range args {
-				types[i] = v.Type()
-			}
-			typ, _ := convert.UnifyUnsafe(types)
-			if typ == cty.NilType {
-				return cty.NilType, errors.New("all values must have the same type")
-			}
-			return typ, nil
-		},
+		Type:     stdlib.CoalesceFunc.ReturnTypeForValues,
 		Impl: func(args []cty.Value, typ cty.Type) (cty.Value, error) {
 			for _, v := range args {
 				v, err := convert.Convert(v, typ)
@@ -123,10 +112,8 @@ func coalesceFunction() function.Function {
 // expression.
 func replaceFunction() function.Function {
 	return function.New(&function.Spec{
-		Params: []function.Parameter{
-			{Name: "text", Type: cty.String}, {Name: "search", Type: cty.String}, {Name: "replacement", Type: cty.String},
-		},
-		Type: function.StaticReturnType(cty.String),
+		Params: stdlib.ReplaceFunc.Params(),
+		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			search := args[1].AsString()
 			if len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {

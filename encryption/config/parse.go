@@ -137,7 +137,6 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	return hcl.EmptyBody()
 }
 
-// encryptionIn returns the encryption blocks in a terraform block.
 func encryptionIn(terraform *hcl.Block) hcl.Blocks {
 	found, _ := only(terraform.Body, "encryption")
 	return found
@@ -203,7 +202,6 @@ func (p *parser) remote(body hcl.Body) {
 	}
 }
 
-// entry reads one key_provider or method block.
 func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*attr.Entry) {
 	kind, name := block.Labels[0], block.Labels[1]
 	e := &attr.Entry{
@@ -254,7 +252,6 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 	}
 }
 
-// nested reads a nested block into an object value.
 func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) attr.Setting {
 	inner := &attr.Entry{Address: address, Settings: map[string]attr.Setting{}}
 	p.settings(inner, block.Body, a.Attrs)
@@ -388,9 +385,6 @@ func position(r hcl.Range) attr.Pos {
 func summaries(diags hcl.Diagnostics) error {
 	var errs attr.Errors
 	for _, d := range diags {
-		if d.Severity != hcl.DiagError {
-			continue
-		}
 		var pos attr.Pos
 		if d.Subject != nil {
 			pos = position(*d.Subject)

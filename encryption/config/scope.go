@@ -128,14 +128,8 @@ func (s scope) has(name string) bool {
 }
 
 func safeError(diags hcl.Diagnostics) error {
-	for _, d := range diags {
-		if d.Severity != hcl.DiagError {
-			continue
-		}
-		if d.Summary == "Call to unknown function" {
-			return errors.New("call to a function that does not exist here")
-		}
-		return errors.New(syntax.LowerFirst(d.Summary))
+	if diags[0].Summary == "Call to unknown function" {
+		return errors.New("call to a function that does not exist here")
 	}
-	return errors.New("invalid expression")
+	return errors.New(syntax.LowerFirst(diags[0].Summary))
 }

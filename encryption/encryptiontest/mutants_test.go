@@ -103,8 +103,8 @@ type keyHooks struct {
 	key    func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error)
 	newKey func(p sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error)
 	knows  func(stored json.RawMessage) bool
-	limit time.Duration // of a call, if the mutant takes longer than patience
-	shown  bool // the secret is not marked as one
+	limit  time.Duration // of a call, if the mutant takes longer than patience
+	shown  bool          // the secret is not marked as one
 }
 
 type document struct {

@@ -38,7 +38,7 @@ func newBudget(size int) *budget { return &budget{left: freeWork + int64(size)/b
 // may cost if they are decoded one at a time. Each may cost what its own bytes
 // allow, and all of them freeWork once.
 type shared struct {
-	types types
+	types sync.Map // :: JSON text of a type → cty.Type
 
 	mu   sync.Mutex
 	used int64            // of freeWork

@@ -4,26 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// types remembers the types that the outputs of a state have: a few among
-// thousands, and reading one takes longer than reading a value of it.
-type types struct {
-	decoded sync.Map // :: JSON text of a type → cty.Type
-}
-
-func (t *types) decode(raw json.RawMessage, b *budget) (cty.Type, error) {
+// typeOf reads the type of an output. There are a few among thousands, and
+// reading one takes longer than reading a value of it.
+func (s *shared) typeOf(raw json.RawMessage, b *budget) (cty.Type, error) {
 	text := string(raw)
-	if ty, ok := t.decoded.Load(text); ok {
+	if ty, ok := s.types.Load(text); ok {
 		return ty.(cty.Type), b.typ(len(raw), nesting(raw)) //nolint:forcetypeassert // nothing else is stored
 	}
 	ty, err := decodeType(raw, b)
 	if err == nil {
-		t.decoded.Store(text, ty)
+		s.types.Store(text, ty)
 	}
 	return ty, err
 }

@@ -268,11 +268,8 @@ func (r *storedResource) find(key address.Key) (*Resource, error) {
 		return nil, noInstance(at, keys)
 	}
 	first := found.instances[0]
-	found.SchemaVersion = &first.SchemaVersion
-	for _, other := range found.instances {
-		if other.SchemaVersion != first.SchemaVersion {
-			found.SchemaVersion = nil
-		}
+	if !slices.ContainsFunc(found.instances, func(i storedInstance) bool { return i.SchemaVersion != first.SchemaVersion }) {
+		found.SchemaVersion = &first.SchemaVersion
 	}
 	found.Provider = address.Provider(cmp.Or(first.Provider, r.provider))
 	return found, nil
@@ -343,12 +340,7 @@ func (r *Resource) Size() int {
 // Marked reports whether the state says which attributes are sensitive. States
 // of Terraform 0.13 and older do not: any attribute may be a secret then.
 func (r *Resource) Marked() bool {
-	for _, i := range r.instances {
-		if len(i.sensitive) == 0 || string(i.sensitive) == "null" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.instances, func(i storedInstance) bool { return len(i.sensitive) == 0 || string(i.sensitive) == "null" })
 }
 
 // Values decodes the attributes, and parts those that the state marks as
@@ -397,7 +389,6 @@ func (r *Resource) values() (cty.Value, cty.Value, error) {
 	return inOrder(byIndex, last)
 }
 
-// inOrder puts each instance at its index.
 func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, error) {
 	if last-len(byIndex) >= maxGaps {
 		return cty.NilVal, cty.NilVal, fmt.Errorf("more than %d of its instances are missing; name one of them", maxGaps)

@@ -166,7 +166,7 @@ func (o Output) declaredType(b *budget) (cty.Type, error) {
 	if len(o.typ) == 0 {
 		return cty.NilType, errors.New("it has no type")
 	}
-	ty, err := o.shared.types.decode(o.typ, b)
+	ty, err := o.shared.typeOf(o.typ, b)
 	if err != nil {
 		return cty.NilType, fmt.Errorf("its type can't be used: %w", err)
 	}

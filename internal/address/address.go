@@ -92,7 +92,6 @@ func (a Address) Resource() string {
 	return b.String()
 }
 
-// traverse splits an address into its steps.
 func traverse(text string) (hcl.Traversal, error) {
 	if len(text) > maxAddress {
 		return nil, fmt.Errorf("an address has at most %d bytes", maxAddress)
@@ -101,14 +100,7 @@ func traverse(text string) (hcl.Traversal, error) {
 	if !diags.HasErrors() {
 		return steps, nil
 	}
-	first := diags[0]
-	for _, d := range diags {
-		if d.Severity == hcl.DiagError {
-			first = d
-			break
-		}
-	}
-	at := ""
+	first, at := diags[0], ""
 	if first.Subject != nil {
 		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
 	}
@@ -234,24 +226,13 @@ func keyOf(step hcl.Traverser) (Key, error) {
 	return Key{Kind: IntKey, Index: int(n)}, nil
 }
 
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{", "\n", `\n`, "\r", `\r`, "\t", `\t`)
+
 // escapeKey writes a string as HCL reads it between quotes.
 func escapeKey(s string) string {
 	var b strings.Builder
-	runes := []rune(s)
-	for i, r := range runes {
+	for _, r := range escapes.Replace(s) {
 		switch {
-		case r == '"' || r == '\\':
-			b.WriteRune('\\')
-			b.WriteRune(r)
-		case (r == '$' || r == '%') && i+1 < len(runes) && runes[i+1] == '{':
-			b.WriteRune(r)
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
 		case strconv.IsPrint(r):
 			b.WriteRune(r)
 		case r > 0xffff:

@@ -4,7 +4,6 @@ package entries
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -41,12 +40,6 @@ func FileMethodAttrs() []attr.Attr {
 		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
 			"encrypted twice. Defaults to none: inside is the plaintext.",
 	}}
-}
-
-// With returns a table with these attributes added.
-func With(t attr.Table, attrs []attr.Attr) attr.Table {
-	t.Attrs = slices.Concat(t.Attrs, attrs)
-	return t
 }
 
 // UnknownKind is the error for a key provider or method of a kind that does

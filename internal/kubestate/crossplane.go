@@ -1,6 +1,7 @@
 package kubestate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,22 +38,15 @@ func (o *Object) crossplaneState(obj object, look secrets) ([]byte, error) {
 	if err := m.putID(attributes, name, observed); err != nil {
 		return nil, err
 	}
-	in := instance{Attributes: attributes}
-	if in.Private, err = m.private(); err != nil {
-		return nil, err
-	}
+	in := instance{Attributes: attributes, Private: m.private()}
 	in.SchemaVersion = m.schema(in.Private)
 	s := state{
-		Version: 4, TerraformVersion: o.terraformVersion, Serial: 1, Lineage: obj.text("metadata", "uid"),
+		Version: 4, TerraformVersion: cmp.Or(o.terraformVersion, "0.0.0"), Serial: 1, Lineage: obj.text("metadata", "uid"),
 		Resources: []resource{{Mode: "managed", Type: o.resourceType, Name: o.Name, Provider: o.provider(), Instances: []instance{in}}},
-	}
-	if s.TerraformVersion == "" {
-		s.TerraformVersion = "0.0.0"
 	}
 	return s.encode()
 }
 
-// managed is a managed resource of Crossplane.
 type managed struct {
 	*Object
 	obj       object
@@ -402,13 +396,13 @@ func (m managed) annotation(name string) (string, bool) {
 }
 
 // private is what the provider stored for itself.
-func (m managed) private() ([]byte, error) {
+func (m managed) private() []byte {
 	for _, name := range []string{upjetMeta, terrajetMeta} {
 		if text, ok := m.annotation(name); ok {
-			return []byte(text), nil
+			return []byte(text)
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // schema is the version of the resource type's schema. Providers of the

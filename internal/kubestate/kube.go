@@ -132,7 +132,6 @@ var (
 	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
 )
 
-// check checks what is known about the type.
 func (o *Object) check(v attr.Values) error {
 	if err := o.checkMeaning(v); err != nil {
 		return err
@@ -241,11 +240,11 @@ const maxSecrets = 100
 // One of the cluster, which only an administrator can write, may name any; what
 // can be read is a matter of the reader's rights.
 func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
+	var refs []SecretRef
 	obj, err := answer(object, o.means)
-	if err != nil {
-		return nil, "", o.explain(err)
+	if err == nil {
+		refs, err = o.needs(obj)
 	}
-	refs, err := o.needs(obj)
 	if err != nil {
 		return nil, "", o.explain(err)
 	}

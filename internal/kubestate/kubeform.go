@@ -1,6 +1,7 @@
 package kubestate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,10 +54,7 @@ func (o *Object) kubeformState(obj object, look secrets) ([]byte, error) {
 		return nil, err
 	}
 	provider, _, _ := strings.Cut(o.Group, ".")
-	resourceType := o.resourceType
-	if resourceType == "" {
-		resourceType = provider + "_" + snake(o.Kind)
-	}
+	resourceType := cmp.Or(o.resourceType, provider+"_"+snake(o.Kind))
 	in := instance{Attributes: attributes}
 	if o.schemaVersion != nil {
 		in.SchemaVersion = *o.schemaVersion

@@ -154,7 +154,6 @@ func flatten(value any, apiVersion, kind string, depth int, all *[]object) error
 	return nil
 }
 
-// pick returns the one object that o means.
 func (o *Object) pick(objects []object) (object, error) {
 	var found, other object
 	for _, obj := range objects {

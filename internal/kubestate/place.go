@@ -29,11 +29,7 @@ func splitKey(key string) place {
 			p = append(p, part)
 			continue
 		}
-		for step := range strings.SplitSeq(part, ".") {
-			if step != "" {
-				p = append(p, step)
-			}
-		}
+		p = append(p, strings.FieldsFunc(part, func(r rune) bool { return r == '.' })...)
 	}
 	return p
 }

@@ -60,8 +60,8 @@ type call[V any] struct {
 // in work becomes a panic in everybody who waits. Work may call Do for another
 // key, though not in circles: those would wait for each other forever.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (V, error) {
+	var none V
 	if ctx.Err() != nil {
-		var none V
 		return none, context.Cause(ctx)
 	}
 	c := m.join(ctx, key, work)
@@ -69,15 +69,14 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 	case <-c.done:
 		return c.outcome()
 	case <-ctx.Done():
-		if m.leave(key, c) {
-			select {
-			case <-c.done:
-			case <-time.After(grace):
-			}
-		}
-		var none V
-		return none, context.Cause(ctx)
 	}
+	if m.leave(key, c) {
+		select {
+		case <-c.done:
+		case <-time.After(grace):
+		}
+	}
+	return none, context.Cause(ctx)
 }
 
 // Fresh is [Memo.Do] for results that do not last, such as tokens: if what is

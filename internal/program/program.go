@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ const (
 	patience  = time.Minute // what OpenTofu grants
 	killDelay = 2 * time.Second
 	maxHeader = 64 << 10 // bytes; later versions may add fields
+	maxKept   = 64 << 10 // bytes of stderr that are kept
+	maxShown  = 1000     // bytes of it that an error shows
+	maxName   = 100      // bytes of a program's name that an error shows
 )
 
 // Command is a program, with its arguments, that speaks one of the two protocols.
@@ -182,4 +186,31 @@ func (a *answer) decode(output any) error {
 			"that do not belong there", ErrProtocol)
 	}
 	return nil
+}
+
+// tail keeps the end of what is written: there a program says why it stopped.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p[max(0, len(p)-maxKept):]...)
+	if extra := len(t.kept) - maxKept; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+	}
+	return len(p), nil
+}
+
+// excerpt is the end of an error: the last of what the program said, without
+// secrets, escaped.
+func (t *tail) excerpt(secrets [][]byte) string {
+	text := t.kept
+	for _, s := range secrets {
+		if len(s) > 0 {
+			text = bytes.ReplaceAll(text, s, []byte("(secret)"))
+			text = bytes.ReplaceAll(text, []byte(base64.StdEncoding.EncodeToString(s)), []byte("(secret)"))
+		}
+	}
+	if said := outside.End(string(text), maxShown); said != "" {
+		return "; it said: " + said
+	}
+	return ""
 }

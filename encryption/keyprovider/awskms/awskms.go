@@ -12,12 +12,14 @@ import (
 	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
@@ -42,7 +44,6 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// provider has AWS KMS wrap and unwrap keys.
 type provider struct {
 	stored.Wrapping[metadata]
 
@@ -50,7 +51,10 @@ type provider struct {
 	keySpec types.DataKeySpec
 	context map[string]string // for new keys; a file stores its own
 
-	connection connection
+	settings awsauth.Settings
+	endpoint string                           // of KMS; "" leaves it to the SDK
+	known    string                           // the endpoint as far as it is known before the SDK looks it up
+	clients  memo.Memo[struct{}, *kms.Client] // made when it is first needed
 }
 
 var (
@@ -63,12 +67,12 @@ var (
 // Warning says that anybody on the way can read the keys. The endpoint of a
 // profile, which only the SDK knows, is not seen here.
 func (p *provider) Warning() encryption.Warning {
-	endpoint, err := url.Parse(p.connection.known)
+	endpoint, err := url.Parse(p.known)
 	switch {
 	case err != nil:
 	case endpoint.Scheme == "http" && !netfail.IsLoopback(endpoint.Hostname()):
 		return encryption.Warning(netfail.Unencrypted("The credentials and the keys were", "the endpoint begins with http", "read them"))
-	case endpoint.Scheme != "http" && p.connection.settings.Unverified():
+	case endpoint.Scheme != "http" && p.settings.Unverified():
 		return encryption.Warning(netfail.Unverified("AWS KMS", "insecure is set", "read the credentials and the keys"))
 	}
 	return encryption.Warning{}
@@ -101,12 +105,11 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if region == "" {
 		return nil, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
 	}
-	settings, err := awsauth.Parse(v, region)
-	if err != nil {
+	var err error
+	if p.settings, err = awsauth.Parse(v, region); err != nil {
 		return nil, err
 	}
-	p.connection.settings = settings
-	return p, p.connection.setEndpoint(v)
+	return p, p.setEndpoint(v)
 }
 
 // Key has KMS decrypt the key that stored holds. The encryption context is the
@@ -116,7 +119,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 	if err != nil {
 		return nil, err
 	}
-	client, err := p.connection.client(ctx)
+	client, err := p.client(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 
 // NewKey has KMS make a data key.
 func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
-	client, err := p.connection.client(ctx)
+	client, err := p.client(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,5 +186,49 @@ func contextSize(pairs map[string]string) int {
 
 // service names KMS and the key in errors.
 func (p *provider) service() string {
-	return fmt.Sprintf("AWS KMS in %s (key %s)", p.connection.settings.Region, p.keyID)
+	return fmt.Sprintf("AWS KMS in %s (key %s)", p.settings.Region, p.keyID)
+}
+
+// client returns the client once it has credentials, so that their errors are
+// distinct from those of KMS.
+func (p *provider) client(ctx context.Context) (*kms.Client, error) {
+	client, err := p.clients.Do(ctx, struct{}{}, p.connect)
+	if err != nil {
+		return nil, err
+	}
+	return client, p.settings.Retrieve(ctx, client.Options().Credentials)
+}
+
+func (p *provider) connect(ctx context.Context) (*kms.Client, error) {
+	cfg, err := p.settings.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return kms.NewFromConfig(cfg, func(o *kms.Options) {
+		if p.settings.MaxWait > 0 {
+			o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, p.settings.MaxWait)
+		}
+		p.settings.SetEndpoint(ctx, cfg, kms.ServiceID, &o.BaseEndpoint)
+		if p.endpoint != "" {
+			o.BaseEndpoint = &p.endpoint
+		}
+	}), nil
+}
+
+// setEndpoint reads the endpoint of KMS. One that a variable names is not
+// silently replaced by AWS's own.
+func (p *provider) setEndpoint(v attr.Values) error {
+	if endpoints, ok := v.Block("endpoints"); ok {
+		p.endpoint = awsauth.WithScheme(endpoints.String("kms"))
+	}
+	if p.known = p.endpoint; p.known != "" {
+		return nil
+	}
+	for _, name := range endpointVars() {
+		if url, set := v.Environment().Get(name); set {
+			p.known = url
+			return v.Refuse(name, "endpoints.kms")
+		}
+	}
+	return nil
 }

@@ -62,8 +62,8 @@ func (p *provider) reason(operation, code string) (text string, noKey bool) {
 // otherRegion points out the most likely mistake if a key is not found.
 func (p *provider) otherRegion() string {
 	a, err := arn.Parse(p.keyID)
-	if err != nil || a.Region == p.connection.settings.Region {
+	if err != nil || a.Region == p.settings.Region {
 		return ""
 	}
-	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Code(a.Region), p.connection.settings.Region)
+	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Code(a.Region), p.settings.Region)
 }

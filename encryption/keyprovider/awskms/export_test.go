@@ -9,6 +9,6 @@ import (
 // SetPatience shortens how long a provider waits for one answer, and between
 // attempts.
 func SetPatience(p encryption.KeyProvider, timeout, maxWait time.Duration) {
-	s := &p.(*provider).connection.settings
+	s := &p.(*provider).settings
 	s.Timeout, s.MaxWait = timeout, maxWait
 }

@@ -6,6 +6,7 @@
 package azurevault
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -54,7 +55,6 @@ func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
 	}
 }
 
-// provider has keys encrypted and decrypted by one key of a vault.
 type provider struct {
 	stored.Wrapping[metadata]
 
@@ -91,9 +91,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 	if err != nil {
 		return nil, err
 	}
-	if m.Algorithm == "" {
-		m.Algorithm = p.algorithm
-	}
+	m.Algorithm = cmp.Or(m.Algorithm, p.algorithm)
 	client, err := p.connect(ctx)
 	if err != nil {
 		return nil, err

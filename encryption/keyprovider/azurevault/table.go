@@ -63,19 +63,13 @@ func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 
 func (p *provider) setSymmetric(v attr.Values) error {
 	size, err := v.Int("symmetric_key_size", 128, 256)
-	switch {
-	case err != nil:
-		return err
-	case size == 128:
-		p.algorithm = azkeys.EncryptionAlgorithmA128GCM
-	case size == 192:
-		p.algorithm = azkeys.EncryptionAlgorithmA192GCM
-	case size == 256:
-		p.algorithm = azkeys.EncryptionAlgorithmA256GCM
-	default:
-		return v.Errorf("symmetric_key_size", "with symmetric, one of 128, 192 and 256 is required")
+	p.algorithm = map[int64]azkeys.EncryptionAlgorithm{
+		128: azkeys.EncryptionAlgorithmA128GCM, 192: azkeys.EncryptionAlgorithmA192GCM, 256: azkeys.EncryptionAlgorithmA256GCM,
+	}[size]
+	if err == nil && p.algorithm == "" {
+		err = v.Errorf("symmetric_key_size", "with symmetric, one of 128, 192 and 256 is required")
 	}
-	return nil
+	return err
 }
 
 // The rules for names are Azure's:

@@ -45,7 +45,6 @@ func table() attr.Table {
 	}
 }
 
-// provider runs a program for each key.
 type provider struct {
 	stored.Wrapping[metadata]
 

@@ -79,7 +79,6 @@ func (r retryer) Retry(err error) (time.Duration, bool) {
 	return r.Retryer.Retry(err)
 }
 
-// connect makes the client.
 func (p *provider) connect(ctx context.Context) (*kms.KeyManagementClient, error) {
 	creds, err := p.access.Open(ctx)
 	if err != nil {

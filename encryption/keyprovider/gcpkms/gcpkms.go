@@ -65,7 +65,6 @@ func table() attr.Table {
 	}
 }
 
-// provider has keys wrapped and unwrapped by one key of Cloud KMS.
 type provider struct {
 	stored.Wrapping[metadata]
 

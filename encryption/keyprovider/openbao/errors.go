@@ -18,13 +18,6 @@ var (
 	errNotTheAPI  = errors.New("its answer is not that of OpenBao or Vault")
 )
 
-// request is what was asked for, for errors.
-type request struct {
-	operation string // of the transit engine; "" for a login
-	path      string
-	key       string
-}
-
 // refusals are what a transit engine says with status 400 when it cannot open
 // a ciphertext with the key: keysutil.Policy.DecryptWithFactory in
 // openbao/sdk/helper/keysutil/policy.go and openbao/builtin/logical/transit/path_decrypt.go.
@@ -42,9 +35,10 @@ type cannotOpen struct{ error }
 
 func (e cannotOpen) Unwrap() error { return e.error }
 
-// explain says what an error of the client means. The answer is not shown, because servers
-// repeat what they were sent.
-func (s *server) explain(ctx context.Context, err error, r request) error {
+// explain says what an error of the client means, when a key was asked for or,
+// without one, a login. The answer is not shown, because servers repeat what they
+// were sent.
+func (s *server) explain(ctx context.Context, err error, path, key string) error {
 	what := fmt.Sprintf("the server at %s", s.address)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -65,39 +59,39 @@ func (s *server) explain(ctx context.Context, err error, r request) error {
 		return fmt.Errorf("%s is asked too often (status 429)", what)
 	case code >= 500:
 		return fmt.Errorf("%s cannot answer now (status %d): it may be sealed, starting or overloaded", what, code)
-	case r.operation == "":
-		return s.explainLogin(code, r)
+	case key == "":
+		return s.explainLogin(code, path)
 	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusBadRequest && said(answer, "missing client token"):
 		if s.token == "" && s.login == nil {
 			return fmt.Errorf("%w: %s asks for a token (status %d); set token, BAO_TOKEN or one of the "+
 				"auth_ blocks", encryption.ErrNoKey, what, code)
 		}
 		return fmt.Errorf("%w: %s denies it (status %d); the token must be valid there%s, and its policy must allow "+
-			"update on %s", encryption.ErrNoKey, what, code, s.inNamespace(), r.path)
+			"update on %s", encryption.ErrNoKey, what, code, s.inNamespace(), path)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: %s has nothing at %s%s; check transit_engine_path "+
-			"and namespace", encryption.ErrNoKey, what, r.path, s.inNamespace())
+			"and namespace", encryption.ErrNoKey, what, path, s.inNamespace())
 	case code == http.StatusBadRequest:
 		for _, refusal := range refusals {
 			if said(answer, refusal.said) {
 				return cannotOpen{fmt.Errorf("%w: %s cannot use the key %q for "+
-					"this file: %s", encryption.ErrNoKey, what, r.key, refusal.means)}
+					"this file: %s", encryption.ErrNoKey, what, key, refusal.means)}
 			}
 		}
 	}
 	return fmt.Errorf("%s refuses the request to %s (status %d); check key_name, its type and "+
-		"associated_data", what, r.path, answer.StatusCode)
+		"associated_data", what, path, answer.StatusCode)
 }
 
 // explainLogin: auth methods answer wrong credentials with 400 or 403.
-func (s *server) explainLogin(code int, r request) error {
+func (s *server) explainLogin(code int, path string) error {
 	switch code {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and "+
-			"its credentials", encryption.ErrNoKey, s.address, r.path, s.inNamespace(), code)
+			"its credentials", encryption.ErrNoKey, s.address, path, s.inNamespace(), code)
 	}
 	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path "+
-		"and namespace", s.address, r.path, s.inNamespace(), code)
+		"and namespace", s.address, path, s.inNamespace(), code)
 }
 
 func (s *server) inNamespace() string {

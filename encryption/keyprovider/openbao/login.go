@@ -15,14 +15,12 @@ import (
 
 const maxJWT = 64 << 10 // bytes
 
-// login is how to get a token.
 type login struct {
 	path string            // of the auth method's login
 	body map[string]string // what it wants
 	file string            // read for the jwt in the body, if it is not there
 }
 
-// session is the result of a login.
 type session struct {
 	token   string
 	expires time.Time // zero: never
@@ -86,7 +84,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	secret, err := s.put(ctx, s.client, "", l.path, body)
 	switch {
 	case err != nil:
-		return session{}, s.explain(ctx, err, request{path: l.path})
+		return session{}, s.explain(ctx, err, l.path, "")
 	case secret.Auth == nil || secret.Auth.ClientToken == "":
 		return session{}, fmt.Errorf("the login at %s on %s gives no token; "+
 			"a login with a second factor is not supported", l.path, s.address)

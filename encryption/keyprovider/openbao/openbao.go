@@ -8,6 +8,7 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/base64"
@@ -37,7 +38,6 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
 }
 
-// provider gets keys from a transit engine.
 type provider struct {
 	stored.Wrapping[metadata]
 
@@ -97,10 +97,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if _, err := base64.StdEncoding.DecodeString(p.associatedData); err != nil || len(p.associatedData) > maxAssociatedData {
 		return nil, v.Errorf("associated_data", "standard base64 is required, of at most %d characters", maxAssociatedData)
 	}
-	if p.server, err = newServer(v); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p.server, err = newServer(v)
+	return p, err
 }
 
 // Key unwraps the stored key: one decrypt call, after a login if one is
@@ -112,10 +110,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 	if err != nil {
 		return nil, err
 	}
-	data := m.AssociatedData
-	if data == "" {
-		data = p.associatedData
-	}
+	data := cmp.Or(m.AssociatedData, p.associatedData)
 	key, err := p.decrypt(ctx, m.Ciphertext, data)
 	// The key may have been made before it was configured, or by a server that
 	// ignores it for data keys, as Vault does.

@@ -193,7 +193,6 @@ func (s *server) put(ctx context.Context, client *api.Client, token, where strin
 	return secret, nil
 }
 
-// ask has the transit engine do something with the key.
 func (p *provider) ask(ctx context.Context, operation string, body map[string]any) (map[string]any, error) {
 	client, token, err := p.server.ready(ctx)
 	if err != nil {
@@ -202,7 +201,7 @@ func (p *provider) ask(ctx context.Context, operation string, body map[string]an
 	where := path.Join(p.transit, operation, url.PathEscape(p.keyName))
 	secret, err := p.server.put(ctx, client, token, where, body)
 	if err != nil {
-		return nil, p.server.explain(ctx, err, request{operation: operation, path: path.Join("/", where)[1:], key: p.keyName})
+		return nil, p.server.explain(ctx, err, path.Join("/", where)[1:], p.keyName)
 	}
 	return secret.Data, nil
 }

@@ -71,7 +71,6 @@ func table() attr.Table {
 	}
 }
 
-// provider derives keys with PBKDF2.
 type provider struct {
 	passphrase    []byte
 	chain         string

@@ -40,7 +40,6 @@ func table() attr.Table {
 	}
 }
 
-// provider gives the same key for every file.
 type provider struct {
 	key  []byte
 	file string // read for the key when key is nil

@@ -37,12 +37,9 @@ func table() attr.Table {
 	}
 }
 
-// provider combines two keys.
 type provider struct{ a, b string }
 
-var (
-	_ encryption.KeyMaker = (*provider)(nil)
-)
+var _ encryption.KeyMaker = (*provider)(nil)
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{a: v.String("a"), b: v.String("b")}

@@ -60,7 +60,6 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// method is the encryption of age.
 type method struct {
 	identities         func() ([]age.Identity, error) // parsed once: a protected key takes its time
 	identityFiles      []string
@@ -70,7 +69,6 @@ type method struct {
 }
 
 var (
-	_ encryption.Method     = (*method)(nil)
 	_ encryption.FileMethod = (*method)(nil)
 	_ encryption.Encrypter  = (*method)(nil)
 )

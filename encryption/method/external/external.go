@@ -48,16 +48,12 @@ func table() attr.Table {
 	}
 }
 
-// method encrypts with programs.
 type method struct {
 	keys             string // "" when the programs get no key
 	encrypt, decrypt program.Command
 }
 
-var (
-	_ encryption.Method    = (*method)(nil)
-	_ encryption.Encrypter = (*method)(nil)
-)
+var _ encryption.Encrypter = (*method)(nil)
 
 // input and output are what goes to the program and comes back, as in
 // OpenTofu's InputV1 and OutputV1.

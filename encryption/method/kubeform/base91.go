@@ -73,7 +73,6 @@ func decode(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// encode is the reverse of decode.
 func encode(data []byte) []byte {
 	out := make([]byte, 0, len(data)*16/13+2) // two characters for 13 bits at least
 	var queue, bits uint32

@@ -55,11 +55,9 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// method is Kubeform's encryption.
 type method struct{ key [keySize]byte }
 
 var (
-	_ encryption.Method     = (*method)(nil)
 	_ encryption.FileMethod = (*method)(nil)
 	_ encryption.Encrypter  = (*method)(nil)
 )

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -49,24 +51,17 @@ func (p pgpKeys) open(ctx context.Context, sealed string) ([]byte, error) {
 	if len(p.armoured) == 0 && !p.useGPG {
 		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", encryption.ErrNoKey)
 	}
-	var own error
-	if len(p.armoured) > 0 {
-		dataKey, err := p.openHere(sealed)
-		if err == nil {
-			return dataKey, nil
-		}
-		own = err
+	if len(p.armoured) == 0 {
+		return p.askGPG(ctx, sealed)
 	}
-	if !p.useGPG {
-		return nil, own
+	dataKey, own := p.openHere(sealed)
+	if own == nil || !p.useGPG {
+		return dataKey, own
 	}
 	dataKey, err := p.askGPG(ctx, sealed)
-	if err == nil {
-		return dataKey, nil
-	}
 	switch {
-	case own == nil, ctx.Err() != nil:
-		return nil, err
+	case err == nil, ctx.Err() != nil:
+		return dataKey, err
 	case errors.Is(own, encryption.ErrNoKey):
 		return nil, fmt.Errorf("%w; pgp_private_keys: %s", err, strings.TrimPrefix(own.Error(), encryption.ErrNoKey.Error()+": "))
 	}
@@ -138,4 +133,26 @@ func (k pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
 		return nil, errors.New("gpg was ended from outside")
 	}
 	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(forPeople(said)))
+}
+
+// programPatience is long: the user may be asked for a passphrase or a smart
+// card.
+const programPatience = time.Minute
+
+// program is a program of the user. It gets the environment without our secrets
+// or, if that must not be read, what it needs to run.
+func program(environment bool, limit int, stdin io.Reader, arguments ...string) child.Program {
+	environ := child.For(os.Environ(), environment)
+	return child.Program{Args: arguments, Environ: environ, Stdin: stdin, Patience: programPatience, Limit: limit}
+}
+
+// forPeople is what gpg said, without its status lines.
+func forPeople(said string) string {
+	var out []string
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "[GNUPG:]") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "; ")
 }

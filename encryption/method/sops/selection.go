@@ -1,6 +1,7 @@
 package sops
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -30,9 +31,7 @@ func (m *metadata) selects(state object, partial bool) (selection, error) {
 		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; " +
 			"use encrypted_regex and the like")
 	case pattern == "":
-		if suffix == "" {
-			suffix = "_unencrypted" // as sops does without any rule
-		}
+		suffix = cmp.Or(suffix, "_unencrypted") // as sops does without any rule
 		s.matches = func(name string) bool { return strings.HasSuffix(name, suffix) }
 		return s, nil
 	}

@@ -1,6 +1,7 @@
 package sops
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -67,13 +68,10 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 		s.vaultAddresses = append(s.vaultAddresses, o)
 	}
 	for _, address := range v.Strings("allowed_azure_vaults") {
-		o, ok := origin(address)
+		o, _ := origin(address)
 		if address == anyKey {
-			o, ok = address, true
+			o = anyKey
 		} else if !strings.HasPrefix(o, "https:") {
-			ok = false
-		}
-		if !ok {
 			return s, v.Errorf("allowed_azure_vaults", "https URLs without a path are required, such as https://example.vault.azure.net")
 		}
 		s.azureVaults = append(s.azureVaults, o)
@@ -87,11 +85,7 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 func split(all []string) []string {
 	var out []string
 	for _, text := range all {
-		for one := range strings.SplitSeq(strings.ReplaceAll(text, " ", ""), ",") {
-			if one != "" {
-				out = append(out, one)
-			}
-		}
+		out = append(out, strings.FieldsFunc(strings.ReplaceAll(text, " ", ""), func(r rune) bool { return r == ',' })...)
 	}
 	return out
 }
@@ -129,10 +123,7 @@ func origin(address string) (string, bool) {
 		strings.Trim(u.EscapedPath(), "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
 		return "", false
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port), true
 }
 

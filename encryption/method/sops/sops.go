@@ -34,7 +34,6 @@ func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Bloc
 	}
 }
 
-// method opens files of sops. It does not seal.
 type method struct {
 	age      ageKeys
 	pgp      pgpKeys
@@ -45,7 +44,6 @@ type method struct {
 }
 
 var (
-	_ encryption.Method     = (*method)(nil)
 	_ encryption.FileMethod = (*method)(nil)
 	_ encryption.Warner     = (*method)(nil)
 )
@@ -59,10 +57,8 @@ func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (en
 	if m.pgp, err = newPGPKeys(v); err != nil {
 		return nil, err
 	}
-	if m.services, err = newServices(v, blocks); err != nil {
-		return nil, err
-	}
-	return m, nil
+	m.services, err = newServices(v, blocks)
+	return m, err
 }
 
 const maxDataKeys = 1000 // that a method remembers

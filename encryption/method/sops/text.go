@@ -32,7 +32,6 @@ type reader struct {
 	path   []string // names down to where it is
 }
 
-// read parses a file.
 func read(file []byte) (object, error) {
 	value, err := (&reader{}).file(file)
 	if err != nil {

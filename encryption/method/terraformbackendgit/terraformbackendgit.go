@@ -47,11 +47,9 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// method opens files of the AES mode.
 type method struct{ key []byte }
 
 var (
-	_ encryption.Method     = (*method)(nil)
 	_ encryption.FileMethod = (*method)(nil)
 	_ encryption.Warner     = (*method)(nil)
 )

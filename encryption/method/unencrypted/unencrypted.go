@@ -21,13 +21,9 @@ func Block() encryption.Block[encryption.Method] {
 	}
 }
 
-// method hands plaintext through.
 type method struct{}
 
-var (
-	_ encryption.Method    = method{}
-	_ encryption.Encrypter = method{}
-)
+var _ encryption.Encrypter = method{}
 
 // Decrypt returns data.
 func (method) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, error) {
