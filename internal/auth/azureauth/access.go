@@ -47,7 +47,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	}
 	for _, way := range a.ways() {
 		if way.set {
-			if err := a.refuseVariables(libraryVariables()...); err != nil {
+			// These decide where the client library signs in, with every kind of credential.
+			if err := a.refuseVariables("AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"); err != nil {
 				return nil, err
 			}
 			return way.make()
@@ -108,20 +109,6 @@ func (a Access) refuseVariables(variables ...string) error {
 		}
 	}
 	return nil
-}
-
-// libraryVariables decide where the client library signs in, with every kind of
-// credential.
-func libraryVariables() []string {
-	return []string{"AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"}
-}
-
-// identityVariables say which managed identities there are, and where. On a
-// virtual machine none of them is set.
-// https://learn.microsoft.com/azure/app-service/overview-managed-identity
-func identityVariables() []string {
-	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT",
-		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
 }
 
 // principal reports whether a service principal is configured.
@@ -195,7 +182,12 @@ func (a Access) withPipeline(id string) (azcore.TokenCredential, error) {
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
-	if err := a.refuseVariables(identityVariables()...); err != nil {
+	// These say which managed identities there are, and where. On a virtual machine
+	// none of them is set.
+	// https://learn.microsoft.com/azure/app-service/overview-managed-identity
+	err := a.refuseVariables("IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT",
+		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID")
+	if err != nil {
 		return nil, err
 	}
 	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.ClientOptions()}
