@@ -47,7 +47,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, web.Final("%w", err)
 	}
 	x.asked, x.access = req.URL, a
-	resp, err := a.send(req)
+	resp, err := a.RoundTrip(req)
 	if err == nil && a.unverified && req.URL.Scheme == "https" {
 		x.warn(web.Unverified(source.Origin(req.URL), "skip_cert_verification is set"))
 	}
