@@ -26,7 +26,8 @@ func (c *connection) client(ctx context.Context) (*kms.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client, c.settings.Retrieve(ctx, client.Options().Credentials)
+	_, err = c.settings.Retrieve(ctx, client.Options().Credentials)
+	return client, err
 }
 
 func (c *connection) connect(ctx context.Context) (*kms.Client, error) {

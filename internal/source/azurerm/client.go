@@ -2,7 +2,6 @@ package azurerm
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 // looksUp reports whether the identity gets an access key, and does not read
 // the blob itself.
 func (l *location) looksUp() bool {
-	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.useAD && l.account.group != ""
+	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.Bool("use_azuread_auth") && l.account.group != ""
 }
 
 // connect makes a client of the blob, and signs in if necessary.
@@ -157,9 +156,6 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 	}
 	if err != nil || json.Unmarshal(body, &answer) != nil || len(answer.Keys) == 0 || answer.Keys[0].Value == "" {
 		return "", ownError{errors.New("the resource manager's answer holds no access key")}
-	}
-	if _, err := base64.StdEncoding.DecodeString(answer.Keys[0].Value); err != nil {
-		return "", ownError{errors.New("the resource manager's answer holds an access key that is not base64")}
 	}
 	return answer.Keys[0].Value, nil
 }

@@ -109,7 +109,7 @@ func (l *location) checkLookup(req source.Request) error {
 	if !l.looksUp() {
 		return nil
 	}
-	l.account.subscription = cmp.Or(l.account.subscription, l.grant.subscription)
+	l.account.subscription = cmp.Or(l.account.subscription, l.grant.String("subscription_id"))
 	switch {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // it knows
 	case l.account.subscription == "":
