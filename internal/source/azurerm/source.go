@@ -23,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -198,7 +199,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	data, err := source.Read(answer.Body, size, l.limit)
 	switch {
 	case source.IsTooLarge(err):
-		return nil, ownError{err}
+		return nil, web.Final("%w", err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
@@ -228,7 +229,7 @@ func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 	base := l.grant.endpoint
 	if base == nil {
 		if c.StorageSuffix == "" {
-			return nil, ownError{errors.New("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")}
+			return nil, web.Final("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")
 		}
 		base = &url.URL{Scheme: "https", Host: l.account.name + ".blob." + c.StorageSuffix}
 	}
