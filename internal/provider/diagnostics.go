@@ -3,11 +3,13 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -18,8 +20,18 @@ import (
 // This file is the one place that turns errors into diagnostics, and so the only
 // exit for what strangers wrote: it goes through [outside.Text] here.
 
-func errorDiagnostic(summary, detail string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(outside.Text(summary), outside.Text(detail))
+func errorDiagnostic(summary, detail string) *tfprotov6.Diagnostic {
+	return &tfprotov6.Diagnostic{
+		Severity: tfprotov6.DiagnosticSeverityError, Summary: outside.Text(summary), Detail: outside.Text(detail)}
+}
+
+// diagnostics are told once each.
+type diagnostics []*tfprotov6.Diagnostic
+
+func (all *diagnostics) add(d *tfprotov6.Diagnostic) {
+	if !slices.ContainsFunc(*all, func(o *tfprotov6.Diagnostic) bool { return reflect.DeepEqual(o, d) }) {
+		*all = append(*all, d)
+	}
 }
 
 const maxName = 100 // bytes of a name from outside that are shown
@@ -87,7 +99,7 @@ func stepOf(err error) step {
 }
 
 // readDiagnostics explains a read that failed.
-func readDiagnostics(err error) diag.Diagnostics {
+func readDiagnostics(err error) diagnostics {
 	failed, ok := errors.AsType[*stepError](err)
 	if !ok {
 		failed = &stepError{step: stepFetch, err: err}
@@ -101,7 +113,7 @@ func readDiagnostics(err error) diag.Diagnostics {
 	if advice := advise(failed); advice != "" {
 		fmt.Fprintf(&b, "\n\n%s", advice)
 	}
-	return diag.Diagnostics{errorDiagnostic(summary, b.String())}
+	return diagnostics{errorDiagnostic(summary, b.String())}
 }
 
 // advise says what to do next if the error itself does not.
@@ -140,27 +152,44 @@ func adviseKey(err error) string {
 		"If the key was changed after the file was written, add the old one as a fallback."
 }
 
-func warningDiagnostics(warnings []source.Warning) diag.Diagnostics {
-	var out diag.Diagnostics
+func warningDiagnostics(warnings []source.Warning) diagnostics {
+	var out diagnostics
 	for _, w := range warnings {
-		out.AddWarning(outside.Text(w.Title), outside.Text(w.Text))
+		d := errorDiagnostic(w.Title, w.Text)
+		d.Severity = tfprotov6.DiagnosticSeverityWarning
+		out.add(d)
 	}
 	return out
 }
 
 const invalidConfiguration = "Invalid configuration"
 
-// diagnostics reports mistakes in blocks at their places.
-func diagnostics(problems []problem) diag.Diagnostics {
-	var out diag.Diagnostics
+// problemDiagnostics reports mistakes in blocks at their places.
+func problemDiagnostics(problems []problem) diagnostics {
+	var out diagnostics
 	for _, p := range problems {
-		if p.path.Equal(path.Empty()) {
-			out.Append(errorDiagnostic(invalidConfiguration, sentence(p.err)))
-			continue
+		err := p.err
+		at := attributePath(p.path)
+		if at != nil { // some versions print a deep path as that of the whole block
+			err = fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), err)
 		}
-		// Some versions print a deep path as that of the whole block.
-		detail := sentence(fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), p.err))
-		out.Append(diag.WithPath(p.path, errorDiagnostic(invalidConfiguration, detail)))
+		d := errorDiagnostic(invalidConfiguration, sentence(err))
+		d.Attribute = at
+		out.add(d)
+	}
+	return out
+}
+
+// attributePath is a path as the protocol has it, nil for an empty one.
+func attributePath(p path.Path) *tftypes.AttributePath {
+	var out *tftypes.AttributePath
+	for _, step := range p.Steps() {
+		switch step := step.(type) {
+		case path.PathStepAttributeName:
+			out = out.WithAttributeName(string(step))
+		case path.PathStepElementKeyInt:
+			out = out.WithElementKeyInt(int(step))
+		}
 	}
 	return out
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
 
@@ -120,39 +119,39 @@ func TestTextFromOutside(t *testing.T) {
 			set: map[string]cty.Value{"fallback": one(map[string]cty.Value{"method": text1("method.aes_gcm.m")})},
 		},
 	}
-	shown := map[string]func(t *testing.T) diag.Diagnostics{
-		"name of the source": func(t *testing.T) diag.Diagnostics {
+	shown := map[string]func(t *testing.T) diagnostics{
+		"name of the source": func(t *testing.T) diagnostics {
 			t.Helper()
 			return diagnosticsOf(t, stranger{name: hostile, err: errors.New("no answer")}.catalog(), false, "unencrypted", nil)
 		},
-		"error of the source": func(t *testing.T) diag.Diagnostics {
+		"error of the source": func(t *testing.T) diagnostics {
 			t.Helper()
 			return diagnosticsOf(t, stranger{name: "a source", err: errors.New(hostile)}.catalog(), false, "unencrypted", nil)
 		},
-		"missing state": func(t *testing.T) diag.Diagnostics {
+		"missing state": func(t *testing.T) diagnostics {
 			t.Helper()
 			missing := &source.MissingError{Detail: hostile}
 			set := map[string]cty.Value{"on_missing": text1("defaults")}
 			return diagnosticsOf(t, stranger{name: "a source", err: missing}.catalog(), false, "unencrypted", set)
 		},
-		"warning of the source": func(t *testing.T) diag.Diagnostics {
+		"warning of the source": func(t *testing.T) diagnostics {
 			t.Helper()
 			warns := stranger{name: "a source", warnings: []source.Warning{{Title: hostile, Text: hostile}}}
 			return diagnosticsOf(t, warns.catalog(), false, "unencrypted", nil)
 		},
-		"summary of a warning": func(*testing.T) diag.Diagnostics {
+		"summary of a warning": func(*testing.T) diagnostics {
 			return warningDiagnostics([]source.Warning{{Title: hostile, Text: "x"}})
 		},
-		"problem at a path": func(*testing.T) diag.Diagnostics {
-			return diagnostics([]problem{{path: path.Root("x"), err: errors.New(hostile)}})
+		"problem at a path": func(*testing.T) diagnostics {
+			return problemDiagnostics([]problem{{path: path.Root("x"), err: errors.New(hostile)}})
 		},
-		"problem": func(*testing.T) diag.Diagnostics { return diagnostics([]problem{{err: errors.New(hostile)}}) },
-		"derived key": func(*testing.T) diag.Diagnostics {
+		"problem": func(*testing.T) diagnostics { return problemDiagnostics([]problem{{err: errors.New(hostile)}}) },
+		"derived key": func(*testing.T) diagnostics {
 			return readDiagnostics(&stepError{step: stepDerive, err: errors.New(hostile)})
 		},
 	}
 	for name, c := range files {
-		shown[name] = func(t *testing.T) diag.Diagnostics {
+		shown[name] = func(t *testing.T) diagnostics {
 			t.Helper()
 			m := &memory{files: map[string][]byte{"file": []byte(c.file)}}
 			return diagnosticsOf(t, newCatalog(m), c.resource, c.method, c.set)
@@ -163,9 +162,9 @@ func TestTextFromOutside(t *testing.T) {
 			t.Parallel()
 			found := false
 			for _, d := range get(t) {
-				found = found || strings.Contains(d.Summary()+d.Detail(), "h0stile")
-				checkHarmless(t, d.Summary())
-				checkHarmless(t, d.Detail())
+				found = found || strings.Contains(d.Summary+d.Detail, "h0stile")
+				checkHarmless(t, d.Summary)
+				checkHarmless(t, d.Detail)
 			}
 			if !found {
 				t.Errorf("nothing of it is shown, so that this shows nothing: %v", get(t))
@@ -191,7 +190,7 @@ func TestHostileRevision(t *testing.T) {
 }
 
 // diagnosticsOf reads the file "file" and returns what is said of it.
-func diagnosticsOf(t *testing.T, cat catalog, resource bool, method string, set map[string]cty.Value) diag.Diagnostics {
+func diagnosticsOf(t *testing.T, cat catalog, resource bool, method string, set map[string]cty.Value) diagnostics {
 	t.Helper()
 	all := map[string]cty.Value{"memory": at("file"), "method": text1(method)}
 	for name, v := range set {
@@ -204,7 +203,7 @@ func diagnosticsOf(t *testing.T, cat catalog, resource bool, method string, set 
 	}
 	req, problems := as.request(object(t, as.typ, all), nil)
 	if len(problems) > 0 {
-		return diagnostics(problems)
+		return problemDiagnostics(problems)
 	}
 	got, err := req.read(t.Context(), c)
 	if err != nil {

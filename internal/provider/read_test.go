@@ -261,7 +261,7 @@ func TestRead(t *testing.T) {
 			}
 			var warnings strings.Builder
 			for _, w := range warningDiagnostics(result.warnings) {
-				warnings.WriteString(w.Detail())
+				warnings.WriteString(w.Detail)
 			}
 			if !strings.Contains(warnings.String(), c.warn) || strings.Contains(warnings.String(), "s3cret") {
 				t.Errorf("got the warnings %q, want %q", warnings.String(), c.warn)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 
@@ -69,19 +68,19 @@ func (r *result) warn(title, format string, args ...any) {
 
 // validate checks the arguments as far as they are known, also against the
 // provider block if that is complete.
-func (r reading) validate(arguments cty.Value, provider *configured) diag.Diagnostics {
+func (r reading) validate(arguments cty.Value, provider *configured) diagnostics {
 	req, problems := r.request(arguments, os.LookupEnv)
 	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {
 		problems = append(problems, decrypts.dangling(provider)...)
 	}
-	return diagnostics(problems)
+	return problemDiagnostics(problems)
 }
 
 // read returns the arguments with the read-only attributes filled, or nothing
 // but errors.
 func (r reading) read(
 	ctx context.Context, provider *configured, arguments cty.Value,
-) (*tfprotov6.DynamicValue, diag.Diagnostics) {
+) (*tfprotov6.DynamicValue, diagnostics) {
 	switch {
 	case provider == nil:
 		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errNotConfigured})
@@ -90,7 +89,7 @@ func (r reading) read(
 	}
 	req, problems := r.request(arguments, provider.env)
 	if len(problems) > 0 {
-		return nil, diagnostics(problems)
+		return nil, problemDiagnostics(problems)
 	}
 	got, err := req.read(ctx, provider)
 	if err != nil {

@@ -8,11 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -96,7 +93,7 @@ func (s *Server) ValidateProviderConfig(
 	if block, ok := s.block.decode(req.Config); ok {
 		validated, problems := s.catalog.configure(block, nil)
 		s.validated.Store(validated)
-		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: sent(diagnostics(problems))}, nil
+		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(problems)}, nil
 	}
 	resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
 	if err == nil {
@@ -114,7 +111,7 @@ func (s *Server) ConfigureProvider(
 	if block, ok := s.block.decode(req.Config); ok {
 		configured, problems := s.catalog.configure(block, os.LookupEnv)
 		s.configured.Store(configured)
-		return &tfprotov6.ConfigureProviderResponse{Diagnostics: sent(diagnostics(problems))}, nil
+		return &tfprotov6.ConfigureProviderResponse{Diagnostics: problemDiagnostics(problems)}, nil
 	}
 	s.configured.Store(nil)
 	resp, err := s.ValidateProviderConfig(ctx, &tfprotov6.ValidateProviderConfigRequest{Config: req.Config})
@@ -130,7 +127,7 @@ func (s *Server) ValidateDataResourceConfig(
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	r := s.dataSources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
-		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: sent(r.validate(arguments, s.validated.Load()))}, nil
+		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
 	}
 	resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
 	if err == nil {
@@ -160,7 +157,7 @@ func (s *Server) ValidateEphemeralResourceConfig(
 ) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
 	r := s.ephemeralResources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
-		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: sent(r.validate(arguments, s.validated.Load()))}, nil
+		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
 	}
 	resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
 	if err == nil {
@@ -186,11 +183,10 @@ func (s *Server) OpenEphemeralResource(
 	return &tfprotov6.OpenEphemeralResourceResponse{Diagnostics: resp.Diagnostics}, nil
 }
 
-func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfprotov6.DynamicValue, diagnostics) {
 	ctx, end := s.stoppable(ctx)
 	defer end()
-	value, diags := r.read(ctx, s.configured.Load(), arguments)
-	return value, sent(diags)
+	return r.read(ctx, s.configured.Load(), arguments)
 }
 
 // refusal is what the framework says about arguments that do not conform. If it
@@ -201,36 +197,7 @@ func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 			return diags
 		}
 	}
-	return append(diags, sent(diagnostics([]problem{{err: errMalformed}}))...)
-}
-
-// sent are the diagnostics as the protocol has them.
-func sent(diags diag.Diagnostics) []*tfprotov6.Diagnostic {
-	var out []*tfprotov6.Diagnostic
-	for _, d := range diags {
-		to := &tfprotov6.Diagnostic{Severity: tfprotov6.DiagnosticSeverityWarning, Summary: d.Summary(), Detail: d.Detail()}
-		if d.Severity() == diag.SeverityError {
-			to.Severity = tfprotov6.DiagnosticSeverityError
-		}
-		if placed, ok := d.(diag.DiagnosticWithPath); ok {
-			to.Attribute = attributePath(placed.Path())
-		}
-		out = append(out, to)
-	}
-	return out
-}
-
-func attributePath(p path.Path) *tftypes.AttributePath {
-	out := tftypes.NewAttributePath()
-	for _, step := range p.Steps() {
-		switch step := step.(type) {
-		case path.PathStepAttributeName:
-			out = out.WithAttributeName(string(step))
-		case path.PathStepElementKeyInt:
-			out = out.WithElementKeyInt(int(step))
-		}
-	}
-	return out
+	return append(diags, problemDiagnostics([]problem{{err: errMalformed}})...)
 }
 
 // Stop ends the reads that are under way, and those to come until the provider

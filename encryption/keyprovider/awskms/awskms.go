@@ -196,7 +196,8 @@ func (p *provider) client(ctx context.Context) (*kms.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client, p.settings.Retrieve(ctx, client.Options().Credentials)
+	_, err = p.settings.Retrieve(ctx, client.Options().Credentials)
+	return client, err
 }
 
 func (p *provider) connect(ctx context.Context) (*kms.Client, error) {

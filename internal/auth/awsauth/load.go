@@ -35,18 +35,19 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, err
 	}
-	if err := s.Retrieve(ctx, cfg.Credentials); err != nil {
+	if _, err := s.Retrieve(ctx, cfg.Credentials); err != nil {
 		return aws.Config{}, err
 	}
 	return cfg, s.checkAccount(ctx, cfg)
 }
 
-// Retrieve makes sure that there are credentials that have not expired.
-func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) error {
-	if _, err := credentials.Retrieve(ctx); err != nil {
-		return s.explainSTS("no AWS credentials to be had", err)
+// Retrieve returns credentials that have not expired, or an error in our own words.
+func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
+	keys, err := credentials.Retrieve(ctx)
+	if err != nil {
+		err = s.explainSTS("no AWS credentials to be had", err)
 	}
-	return nil
+	return keys, err
 }
 
 // load makes the configuration of the clients. This is done here and not with

@@ -221,7 +221,7 @@ func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service strin
 	*to = nil
 	for _, source := range cfg.ConfigSources {
 		profile, ok := source.(awsconfig.SharedConfig)
-		if !ok || ignoresEndpoints(profile) {
+		if !ok || aws.ToBool(profile.IgnoreConfiguredEndpoints) {
 			continue
 		}
 		if endpoint, found, err := profile.GetServiceBaseEndpoint(ctx, service); err == nil && found {
@@ -230,8 +230,4 @@ func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service strin
 			*to = &profile.BaseEndpoint
 		}
 	}
-}
-
-func ignoresEndpoints(p awsconfig.SharedConfig) bool {
-	return p.IgnoreConfiguredEndpoints != nil && *p.IgnoreConfiguredEndpoints
 }

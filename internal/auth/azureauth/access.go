@@ -47,7 +47,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	}
 	for _, way := range a.ways() {
 		if way.set {
-			if err := a.refuseVariables(libraryVariables()...); err != nil {
+			// These decide where the client library signs in, with every kind of credential.
+			if err := a.refuseVariables("AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"); err != nil {
 				return nil, err
 			}
 			return way.make()
@@ -80,14 +81,14 @@ func (a Access) hasOneOf(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return a.values.String(name) != "" })
 }
 
-// asClient hands over the ID of the client.
-func (a Access) asClient(with func(id string) (azcore.TokenCredential, error)) func() (azcore.TokenCredential, error) {
+// asClient hands over the IDs of the tenant and of the client.
+func (a Access) asClient(with func(tenant, id string) (azcore.TokenCredential, error)) func() (azcore.TokenCredential, error) {
 	return func() (azcore.TokenCredential, error) {
 		id, err := a.either("client_id", a.values.String("client_id"), "client_id_file_path")
 		if err != nil {
 			return nil, err
 		}
-		return with(id)
+		return with(a.values.String("tenant_id"), id)
 	}
 }
 
@@ -110,26 +111,12 @@ func (a Access) refuseVariables(variables ...string) error {
 	return nil
 }
 
-// libraryVariables decide where the client library signs in, with every kind of
-// credential.
-func libraryVariables() []string {
-	return []string{"AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"}
-}
-
-// identityVariables say which managed identities there are, and where. On a
-// virtual machine none of them is set.
-// https://learn.microsoft.com/azure/app-service/overview-managed-identity
-func identityVariables() []string {
-	return []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT",
-		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID"}
-}
-
 // principal reports whether a service principal is configured.
 func (a Access) principal() bool {
 	return a.hasOneOf("tenant_id") && a.hasOneOf("client_id", "client_id_file_path")
 }
 
-func (a Access) withCertificate(id string) (azcore.TokenCredential, error) {
+func (a Access) withCertificate(tenant, id string) (azcore.TokenCredential, error) {
 	direct, err := base64.StdEncoding.DecodeString(a.values.String("client_certificate"))
 	if err != nil {
 		return nil, errors.New("client_certificate: this is not standard base64")
@@ -143,22 +130,22 @@ func (a Access) withCertificate(id string) (azcore.TokenCredential, error) {
 		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its " +
 			"private key, or client_certificate_password is not its password")
 	}
-	return credential(azidentity.NewClientCertificateCredential(a.values.String("tenant_id"), id, chain, key, &azidentity.ClientCertificateCredentialOptions{
+	return credential(azidentity.NewClientCertificateCredential(tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}))
 }
 
-func (a Access) withSecret(id string) (azcore.TokenCredential, error) {
+func (a Access) withSecret(tenant, id string) (azcore.TokenCredential, error) {
 	secret, err := a.either("client_secret", a.values.String("client_secret"), "client_secret_file_path")
 	if err != nil {
 		return nil, err
 	}
-	return credential(azidentity.NewClientSecretCredential(a.values.String("tenant_id"), id, secret, &azidentity.ClientSecretCredentialOptions{
+	return credential(azidentity.NewClientSecretCredential(tenant, id, secret, &azidentity.ClientSecretCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}))
 }
 
-func (a Access) withOIDC(id string) (azcore.TokenCredential, error) {
+func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	if !a.principal() {
 		return nil, errors.New("use_oidc needs tenant_id and client_id")
 	}
@@ -172,12 +159,12 @@ func (a Access) withOIDC(id string) (azcore.TokenCredential, error) {
 		}
 		return a.requestOIDC(ctx)
 	}
-	return credential(azidentity.NewClientAssertionCredential(a.values.String("tenant_id"), id, assertion, &azidentity.ClientAssertionCredentialOptions{
+	return credential(azidentity.NewClientAssertionCredential(tenant, id, assertion, &azidentity.ClientAssertionCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}))
 }
 
-func (a Access) withPipeline(id string) (azcore.TokenCredential, error) {
+func (a Access) withPipeline(tenant, id string) (azcore.TokenCredential, error) {
 	if !a.environment {
 		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
 			"and the environment is switched off")
@@ -189,13 +176,18 @@ func (a Access) withPipeline(id string) (azcore.TokenCredential, error) {
 	options := &azidentity.AzurePipelinesCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	}
-	return credential(azidentity.NewAzurePipelinesCredential(a.values.String("tenant_id"), id, a.Pipeline, a.values.String("oidc_request_token"), options))
+	return credential(azidentity.NewAzurePipelinesCredential(tenant, id, a.Pipeline, a.values.String("oidc_request_token"), options))
 }
 
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
-	if err := a.refuseVariables(identityVariables()...); err != nil {
+	// These say which managed identities there are, and where. On a virtual machine
+	// none of them is set.
+	// https://learn.microsoft.com/azure/app-service/overview-managed-identity
+	err := a.refuseVariables("IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT",
+		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID")
+	if err != nil {
 		return nil, err
 	}
 	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.ClientOptions()}

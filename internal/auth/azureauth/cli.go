@@ -22,8 +22,7 @@ import (
 // cli gets tokens from the Azure CLI. The SDK's own credential would start it
 // through a shell, and with secrets of ours in its environment.
 type cli struct {
-	tenant, subscription string
-	environ              func() []string // what az gets
+	Access
 
 	// :: arguments, with line breaks between → token. az is slow; several clients
 	// share them.
@@ -45,22 +44,18 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, " +
 			"az, is not there")
 	}
-	c := &cli{tenant: a.values.String("tenant_id"), subscription: a.values.String("subscription_id"), environ: a.environ}
-	for _, s := range []string{c.tenant, c.subscription} {
+	for _, s := range []string{a.values.String("tenant_id"), a.values.String("subscription_id")} {
 		if s != "" && !cliArgument.MatchString(s) {
 			return nil, errors.New("tenant_id and subscription_id must be IDs or plain names")
 		}
 	}
-	return c, nil
+	return &cli{Access: a}, nil
 }
-
-// environ is what az gets.
-func (a Access) environ() []string { return child.For(os.Environ(), a.environment) }
 
 // Subscription gets the ID of the current subscription from the Azure CLI.
 // https://learn.microsoft.com/cli/azure/account#az-account-show
 func (a Access) Subscription(ctx context.Context) (string, error) {
-	out, err := az(ctx, a.environ(), "account", "show", "-o", "json")
+	out, err := a.az(ctx, "account", "show", "-o", "json")
 	if err != nil {
 		return "", err
 	}
@@ -79,13 +74,12 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	if len(options.Scopes) != 1 {
 		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
-	tenant := cmp.Or(c.tenant, options.TenantID) // that of the service's challenge
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
-	if tenant != "" {
+	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" { // the latter is that of the service's challenge
 		arguments = append(arguments, "--tenant", tenant)
 	}
-	if c.subscription != "" {
-		arguments = append(arguments, "--subscription", c.subscription)
+	if subscription := c.values.String("subscription_id"); subscription != "" {
+		arguments = append(arguments, "--subscription", subscription)
 	}
 	for _, argument := range arguments[5:] {
 		if !cliArgument.MatchString(argument) && !strings.HasPrefix(argument, "--") {
@@ -94,20 +88,17 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	}
 	lasts := func(t azcore.AccessToken) bool { return time.Until(t.ExpiresOn) >= cliMargin }
 	return c.tokens.Fresh(ctx, strings.Join(arguments, "\n"), lasts, func(ctx context.Context) (azcore.AccessToken, error) {
-		return c.ask(ctx, arguments)
+		out, err := c.az(ctx, arguments...)
+		if err != nil {
+			return azcore.AccessToken{}, err
+		}
+		return parseCLI(out)
 	})
 }
 
-func (c *cli) ask(ctx context.Context, arguments []string) (azcore.AccessToken, error) {
-	out, err := az(ctx, c.environ(), arguments...)
-	if err != nil {
-		return azcore.AccessToken{}, err
-	}
-	return parseCLI(out)
-}
-
 // az runs the Azure CLI. The arguments must have been checked.
-func az(ctx context.Context, environ []string, arguments ...string) ([]byte, error) {
+func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
+	environ := child.For(os.Environ(), a.environment)
 	p := child.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
 	out, _, err := p.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {

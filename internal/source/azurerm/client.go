@@ -2,10 +2,7 @@ package azurerm
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -16,12 +13,13 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // looksUp reports whether the identity gets an access key, and does not read
 // the blob itself.
 func (l *location) looksUp() bool {
-	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.useAD && l.account.group != ""
+	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.Bool("use_azuread_auth") && l.account.group != ""
 }
 
 // connect makes a client of the blob, and signs in if necessary.
@@ -46,7 +44,7 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	case key != "":
 		shared, err := blob.NewSharedKeyCredential(l.account.name, key)
 		if err != nil {
-			return nil, ownError{errors.New("the access key is not standard base64")}
+			return nil, web.Final("the access key is not standard base64")
 		}
 		return blob.NewClientWithSharedKeyCredential(u.String(), shared, options)
 	case l.grant.sas != "":
@@ -74,7 +72,7 @@ func (l *location) access(ctx context.Context) (azureauth.Access, error) {
 		}
 		c, err := a.FindCloud(ctx)
 		if err != nil {
-			err = ownError{err}
+			err = web.Final("%w", err)
 		}
 		return c, err
 	})
@@ -86,10 +84,10 @@ func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.Tok
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
 		if err != nil && !azureauth.IsUnset(err) {
-			return nil, ownError{err}
+			return nil, web.Final("%w", err)
 		}
 		if err != nil {
-			return nil, ownError{fmt.Errorf("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)}
+			return nil, web.Final("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)
 		}
 		return identity, nil
 	})
@@ -106,8 +104,8 @@ func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, erro
 			return "", err
 		}
 		if a.Cloud.ResourceManager == "" {
-			return "", ownError{errors.New("metadata_host: the answer does not say where the resource manager is; leave resource_group_name " +
-				"out, or set access_key or use_azuread_auth")}
+			return "", web.Final("metadata_host: the answer does not say where the resource manager is; leave resource_group_name " +
+				"out, or set access_key or use_azuread_auth")
 		}
 		of := l.account
 		if of.subscription == "" {
@@ -156,10 +154,7 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 		} `json:"keys"`
 	}
 	if err != nil || json.Unmarshal(body, &answer) != nil || len(answer.Keys) == 0 || answer.Keys[0].Value == "" {
-		return "", ownError{errors.New("the resource manager's answer holds no access key")}
-	}
-	if _, err := base64.StdEncoding.DecodeString(answer.Keys[0].Value); err != nil {
-		return "", ownError{errors.New("the resource manager's answer holds an access key that is not base64")}
+		return "", web.Final("the resource manager's answer holds no access key")
 	}
 	return answer.Keys[0].Value, nil
 }

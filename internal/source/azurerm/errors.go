@@ -14,11 +14,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// ownError is in our own words, and so safe to show.
-type ownError struct{ error }
-
-func (e ownError) Unwrap() error { return e.error }
-
 // lookupError is about looking up an access key.
 type lookupError struct{ error }
 
@@ -28,7 +23,7 @@ var (
 	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the " +
 		"portal shows it; a URL or a connection string is not one")
 	errEndpoint  = errors.New("an https URL is required; http is for this machine itself only")
-	errNoStorage = ownError{errors.New("what answered is not Azure Storage; check the proxy and blob_endpoint")}
+	errNoStorage = web.Final("what answered is not Azure Storage; check the proxy and blob_endpoint")
 	errBrokeOff  = errors.New("the connection broke off before the answer was complete")
 )
 
@@ -42,8 +37,8 @@ func (l *location) explain(limited context.Context, err error) error {
 	if limited.Err() != nil {
 		return fmt.Errorf("there was no complete answer from the %s within %s; timeout_seconds can be raised", asked, l.timeout)
 	}
-	if own, ok := errors.AsType[ownError](err); ok {
-		return own.error
+	if own := web.Own(err); own != nil {
+		return own
 	}
 	if missing, ok := source.IsMissing(err); ok {
 		return missing

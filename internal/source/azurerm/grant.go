@@ -18,11 +18,10 @@ import (
 // grant is what one block of credentials, completed by the environment, gives
 // to those who read.
 type grant struct {
+	source.Grant
 	accessKey, sas string // at most one is set
-	useAD          bool
 	customerKey    *blob.CPKInfo
 	endpoint       *url.URL // nil for Azure's own
-	subscription   string
 	access         azureauth.Access
 }
 
@@ -32,7 +31,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{useAD: v.Bool("use_azuread_auth"), subscription: v.String("subscription_id"), accessKey: v.String("access_key")}
+	g := grant{Grant: v, accessKey: v.String("access_key")}
 	if g.accessKey == "" {
 		g.sas = v.String("sas_token")
 	}

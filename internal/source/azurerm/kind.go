@@ -1,10 +1,7 @@
 // Package azurerm reads a state from Azure Storage, where Terraform's azurerm
-// backend writes it: one blob, which is got with one request.
-//
-// A data source, which any module can write, names the account, the container
-// and the blob. Keys, signatures and identities belong to the provider block and
-// the environment; they go to Azure's own hosts, or to the blob_endpoint that
-// stands beside them.
+// backend writes it: one blob, which is got with one request. Keys, signatures
+// and identities go to Azure's own hosts, or to the blob_endpoint that stands
+// beside them.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/azure
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/azure

@@ -110,7 +110,7 @@ func (l *location) checkLookup(req source.Request) error {
 	if !l.looksUp() {
 		return nil
 	}
-	l.account.subscription = cmp.Or(l.account.subscription, l.grant.subscription)
+	l.account.subscription = cmp.Or(l.account.subscription, l.grant.String("subscription_id"))
 	switch {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // it knows
 	case l.account.subscription == "":
@@ -195,7 +195,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	data, err := web.Decode(answer.Body, or(answer.ContentEncoding, ""), or(answer.ContentLength, -1), l.limit)
 	switch {
 	case source.IsTooLarge(err):
-		return nil, ownError{err}
+		return nil, web.Final("%w", err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
@@ -233,7 +233,7 @@ func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 	base := l.grant.endpoint
 	if base == nil {
 		if c.StorageSuffix == "" {
-			return nil, ownError{errors.New("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")}
+			return nil, web.Final("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")
 		}
 		base = &url.URL{Scheme: "https", Host: l.account.name + ".blob." + c.StorageSuffix}
 	}

@@ -29,33 +29,39 @@ type where struct{ datacenter, namespace, partition string }
 type client struct {
 	asks       web.Wire
 	base       url.URL
-	token      string
-	user, pass string
-	sends      bool // something that tells who asks
+	header     http.Header // of each request
+	sends      bool        // something that tells who asks
 	unverified bool
 	exposed    bool // what is sent can be read on the way
 }
 
 // newClient reads the files that the settings name, and sends nothing.
 func (r *run) newClient(s settings) (*client, error) {
-	c := &client{base: s.base, token: s.String("access_token")}
+	req := http.Request{Header: http.Header{"User-Agent": {"terraform-provider-statecrypt"}}}
+	c := &client{base: s.base, header: req.Header}
+	token, auth := s.String("access_token"), s.String("http_auth")
 	if s.String("token_file") != "" {
 		text, err := s.readFile("token_file")
 		if err != nil {
 			return nil, err
 		}
 		// As Consul's programs have it, an empty file is none.
-		c.token = cmp.Or(strings.TrimSpace(string(text)), c.token)
-		if !web.IsFieldValue(c.token) {
+		token = cmp.Or(strings.TrimSpace(string(text)), token)
+		if !web.IsFieldValue(token) {
 			return nil, errors.New("the file that token_file names holds more than one line")
 		}
 	}
-	c.user, c.pass, _ = strings.Cut(s.String("http_auth"), ":")
+	if token != "" {
+		req.Header.Set("X-Consul-Token", token)
+	}
+	if user, pass, _ := strings.Cut(auth, ":"); user != "" || pass != "" {
+		req.SetBasicAuth(user, pass)
+	}
 	config, err := s.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
-	c.sends = c.token != "" || s.String("http_auth") != "" || len(config.Certificates) > 0
+	c.sends = token != "" || auth != "" || len(config.Certificates) > 0
 	c.unverified = config.InsecureSkipVerify && c.base.Scheme == "https"
 	c.exposed = c.base.Scheme == "http" && s.socket == "" && !netfail.IsLoopback(c.base.Hostname())
 
@@ -144,15 +150,8 @@ func (c *client) get(ctx context.Context, w where, key string, limit int64) (*en
 		}
 	}
 	u.RawQuery = query.Encode()
-	req := http.Request{Header: http.Header{"User-Agent": {"terraform-provider-statecrypt"}}}
-	if c.token != "" {
-		req.Header.Set("X-Consul-Token", c.token)
-	}
-	if c.user != "" || c.pass != "" {
-		req.SetBasicAuth(c.user, c.pass)
-	}
 	x := &exchange{client: c, where: w, key: key, limit: limit}
-	err := c.asks.Get(ctx, &u, req.Header, x.receive)
+	err := c.asks.Get(ctx, &u, c.header, x.receive)
 	return x.entry, err
 }
 

@@ -1,11 +1,6 @@
 // Package consul reads a state from the key-value store of Consul, where
 // Terraform's consul backend writes it: in one value, or in several where the
-// state is large.
-//
-// Which server is asked, and as whom, is said by the provider block or the
-// environment alone. A data source, which any module can write, names the key,
-// and at most which of the servers it is in. Every request is a GET of one key;
-// none lists, waits or locks.
+// state is large. Every request is a GET of one key; none lists, waits or locks.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/consul
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/consul

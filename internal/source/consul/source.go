@@ -63,7 +63,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 // checkPath refuses what is no key of its own in the URL of a request. Consul
 // redirects such paths to others, as the backend does not expect either.
 func checkPath(path string) error {
-	if slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), func(s string) bool { return s == "" || s == "." || s == ".." }) {
+	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
+	if slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), moves) {
 		return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between " +
 			"slashes")
 	}

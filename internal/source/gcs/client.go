@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
@@ -53,19 +54,15 @@ func (s settings) checkUniverse(document []byte) error {
 	return nil
 }
 
-// RoundTrip adds the secrets to a copy, so that nothing outside of the wire,
-// such as an error, ever sees them.
-func (c *client) RoundTrip(req *http.Request) (*http.Response, error) {
+// authorize adds the secrets.
+func (c *client) authorize(req *http.Request) error {
 	token, err := c.bearer.GetRequestMetadata(req.Context())
 	if err != nil {
-		return nil, web.Final("%w", c.access.Explain(req.Context(), err))
+		return web.Final("%w", c.access.Explain(req.Context(), err))
 	}
-	wire := req.Clone(req.Context())
 	for name, value := range token {
-		wire.Header.Set(name, value)
+		req.Header.Set(name, value)
 	}
-	for name, values := range c.header {
-		wire.Header[name] = values
-	}
-	return c.transport.RoundTrip(wire)
+	maps.Copy(req.Header, c.header)
+	return nil
 }

@@ -2,10 +2,6 @@
 // backend has put it. It sends one GET for the object, with the JSON API, and
 // what signing in needs; nothing is listed, written or locked.
 //
-// Who reads, and which service is asked, is said by the provider block or the
-// environment alone. A data source, which any module can write, names the
-// bucket and the object.
-//
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/gcs
 // https://cloud.google.com/storage/docs/json_api/v1/objects/get
 package gcs

@@ -106,7 +106,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c,
+		Patience: l.patience, Transport: c.transport, Authorize: c.authorize,
 		// What is sent with a request is for the endpoint alone.
 		Redirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -45,7 +45,7 @@ func checkListing(listing []byte) error {
 		return errListing
 	}
 	for record := range bytes.SplitSeq(bytes.TrimSuffix(listing, []byte{0}), []byte{0}) {
-		if _, _, ok := parseEntry(record); !ok && len(listing) > 0 {
+		if _, ok := parseEntry(record); !ok && len(listing) > 0 {
 			return errListing
 		}
 	}
@@ -53,13 +53,13 @@ func checkListing(listing []byte) error {
 }
 
 // parseEntry reads "<mode> <type> <id>\t<name>".
-func parseEntry(record []byte) (entry, []byte, bool) {
+func parseEntry(record []byte) (entry, bool) {
 	meta, name, ok := bytes.Cut(record, []byte{'\t'})
 	fields := strings.Split(string(meta), " ")
 	if !ok || len(name) == 0 || len(fields) != 3 || len(fields[0]) != len(modeFile) || !objectID.MatchString(fields[2]) {
-		return entry{}, nil, false
+		return entry{}, false
 	}
-	return entry{mode: fields[0], id: fields[2]}, name, true
+	return entry{mode: fields[0], id: fields[2]}, true
 }
 
 // each calls yield for every name.
@@ -78,7 +78,7 @@ func (t *tree) each(yield func(record, name []byte) bool) {
 func (t *tree) find(name string) (found entry, ok bool) {
 	t.each(func(record, n []byte) bool {
 		if string(n) == name {
-			found, _, ok = parseEntry(record)
+			found, ok = parseEntry(record)
 		}
 		return !ok
 	})
@@ -88,7 +88,7 @@ func (t *tree) find(name string) (found entry, ok bool) {
 	matches := 0
 	t.each(func(record, n []byte) bool {
 		if !isASCII(string(n)) && norm.NFC.String(string(n)) == norm.NFC.String(name) {
-			found, _, ok = parseEntry(record)
+			found, ok = parseEntry(record)
 			matches++
 		}
 		return true

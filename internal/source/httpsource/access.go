@@ -22,11 +22,11 @@ type access struct {
 	query      string // encoded
 	transport  *http.Transport
 	unverified bool
-	certified  *atomic.Bool // the server asked for the client certificate, and got it
+	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
 func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), certified: new(atomic.Bool)}
+	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification")}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {
@@ -39,9 +39,9 @@ func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
 	return a, err
 }
 
-// send adds the secrets to a copy, so that nothing outside of the wire, such
+// RoundTrip adds the secrets to a copy, so that nothing outside of the wire, such
 // as an error or the Referer of a redirect, ever sees them.
-func (a *access) send(req *http.Request) (*http.Response, error) {
+func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
 	wire := req.Clone(req.Context())
 	// The client names the page that redirected here, with its query.
 	wire.Header.Del("Referer")
@@ -96,10 +96,5 @@ func Variables(address *url.URL, lookup attr.LookupEnv) (http.RoundTripper, erro
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAccess(g, web.Proxies(lookup))
-	return roundTripper(a.send), err
+	return newAccess(g, web.Proxies(lookup))
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (send roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return send(r) }

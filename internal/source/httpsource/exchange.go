@@ -47,17 +47,12 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, web.Final("%w", err)
 	}
 	x.asked, x.access = req.URL, a
-	resp, err := a.send(req)
-	if err == nil && a.unverified && req.URL.Scheme == "https" {
-		x.warn(web.Unverified(source.Origin(req.URL), "skip_cert_verification is set"))
+	resp, err := a.RoundTrip(req)
+	warning := web.Unverified(source.Origin(req.URL), "skip_cert_verification is set")
+	if err == nil && a.unverified && req.URL.Scheme == "https" && !slices.Contains(x.warnings, warning) {
+		x.warnings = append(x.warnings, warning)
 	}
 	return resp, err
-}
-
-func (x *exchange) warn(w source.Warning) {
-	if !slices.Contains(x.warnings, w) {
-		x.warnings = append(x.warnings, w)
-	}
 }
 
 func checkRedirect(to *http.Request, via []*http.Request) error {

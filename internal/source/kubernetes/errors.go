@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 var (
@@ -41,10 +42,6 @@ func (c *client) explain(ctx context.Context, what document, err error) error {
 
 // refusal is an answer that is not the object.
 func (c *client) refusal(what document, status metav1.Status) error {
-	text := http.StatusText(int(status.Code))
-	if text == "" {
-		text = "unknown status"
-	}
 	switch code := status.Code; {
 	case code == http.StatusUnauthorized && !c.sends:
 		return fmt.Errorf("%w: there are none; set token, exec or another one in the kubernetes block of "+
@@ -62,7 +59,7 @@ func (c *client) refusal(what document, status metav1.Status) error {
 		return fmt.Errorf("the server has no API for %s (404 Not Found); check the host, and whether the custom "+
 			"resource is installed in this version", what)
 	default:
-		return fmt.Errorf("the server answered %d %s", code, text)
+		return errors.New("the server answered " + web.Status(int(code)))
 	}
 }
 

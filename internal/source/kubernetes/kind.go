@@ -2,10 +2,7 @@
 // that Terraform's kubernetes backend writes, or from the objects of Kubeform
 // and Crossplane.
 //
-// Which server is asked, and as whom, is said by the provider block or the
-// environment alone. A data source, which any module can write, names what is
-// read there, and at most which of the clusters it is in. Every request is a
-// GET; none lists or watches.
+// Every request is a GET; none lists or watches.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/kubernetes
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/kubernetes

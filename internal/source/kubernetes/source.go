@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -26,13 +25,7 @@ type run struct {
 	patience       time.Duration // for one answer
 	whole          time.Duration // for all of them; 0 is [source.Patience]
 
-	clients    memo.Memo[clientKey, *client]
-	generation atomic.Int64 // of credentials; a plugin's expire
-}
-
-type clientKey struct {
-	cluster    string
-	generation int64
+	clients memo.Memo[string, *client] // :: cluster as the data source names it → client
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -101,20 +94,16 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 // read reads the state. If the server refuses credentials that were used
 // before, they may have expired: read tries once more with new ones.
 func (l *location) read(ctx context.Context) (*source.Snapshot, error) {
-	generation := l.generation.Load()
-	c, fresh, err := l.client(ctx, generation)
+	c, fresh, err := l.client(ctx, nil)
 	if err == nil && c.expired(time.Now()) && !fresh {
-		l.generation.CompareAndSwap(generation, generation+1)
-		generation = l.generation.Load()
-		c, fresh, err = l.client(ctx, generation)
+		c, fresh, err = l.client(ctx, c)
 	}
 	if err != nil {
 		return nil, err
 	}
 	snapshot, err := l.fetch(ctx, c)
 	if errors.Is(err, errUnauthorized) && !fresh {
-		l.generation.CompareAndSwap(generation, generation+1)
-		if c, _, err = l.client(ctx, l.generation.Load()); err != nil {
+		if c, _, err = l.client(ctx, c); err != nil {
 			return nil, err
 		}
 		snapshot, err = l.fetch(ctx, c)
@@ -126,10 +115,11 @@ func (l *location) read(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// client returns a client of the cluster, and whether it is new.
-func (l *location) client(ctx context.Context, generation int64) (*client, bool, error) {
+// client returns a client of the cluster other than old, whose credentials are of
+// no use any more, and whether it is new.
+func (l *location) client(ctx context.Context, old *client) (*client, bool, error) {
 	fresh := false
-	c, err := l.clients.Do(ctx, clientKey{l.cluster, generation}, func(ctx context.Context) (*client, error) {
+	c, err := l.clients.Fresh(ctx, l.cluster, func(c *client) bool { return c != old }, func(ctx context.Context) (*client, error) {
 		fresh = true
 		conn, err := l.connect(ctx, l.settings)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 var (
@@ -19,19 +20,14 @@ var (
 	errNotPostgres = errors.New("the server does not answer as PostgreSQL does; are host and port right?")
 )
 
-// ownError is in our own words already.
-type ownError struct{ error }
-
-func (e ownError) Unwrap() error { return e.error }
-
 // explain says in our own words what went wrong: what the server wrote may repeat
 // anything, and what the driver says holds parts of the settings.
 func (c *connection) explain(ctx context.Context, l *location, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if own, ok := errors.AsType[ownError](err); ok {
-		return own.error
+	if own := web.Own(err); own != nil {
+		return own
 	}
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return c.refusal(l, refusal.Code)

@@ -1,10 +1,6 @@
 // Package pg reads a state from the PostgreSQL database that Terraform's pg
 // backend writes to: with one SELECT, in a transaction that can only read.
 //
-// Which server is asked, and as whom, is said by the provider block or the
-// environment alone. A data source, which any module can write, names the
-// table, and at most which of the databases it is in.
-//
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/pg
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/pg
 package pg

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share. Connections are
@@ -180,18 +181,18 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 	switch columns[1].DataTypeOID {
 	case pgtype.TextOID, pgtype.VarcharOID:
 	default:
-		return nil, false, ownError{fmt.Errorf("the column data of %s does not hold text, as that of the backend does", l.name())}
+		return nil, false, web.Final("the column data of %s does not hold text, as that of the backend does", l.name())
 	}
 	for result.NextRow() {
 		values := result.Values()
 		switch {
 		case found:
-			return nil, false, ownError{fmt.Errorf("%s has more than one row with the name %q", l.name(), l.row)}
+			return nil, false, web.Final("%s has more than one row with the name %q", l.name(), l.row)
 		case len(values) != 2:
 			return nil, false, errNotPostgres
 		}
 		if size, _ := strconv.ParseInt(string(values[0]), 10, 64); size > l.limit || int64(len(values[1])) > l.limit {
-			return nil, false, ownError{source.TooLarge(l.limit)}
+			return nil, false, web.Final("%w", source.TooLarge(l.limit))
 		}
 		found = true
 		data = append([]byte{}, values[1]...) // empty where the column is null, as the backend sees it

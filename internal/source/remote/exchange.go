@@ -98,16 +98,11 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp != nil {
 		resp.Request = req
 	}
-	if err == nil && a.unverified {
-		x.warn(web.Unverified(x.origin(), "skip_cert_verification is set"))
+	warning := web.Unverified(x.origin(), "skip_cert_verification is set")
+	if err == nil && a.unverified && !slices.Contains(x.warnings, warning) {
+		x.warnings = append(x.warnings, warning)
 	}
 	return resp, err
-}
-
-func (x *exchange) warn(w source.Warning) {
-	if !slices.Contains(x.warnings, w) {
-		x.warnings = append(x.warnings, w)
-	}
 }
 
 func checkRedirect(to *http.Request, via []*http.Request) error {

@@ -18,11 +18,10 @@ import (
 
 // access says who asks, and where.
 type access struct {
-	settings     awsauth.Settings
-	endpoint     string // "" leaves it to the SDK
-	pathStyle    bool
-	skipChecksum bool
-	network      object.Network
+	source.Grant
+	settings awsauth.Settings
+	endpoint string // "" leaves it to the SDK
+	network  object.Network
 }
 
 func newAccess(g source.Grant, n object.Network, region string, named bool) (access, error) {
@@ -40,10 +39,7 @@ func newAccess(g source.Grant, n object.Network, region string, named bool) (acc
 		return access{}, err
 	}
 	settings.STSEndpoint = endpoint(g, "sts", stsVar, oldSTSVar)
-	a := access{
-		settings: settings, network: n, endpoint: endpoint(g, "s3", endpointVar, oldEndpointVar),
-		pathStyle: g.Bool("use_path_style"), skipChecksum: g.Bool("skip_s3_checksum"),
-	}
+	a := access{Grant: g, settings: settings, network: n, endpoint: endpoint(g, "s3", endpointVar, oldEndpointVar)}
 	switch {
 	case a.endpoint != "" && !isEndpoint(a.endpoint):
 		err = g.Errorf("endpoints", "s3, or %s, must be a URL such as https://s3.example.com, without user name, password or query", endpointVar)
@@ -88,17 +84,12 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		if a.endpoint != "" {
 			o.BaseEndpoint = &a.endpoint
 		}
-		o.UsePathStyle = a.pathStyle
+		o.UsePathStyle = a.Bool("use_path_style")
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
-			if err := a.settings.Retrieve(ctx, cfg.Credentials); err != nil { // in our own words
-				return aws.Credentials{}, err
-			}
-			return cfg.Credentials.Retrieve(ctx) // which remembers them
+			return a.settings.Retrieve(ctx, cfg.Credentials)
 		})
-		if o.ResponseChecksumValidation == aws.ResponseChecksumValidationUnset {
-			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
-		}
-		if a.skipChecksum {
+		o.ResponseChecksumValidation = cmp.Or(o.ResponseChecksumValidation, aws.ResponseChecksumValidationWhenSupported)
+		if a.Bool("skip_s3_checksum") {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
 		object.Restrict(o, transport, a.network)

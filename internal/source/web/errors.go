@@ -25,6 +25,12 @@ func Final(format string, args ...any) error { return ownError{fmt.Errorf(format
 // Again is an error in our own words. Another try may help.
 func Again(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), false} }
 
+// Own returns what of err is in our own words, nil if nothing is.
+func Own(err error) error {
+	own, _ := errors.AsType[ownError](err)
+	return own.error
+}
+
 func isFinal(err error) bool {
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own.final
@@ -37,7 +43,7 @@ func isFinal(err error) bool {
 
 // Reason is [netfail.Reason], unless err is in our own words.
 func Reason(err error, trust string) string {
-	if own, ok := errors.AsType[ownError](err); ok {
+	if own := Own(err); own != nil {
 		return own.Error()
 	}
 	return netfail.Reason(err, trust)
