@@ -5,10 +5,9 @@
 package cloudtest
 
 import (
-	"context"
 	"crypto/tls"
 	"io"
-	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
@@ -32,9 +31,7 @@ type Internet struct {
 	authority *nettest.Authority
 	site      *httptest.Server
 
-	asked        nettest.Log[string]
-	mu           sync.Mutex
-	certificates map[string]*tls.Certificate // :: host → its certificate
+	asked nettest.Log[string]
 }
 
 // Supported reports whether programs written in Go heed SSL_CERT_FILE here.
@@ -50,25 +47,12 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	if !Supported() {
 		tb.Skip("on this system, Go reads no SSL_CERT_FILE by which a program could trust the certificates of a test")
 	}
-	i := &Internet{
-		CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts,
-		authority: nettest.NewAuthority(), certificates: map[string]*tls.Certificate{},
-	}
+	i := &Internet{CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts, authority: nettest.NewAuthority()}
 	if err := os.WriteFile(i.CAFile, []byte(i.CA()), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	i.site = httptest.NewUnstartedServer(http.HandlerFunc(i.serve))
-	i.site.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave are nobody's concern
-	i.site.EnableHTTP2 = true
-	i.site.TLS = &tls.Config{GetCertificate: i.certificate, MinVersion: tls.VersionTLS12}
-	i.site.StartTLS()
-	proxy := httptest.NewServer(http.HandlerFunc(i.connect))
-	i.Proxy = proxy.URL
-	tb.Cleanup(func() {
-		i.site.CloseClientConnections()
-		i.site.Close()
-		proxy.Close()
-	})
+	i.Proxy = nettest.Serve(tb, http.HandlerFunc(i.connect))
+	i.site = nettest.Start(tb, http.HandlerFunc(i.serve), i.authority.Issue(nil, slices.Collect(maps.Keys(hosts))...).Pair())
 	return i
 }
 
@@ -171,42 +155,4 @@ func (i *Internet) handler(host string) http.Handler {
 	}
 	_, domain, _ := strings.Cut(host, ".")
 	return i.hosts["*."+domain]
-}
-
-// certificate returns the one of the host that a client asks for.
-func (i *Internet) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if known, ok := i.certificates[hello.ServerName]; ok {
-		return known, nil
-	}
-	made := i.authority.Issue(nil, hello.ServerName).Pair()
-	i.certificates[hello.ServerName] = &made
-	return &made, nil
-}
-
-// Dead returns an address on this machine where nobody listens.
-func Dead(tb testing.TB) string {
-	tb.Helper()
-	listener := listen(tb)
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// Mute returns an address on this machine where connections are accepted and
-// nothing is said, until the test ends.
-func Mute(tb testing.TB) string {
-	tb.Helper()
-	listener := listen(tb)
-	tb.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().String()
-}
-
-func listen(tb testing.TB) net.Listener {
-	tb.Helper()
-	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return listener
 }

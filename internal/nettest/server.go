@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -57,14 +58,33 @@ func Reply(w http.ResponseWriter, status int, content any) {
 	_, _ = w.Write(body) // the client has gone
 }
 
-// Start serves h with TLS until the test ends.
-func Start(tb testing.TB, h http.Handler) *httptest.Server {
+// Serve serves h without TLS until the test ends, and returns its URL.
+func Serve(tb testing.TB, h http.Handler) string {
+	tb.Helper()
+	s := unstarted(tb, h)
+	s.Start()
+	return s.URL
+}
+
+// Start serves h with TLS until the test ends, with a certificate of its own
+// unless it gets one.
+func Start(tb testing.TB, h http.Handler, certificates ...tls.Certificate) *httptest.Server {
+	tb.Helper()
+	s := unstarted(tb, h)
+	s.EnableHTTP2 = true
+	s.TLS = &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	return s
+}
+
+func unstarted(tb testing.TB, h http.Handler) *httptest.Server {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.EnableHTTP2 = true
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave, or do not trust it, are part of tests
-	s.StartTLS()
-	tb.Cleanup(s.Close)
+	tb.Cleanup(func() {
+		s.CloseClientConnections() // which handlers may wait for
+		s.Close()
+	})
 	return s
 }
 
@@ -86,6 +106,39 @@ func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	}
 	tb.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Listen listens on this machine.
+func Listen(tb testing.TB) net.Listener {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return listener
+}
+
+// Dead returns an address on this machine where nobody listens.
+func Dead(tb testing.TB) string {
+	tb.Helper()
+	listener := Listen(tb)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// Port returns a port of this machine where nobody listens.
+func Port(tb testing.TB) string {
+	tb.Helper()
+	return strings.TrimPrefix(Dead(tb), "127.0.0.1:")
+}
+
+// Mute returns an address on this machine where connections are accepted and
+// nothing is said, until the test ends.
+func Mute(tb testing.TB) string {
+	tb.Helper()
+	listener := Listen(tb)
+	tb.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
 }
 
 // Anyhow trusts the server under whatever name it is asked for.

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Gitea is a real server that keeps states.
@@ -32,7 +34,7 @@ func StartGitea(t *testing.T) *Gitea {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	port := Port(t)
+	port := nettest.Port(t)
 	g := &Gitea{
 		URL: "http://127.0.0.1:" + port, program: program, config: filepath.Join(dir, "app.ini"),
 		env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")},

@@ -187,7 +187,7 @@ func startFakeGCS(t *testing.T, program string) (origin string) {
 	if err := os.Mkdir(filepath.Join(data, "states"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	port := servertest.Port(t)
+	port := nettest.Port(t)
 	address := "127.0.0.1:" + port
 	args := []string{"-backend", "memory", "-data", data, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-public-host", address,
 		"-log-level", "warn"}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -137,7 +137,7 @@ func (v vendor) run(t *testing.T) {
 		},
 		"no such bucket": func(p *sourcetest.Place, _ *objecttest.Server) { p.Attrs = v.where.With("bucket", "none-1250000000") },
 		"nobody listens": func(p *sourcetest.Place, _ *objecttest.Server) {
-			p.Settings = objecttest.Settings(kind, nil, v.who(t, "http://"+cloudtest.Dead(t), ""))
+			p.Settings = objecttest.Settings(kind, nil, v.who(t, "http://"+nettest.Dead(t), ""))
 		},
 		"no such version": func(p *sourcetest.Place, _ *objecttest.Server) { p.Attrs = v.where.With("version_id", "none") },
 	}
@@ -360,7 +360,7 @@ func (v vendor) isolated(t *testing.T) {
 	}
 	server := v.store()
 	server.Put(v.bucket, v.path, []byte("{}"))
-	dead := "http://" + cloudtest.Dead(t)
+	dead := "http://" + nettest.Dead(t)
 	kind, who := v.over(""), v.who(t, server.Serve(t), "")
 	variables := []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_PROFILE"}
 	for _, a := range v.Credentials.Attrs {

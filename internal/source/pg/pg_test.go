@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -106,7 +106,7 @@ func TestSource(t *testing.T) {
 			},
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {
-			connStr := fmt.Sprintf("postgres://reader:%s@%s/postgres", readerPassword, cloudtest.Mute(t))
+			connStr := fmt.Sprintf("postgres://reader:%s@%s/postgres", readerPassword, nettest.Mute(t))
 			return sourcetest.Place{Settings: settingsOf(attrs{"conn_str": text(connStr)}), Secrets: []string{readerPassword}}
 		},
 	})
