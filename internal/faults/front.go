@@ -87,10 +87,7 @@ func New(t testing.TB, behind http.Handler, o Options) *Front {
 
 func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool) *http.Server {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := nettest.Listen(t)
 	*at = "https://" + l.Addr().String()
 	faithful := f.config(fault{})
 	s := &http.Server{

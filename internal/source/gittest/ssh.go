@@ -48,10 +48,7 @@ func SSH(tb testing.TB, repo *Repo) *SSHServer {
 	dir := tb.TempDir()
 	host, _ := newKey(tb)
 	client, clientPEM := newKey(tb)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	listener := nettest.Listen(tb)
 	tb.Cleanup(func() { listener.Close() })
 
 	s := &SSHServer{tb: tb, repo: repo, KnownHosts: filepath.Join(dir, "known_hosts"), KeyFile: filepath.Join(dir, "id_ed25519")}

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -69,9 +68,7 @@ type fault struct {
 func New(tb testing.TB, keys ...Key) *Server {
 	tb.Helper()
 	s := &Server{keys: keys, allowed: []string{"Decrypt"}}
-	server := httptest.NewServer(s)
-	tb.Cleanup(server.Close)
-	s.URL = server.URL
+	s.URL = nettest.Serve(tb, s)
 	return s
 }
 

@@ -3,7 +3,6 @@ package awskmstest
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"sync"
 	"testing"
@@ -35,9 +34,7 @@ type Call struct {
 func NewSTS(tb testing.TB) *STS {
 	tb.Helper()
 	s := &STS{Account: "111122223333"}
-	server := httptest.NewServer(s)
-	tb.Cleanup(server.Close)
-	s.URL = server.URL
+	s.URL = nettest.Serve(tb, s)
 	return s
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"hash/crc32"
-	"net"
 	"testing"
 
 	"cloud.google.com/go/kms/apiv1/kmspb"
@@ -151,10 +150,7 @@ func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	tb.Helper()
 	authority := nettest.NewAuthority()
 	certificate := authority.Issue(nil).Pair()
-	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	listener := nettest.Listen(tb)
 	server := grpc.NewServer(append(s.ServerOptions(), grpc.Creds(credentials.NewServerTLSFromCert(&certificate)))...)
 	s.Register(server)
 	done := make(chan struct{})

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"slices"
 	"strings"
@@ -49,9 +48,7 @@ type Server struct {
 func New(t testing.TB, master []byte) *Server {
 	t.Helper()
 	s := &Server{box: nettest.Box{Key: master}}
-	running := httptest.NewServer(s)
-	t.Cleanup(running.Close)
-	s.URL = running.URL
+	s.URL = nettest.Serve(t, s)
 	return s
 }
 

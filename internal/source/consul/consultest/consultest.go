@@ -10,7 +10,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +25,9 @@ const MaxValue = 512 << 10
 
 // Server has a key-value store, sessions and transactions.
 type Server struct {
-	*httptest.Server    // nil if somebody else serves the handler
 	nettest.Log[string] // what was asked for, such as "GET /v1/kv/…"
 
+	URL      string                                            // "" if somebody else serves the handler
 	Tokens   map[string]Policy                                 // nil for no access control; "" is the anonymous token
 	Auth     string                                            // user:password, which a proxy before it asks for
 	Writable bool                                              // otherwise only GET of one key is served, to everybody
@@ -92,8 +91,7 @@ func NewHandler() *Server {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := NewHandler()
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
+	s.URL = nettest.Serve(t, s)
 	return s
 }
 

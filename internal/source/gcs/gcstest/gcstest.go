@@ -16,7 +16,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
@@ -72,9 +71,7 @@ func New(buckets ...string) *Service {
 // JSON API.
 func (s *Service) Start(tb testing.TB) string {
 	tb.Helper()
-	server := httptest.NewServer(s)
-	tb.Cleanup(server.Close)
-	return server.URL + "/storage/v1/"
+	return nettest.Serve(tb, s) + "/storage/v1/"
 }
 
 // Change changes the service while it is served.
