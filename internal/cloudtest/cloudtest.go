@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -87,23 +88,11 @@ func (i *Internet) Environ(base []string) []string {
 // Isolated is base without what the user has set for clouds and proxies. AWS's
 // SDK finds neither files nor the machine's own role.
 func Isolated(base []string) []string {
-	var env []string
-	for _, pair := range base {
-		if name, _, _ := strings.Cut(pair, "="); !isPersonal(strings.ToUpper(name)) {
-			env = append(env, pair)
-		}
-	}
-	return append(env, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
+	return append(slices.DeleteFunc(slices.Clone(base), personal.MatchString),
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
 }
 
-func isPersonal(name string) bool {
-	for _, prefix := range []string{"AWS_", "ARM_", "AZURE_", "ACTIONS_", "GOOGLE_", "GCLOUD_", "GCE_", "CLOUDSDK_", "BAO_", "VAULT_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return strings.HasSuffix(name, "_PROXY")
-}
+var personal = regexp.MustCompile(`(?i)^((AWS|ARM|AZURE|ACTIONS|GOOGLE|GCLOUD|GCE|CLOUDSDK|BAO|VAULT)_|[^=]*_PROXY=)`)
 
 // connect is the proxy.
 func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {

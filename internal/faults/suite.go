@@ -10,9 +10,11 @@ import (
 	"log"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -288,7 +290,7 @@ func (s Suite) runGivenUp(t *testing.T) {
 	front := New(t, s.Server(t), s.Options)
 	for nth := 1; ; nth++ {
 		client := s.Client(t, front)
-		ctx, gaveUp := GiveUp(t.Context(), nth)
+		ctx, gaveUp := giveUp(t.Context(), nth)
 		got, err := client.Ask(ctx)
 		switch {
 		case gaveUp() && !errors.Is(err, context.Canceled):
@@ -300,4 +302,23 @@ func (s Suite) runGivenUp(t *testing.T) {
 			return
 		}
 	}
+}
+
+// giveUp returns a context that ends when the nth answer has been read to its
+// end, just before the reader learns that it was the end. GaveUp reports whether
+// that has happened.
+//
+// net/http then hands over the answer all the same. An answer that somebody
+// makes up because the reader has gone looks the same.
+func giveUp(ctx context.Context, nth int) (limited context.Context, gaveUp func() bool) {
+	limited, cancel := context.WithCancel(ctx)
+	var answers atomic.Int64
+	limited = httptrace.WithClientTrace(limited, &httptrace.ClientTrace{
+		PutIdleConn: func(error) { // the connection can be used again
+			if answers.Add(1) == int64(nth) {
+				cancel()
+			}
+		},
+	})
+	return limited, func() bool { return answers.Load() >= int64(nth) }
 }

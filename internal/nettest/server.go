@@ -1,6 +1,8 @@
 package nettest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -61,7 +63,7 @@ func Reply(w http.ResponseWriter, status int, content any) {
 // Serve serves h without TLS until the test ends, and returns its URL.
 func Serve(tb testing.TB, h http.Handler) string {
 	tb.Helper()
-	s := unstarted(tb, h)
+	s := Unstarted(tb, h)
 	s.Start()
 	return s.URL
 }
@@ -70,14 +72,15 @@ func Serve(tb testing.TB, h http.Handler) string {
 // unless it gets one.
 func Start(tb testing.TB, h http.Handler, certificates ...tls.Certificate) *httptest.Server {
 	tb.Helper()
-	s := unstarted(tb, h)
+	s := Unstarted(tb, h)
 	s.EnableHTTP2 = true
 	s.TLS = &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12}
 	s.StartTLS()
 	return s
 }
 
-func unstarted(tb testing.TB, h http.Handler) *httptest.Server {
+// Unstarted is a server of h that ends with the test, whoever starts it.
+func Unstarted(tb testing.TB, h http.Handler) *httptest.Server {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave, or do not trust it, are part of tests
@@ -106,6 +109,15 @@ func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	}
 	tb.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Gzip packs data. What it returns for several may follow each other.
+func Gzip(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(data) // to memory
+	_ = z.Close()
+	return b.Bytes()
 }
 
 // Listen listens on this machine.

@@ -1,31 +1,21 @@
 package sourcetest
 
 import (
-	"bytes"
-	"compress/gzip"
 	"net/http"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Packed is an answer of begin, then part as often as fits into size bytes, then
 // end. It is sent with gzip, whether that was asked for or not.
-func Packed(t *testing.T, begin, part, end string, size int) http.HandlerFunc {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	for _, text := range []string{begin, strings.Repeat(part, size/len(part)), end} {
-		if _, err := z.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+func Packed(begin, part, end string, size int) http.HandlerFunc {
+	packed := nettest.Gzip([]byte(begin + strings.Repeat(part, size/len(part)) + end))
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(b.Bytes())
+		_, _ = w.Write(packed)
 	}
 }
 
