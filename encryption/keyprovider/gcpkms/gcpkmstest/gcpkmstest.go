@@ -3,6 +3,7 @@
 package gcpkmstest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"hash/crc32"
@@ -43,22 +44,17 @@ type Service struct {
 // Calls returns the names of the calls that were made, refused ones included.
 func (s *Service) Calls() []string { return s.calls.All() }
 
-// Register makes server serve the service, and count calls of other methods.
-func (s *Service) Register(server *grpc.Server) { kmspb.RegisterKeyManagementServiceServer(server, s) }
-
-// ServerOptions are for the server that the service is registered with: they
-// count and check every call.
-func (s *Service) ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.UnaryInterceptor(s.intercept)}
+// Server returns a server of the service, which counts and checks every call.
+func (s *Service) Server(options ...grpc.ServerOption) *grpc.Server {
+	server := grpc.NewServer(append(options, grpc.UnaryInterceptor(s.intercept))...)
+	kmspb.RegisterKeyManagementServiceServer(server, s)
+	return server
 }
 
 func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	call := info.FullMethod[len("/google.cloud.kms.v1.KeyManagementService/"):]
 	s.calls.Note(call)
-	want := s.Token
-	if want == "" {
-		want = Token
-	}
+	want := cmp.Or(s.Token, Token)
 	if got := metadata.ValueFromIncomingContext(ctx, "authorization"); len(got) != 1 || got[0] != "Bearer "+want {
 		if s.Unauthenticated != nil {
 			return nil, s.Unauthenticated(ctx)
@@ -78,13 +74,9 @@ func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnarySe
 
 // Decrypt opens what Encrypt sealed.
 func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.DecryptResponse, error) {
-	box, err := s.box(r.GetName())
+	box, err := s.box(r, r.GetCiphertext(), r.GetCiphertextCrc32C())
 	if err != nil {
 		return nil, err
-	}
-	if !matches(r.GetCiphertext(), r.GetCiphertextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(),
-		r.GetAdditionalAuthenticatedDataCrc32C()) {
-		return nil, status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
 	}
 	plain, ok := box.Open(r.GetCiphertext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
 	if !ok {
@@ -99,13 +91,9 @@ func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.De
 
 // Encrypt seals: mark, nonce, AES-GCM.
 func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.EncryptResponse, error) {
-	box, err := s.box(r.GetName())
+	box, err := s.box(r, r.GetPlaintext(), r.GetPlaintextCrc32C())
 	if err != nil {
 		return nil, err
-	}
-	if !matches(r.GetPlaintext(), r.GetPlaintextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(),
-		r.GetAdditionalAuthenticatedDataCrc32C()) {
-		return nil, status.Error(codes.InvalidArgument, "The checksum in field plaintext_crc32c did not match the data in field plaintext.")
 	}
 	sealed := box.Seal(r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
 	response := &kmspb.EncryptResponse{
@@ -119,10 +107,18 @@ func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.En
 	return response, nil
 }
 
-func (s *Service) box(name string) (nettest.Box, error) {
-	key, ok := s.Keys[name]
+// box is what seals with the key of a request, if its checksums are right.
+func (s *Service) box(r interface {
+	GetName() string
+	GetAdditionalAuthenticatedData() []byte
+	GetAdditionalAuthenticatedDataCrc32C() *wrapperspb.Int64Value
+}, data []byte, sum *wrapperspb.Int64Value) (nettest.Box, error) {
+	key, ok := s.Keys[r.GetName()]
 	if !ok {
-		return nettest.Box{}, status.Errorf(codes.NotFound, "CryptoKey %s not found.", name)
+		return nettest.Box{}, status.Errorf(codes.NotFound, "CryptoKey %s not found.", r.GetName())
+	}
+	if !matches(data, sum) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
+		return nettest.Box{}, status.Error(codes.InvalidArgument, "The checksum did not match the data.")
 	}
 	return nettest.Box{Mark: "FAKEGCP1", Key: key}, nil
 }
@@ -151,8 +147,7 @@ func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	authority := nettest.NewAuthority()
 	certificate := authority.Issue(nil).Pair()
 	listener := nettest.Listen(tb)
-	server := grpc.NewServer(append(s.ServerOptions(), grpc.Creds(credentials.NewServerTLSFromCert(&certificate)))...)
-	s.Register(server)
+	server := s.Server(grpc.Creds(credentials.NewServerTLSFromCert(&certificate)))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -6,6 +6,7 @@
 package openbaotest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -59,10 +60,7 @@ func (s *Server) Requests() []string { return s.requests.All() }
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	mount := s.Mount
-	if mount == "" {
-		mount = "transit"
-	}
+	mount := cmp.Or(s.Mount, "transit")
 	where, name := path.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/v1/"))
 	login, isLogin := s.Logins[where+name]
 	what := r.Method + " " + r.URL.Path
@@ -120,11 +118,7 @@ func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any
 		fail(w, 400, "invalid ciphertext: no prefix")
 		return
 	}
-	sealed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		fail(w, 400, "invalid ciphertext: could not decode base64")
-		return
-	}
+	sealed, _ := base64.StdEncoding.DecodeString(encoded) // a part of it cannot be opened
 	plain, ok := s.box.Open(sealed, aad(name, body))
 	if !ok {
 		fail(w, 400, "cipher: message authentication failed")
