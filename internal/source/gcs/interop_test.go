@@ -99,7 +99,7 @@ func TestBackend(t *testing.T) {
 				t.Helper()
 				o := s.Get("states", object)
 				if o == nil {
-					t.Fatalf("there is no %s, but %q", object, s.Names("states"))
+					t.Fatalf("there is no %s after %q", object, s.Requests())
 				}
 				if !bytes.Equal(o.Key, key) {
 					t.Error("the object is stored with another key")
