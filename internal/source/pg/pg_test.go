@@ -102,7 +102,7 @@ func TestSource(t *testing.T) {
 				return p
 			},
 			"nobody listens": func(t *testing.T) sourcetest.Place {
-				return place(state(t), fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s/postgres", readerPassword, freePort(t)))
+				return place(state(t), fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s/postgres", readerPassword, nettest.Port(t)))
 			},
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {
