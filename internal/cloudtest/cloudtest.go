@@ -126,11 +126,7 @@ func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *Internet) serve(w http.ResponseWriter, r *http.Request) {
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host // it has no port
-	}
-	handler := i.handler(host)
+	handler := i.handler((&url.URL{Host: r.Host}).Hostname())
 	if handler == nil {
 		http.Error(w, "canary: this is another host", http.StatusMisdirectedRequest)
 		return

@@ -3,7 +3,6 @@
 package vaulttest
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -47,21 +46,9 @@ func (v Vault) Do(tb testing.TB, method, path string, body map[string]any) map[s
 	if err != nil {
 		tb.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(tb.Context(), method, v.Address+"/v1/"+path, bytes.NewReader(b))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	req.Header.Set("X-Vault-Token", v.Token)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		tb.Fatalf("%s %s: %s", method, path, resp.Status)
-	}
 	var out map[string]any
-	_ = json.NewDecoder(resp.Body).Decode(&out) // some answers are empty
+	answer := servertest.Do(tb, method, v.Address+"/v1/"+path, string(b), 0, "X-Vault-Token", v.Token)
+	_ = json.Unmarshal(answer, &out) // some are empty
 	return out
 }
 

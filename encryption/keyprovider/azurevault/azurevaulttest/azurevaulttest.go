@@ -151,7 +151,10 @@ func seal(key []byte, encrypt bool, q request) (request, int) {
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 func decode(s string) []byte {
-	b, _ := base64.RawURLEncoding.DecodeString(s) // a part of it opens nothing
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return nil
+	}
 	return b
 }
 

@@ -113,14 +113,10 @@ func (s *Server) login(w http.ResponseWriter, want map[string]string, body map[s
 
 func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any) {
 	text, _ := body["ciphertext"].(string)
-	encoded, ok := strings.CutPrefix(text, "vault:v1:")
-	if !ok {
-		fail(w, 400, "invalid ciphertext: no prefix")
-		return
-	}
-	sealed, _ := base64.StdEncoding.DecodeString(encoded) // a part of it cannot be opened
+	encoded, prefixed := strings.CutPrefix(text, "vault:v1:")
+	sealed, err := base64.StdEncoding.DecodeString(encoded)
 	plain, ok := s.box.Open(sealed, aad(name, body))
-	if !ok {
+	if !prefixed || err != nil || !ok {
 		fail(w, 400, "cipher: message authentication failed")
 		return
 	}

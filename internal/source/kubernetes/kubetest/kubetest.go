@@ -114,10 +114,6 @@ func (s *Server) Names(below string) []string {
 func (s *Server) store(collection string, o map[string]any) map[string]any {
 	s.version++
 	meta, _ := o["metadata"].(map[string]any)
-	if meta == nil {
-		meta = map[string]any{}
-		o["metadata"] = meta
-	}
 	meta["resourceVersion"] = strconv.Itoa(s.version)
 	if meta["uid"] == nil {
 		meta["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", s.version)
@@ -130,11 +126,7 @@ func (s *Server) store(collection string, o map[string]any) map[string]any {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := r.Method + " " + r.URL.Path
-	if r.URL.RawQuery != "" {
-		asked += "?" + r.URL.RawQuery
-	}
-	s.Note(asked)
+	s.Note(r.Method + " " + r.URL.RequestURI())
 	accepted := s.Token == "" || r.Header.Get("Authorization") == "Bearer "+s.Token
 	if s.Accepts != nil {
 		accepted = s.Accepts(r)
@@ -193,9 +185,6 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) {
 		nettest.Reply(w, 201, s.store(r.URL.Path, o))
 	case r.Method == http.MethodPut && s.objects[r.URL.Path] != nil:
 		nettest.Reply(w, 200, s.store(parent, o))
-	case r.Method == http.MethodDelete && s.objects[r.URL.Path] != nil:
-		delete(s.objects, r.URL.Path)
-		nettest.Reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	case r.Method == http.MethodGet && isCollection(r.URL.Path):
 		s.list(w, r)
 	default:

@@ -16,9 +16,9 @@ import (
 	"html"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,7 +198,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	name, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	for _, host := range s.Hosts {
-		if before, ok := strings.CutSuffix(hostname(r.Host), "."+host); ok {
+		if before, ok := strings.CutSuffix((&url.URL{Host: r.Host}).Hostname(), "."+host); ok {
 			name, key = before, strings.TrimPrefix(r.URL.Path, "/")
 		}
 	}
@@ -315,13 +315,6 @@ func (s *Server) named(header string) string { return cmp.Or(s.Prefix, "X-Amz-")
 
 func etag(data []byte) string {
 	return fmt.Sprintf(`"%x"`, md5.Sum(data)) //nolint:gosec // see above
-}
-
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return host
 }
 
 // unpacked takes the chunks apart that the SDK of AWS sends over TLS.
