@@ -121,33 +121,26 @@ func (h KeyProvider) maker(t *testing.T) (m maker, key []byte, stored json.RawMe
 	return m, bytes.Clone(key), bytes.Clone(stored)
 }
 
-// result is what a call gives.
-type result struct {
-	bytes  []byte
-	err    error
-	reason any // of a panic
-}
-
 // within calls what a program gives it input, and does not wait longer than
 // limit. A panic is a mistake.
 func within(t *testing.T, limit time.Duration, input []byte, call func() ([]byte, error)) ([]byte, error) {
 	t.Helper()
-	done := make(chan result, 1)
+	var got []byte
+	var err error
+	var panicked any
+	done := make(chan struct{})
 	go func() {
-		var r result
-		defer func() {
-			r.reason = recover()
-			done <- r
-		}()
-		r.bytes, r.err = call()
+		defer close(done)
+		defer func() { panicked = recover() }()
+		got, err = call()
 	}()
 	select {
-	case r := <-done:
-		if r.reason != nil {
-			t.Errorf("%.200q: it panics: %v", input, r.reason)
+	case <-done:
+		if panicked != nil {
+			t.Errorf("%.200q: it panics: %v", input, panicked)
 			return nil, errors.New("a panic")
 		}
-		return r.bytes, r.err
+		return got, err
 	case <-time.After(limit):
 		t.Errorf("%.200q takes longer than %v", input, limit)
 		return nil, errors.New("no end")

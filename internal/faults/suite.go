@@ -176,12 +176,12 @@ func (s Suite) askOnce(t *testing.T, client Client, row fault, begun <-chan stru
 			}
 		}()
 	}
-	allocated, begin := allocations(), time.Now()
+	allocated, begin := Allocations(), time.Now()
 	got, err := client.Ask(ctx)
 	if took := time.Since(begin); row.cancelled && took > givenUp {
 		t.Errorf("it took %s", took)
 	}
-	if used := allocations() - allocated; row.large && used > memory {
+	if used := Allocations() - allocated; row.large && used > memory {
 		t.Errorf("it allocated %d MiB", used>>20)
 	}
 	return got, err
@@ -196,7 +196,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func allocations() uint64 {
+// Allocations is how many bytes the process has allocated so far.
+func Allocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc

@@ -95,13 +95,11 @@ func Unstarted(tb testing.TB, h http.Handler) *httptest.Server {
 // without, until the test ends. It follows no redirect.
 func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	tb.Helper()
-	secure, plain := httptest.NewTLSServer(h), httptest.NewServer(h)
-	tb.Cleanup(secure.Close)
-	tb.Cleanup(plain.Close)
+	secure, plain := Start(tb, h), strings.TrimPrefix(Serve(tb, h), "http://")
 	config := Anyhow(secure)
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, plain.Listener.Addr().String())
+			return new(net.Dialer).DialContext(ctx, network, plain)
 		},
 		DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&tls.Dialer{Config: config}).DialContext(ctx, network, secure.Listener.Addr().String())

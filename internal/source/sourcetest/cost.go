@@ -2,10 +2,10 @@ package sourcetest
 
 import (
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
@@ -23,11 +23,9 @@ func Packed(begin, part, end string, size int) http.HandlerFunc {
 // run meanwhile.
 func Allocates(t *testing.T, most uint64, f func()) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	before := faults.Allocations()
 	f()
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > most {
+	if used := faults.Allocations() - before; used > most {
 		t.Errorf("%d MiB were allocated, want at most %d MiB", used>>20, most>>20)
 	}
 }

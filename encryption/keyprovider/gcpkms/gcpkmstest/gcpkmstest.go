@@ -5,7 +5,6 @@ package gcpkmstest
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"hash/crc32"
 	"testing"
 
@@ -45,8 +44,8 @@ type Service struct {
 func (s *Service) Calls() []string { return s.calls.All() }
 
 // Server returns a server of the service, which counts and checks every call.
-func (s *Service) Server(options ...grpc.ServerOption) *grpc.Server {
-	server := grpc.NewServer(append(options, grpc.UnaryInterceptor(s.intercept))...)
+func (s *Service) Server() *grpc.Server {
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
 	kmspb.RegisterKeyManagementServiceServer(server, s)
 	return server
 }
@@ -144,23 +143,12 @@ func matches(data []byte, sum *wrapperspb.Int64Value) bool {
 // returns the options with which a client finds and trusts it.
 func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	tb.Helper()
-	authority := nettest.NewAuthority()
-	certificate := authority.Issue(nil).Pair()
-	listener := nettest.Listen(tb)
-	server := s.Server(grpc.Creds(credentials.NewServerTLSFromCert(&certificate)))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends with Stop
-	}()
-	tb.Cleanup(func() {
-		server.Stop()
-		<-done
-	})
-	trust := &tls.Config{RootCAs: nettest.Pool(authority.PEM), MinVersion: tls.VersionTLS12}
+	server := s.Server()
+	tb.Cleanup(server.Stop)
+	site := nettest.Start(tb, server)
 	return []option.ClientOption{
-		option.WithEndpoint(listener.Addr().String()),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(trust))),
+		option.WithEndpoint(site.Listener.Addr().String()),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(nettest.Anyhow(site)))),
 		option.WithGRPCConnectionPool(1),
 	}
 }
