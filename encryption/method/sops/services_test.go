@@ -324,7 +324,7 @@ func TestAWS(t *testing.T) {
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, Role: role, EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
 	opens(t, build(t, attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, os.LookupEnv, awskms.Block()), file, plainState)
-	if calls := sts.Calls(); len(calls) != 1 || calls[0].Form.Get("RoleArn") != role || calls[0].AccessKey != "AKIAAMBIENT" {
+	if calls := sts.Requests(); len(calls) != 1 || calls[0].Form.Get("RoleArn") != role || calls[0].AccessKey != "AKIAAMBIENT" {
 		t.Errorf("STS was asked for %+v", calls)
 	}
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != awskmstest.AssumedKey("AssumeRole") {

@@ -217,18 +217,18 @@ func (v vendor) faults(t *testing.T) {
 			"nobody listens":              "connection refused",
 			"reset at once":               reset,
 			"reset in the body":           reset,
-			"reset in the body, once":     sourcetest.Works,
+			"reset in the body, once":     faults.Works,
 			"closed without an answer":    broken,
 			"short body":                  broken,
 			"Content-Length too large":    broken,
-			"Content-Length too small":    sourcetest.Cut, // S3 sends checksums where it has them, and then it is noticed
+			"Content-Length too small":    faults.Cut, // S3 sends checksums where it has them, and then it is noticed
 			"endless body":                "the file is larger than 1048576 bytes",
 			"endless header":              invalid,
 			"endless gzip of nothing":     "the file is larger than 1048576 bytes",
-			"nested a million deep":       sourcetest.Other,
+			"nested a million deep":       faults.Other,
 			"301 that names another host": "it is in the region elsewhere-1: set region (301 PermanentRedirect)",
 			"401 that names another host": "it is in the region elsewhere-1: set region (401 PermanentRedirect)",
-			"gzip bomb":                   sourcetest.Other, // it is not asked for, and not unpacked
+			"gzip bomb":                   faults.Other, // it is not asked for, and not unpacked
 			"not HTTP":                    invalid,
 			"malformed status line":       invalid,
 			"malformed header":            invalid,
@@ -239,11 +239,11 @@ func (v vendor) faults(t *testing.T) {
 			"slow drip":         slow,
 
 			"403":                            strange + "403",
-			"500, once":                      sourcetest.Works,
+			"500, once":                      faults.Works,
 			"500":                            strange + "500",
-			"503, once":                      sourcetest.Works,
-			"503 with Retry-After, once":     sourcetest.Works,
-			"429 with Retry-After, once":     sourcetest.Works,
+			"503, once":                      faults.Works,
+			"503 with Retry-After, once":     faults.Works,
+			"429 with Retry-After, once":     faults.Works,
 			"429 with Retry-After":           strange + "429",
 			"429 with Retry-After of a year": strange + "429",
 

@@ -108,7 +108,7 @@ func (s *Server) login(w http.ResponseWriter, want map[string]string, body map[s
 			return
 		}
 	}
-	reply(w, map[string]any{"auth": map[string]any{"client_token": s.Token, "lease_duration": s.Lease}})
+	nettest.Reply(w, 200, map[string]any{"auth": map[string]any{"client_token": s.Token, "lease_duration": s.Lease}})
 }
 
 func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any) {
@@ -120,7 +120,7 @@ func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any
 		fail(w, 400, "cipher: message authentication failed")
 		return
 	}
-	reply(w, map[string]any{"data": map[string]any{"plaintext": base64.StdEncoding.EncodeToString(plain)}})
+	nettest.Reply(w, 200, map[string]any{"data": map[string]any{"plaintext": base64.StdEncoding.EncodeToString(plain)}})
 }
 
 func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any) {
@@ -131,7 +131,7 @@ func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any
 		delete(body, "associated_data")
 	}
 	sealed := s.box.Seal(key, aad(name, body))
-	reply(w, map[string]any{"data": map[string]any{
+	nettest.Reply(w, 200, map[string]any{"data": map[string]any{
 		"plaintext":   base64.StdEncoding.EncodeToString(key),
 		"ciphertext":  "vault:v1:" + base64.StdEncoding.EncodeToString(sealed),
 		"key_version": 1,
@@ -143,8 +143,6 @@ func aad(name string, body map[string]any) []byte {
 	data, _ := body["associated_data"].(string)
 	return []byte(name + data)
 }
-
-func reply(w http.ResponseWriter, v any) { nettest.Reply(w, http.StatusOK, v) }
 
 func fail(w http.ResponseWriter, status int, text string) {
 	nettest.Reply(w, status, map[string]any{"errors": []string{text}})

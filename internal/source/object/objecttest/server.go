@@ -277,9 +277,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, name, key string, b
 			v.header[name] = values
 		}
 	}
-	if id := s.add(name, key, v); id != "" {
-		w.Header().Set(s.named("Version-Id"), id)
-	}
+	s.add(name, key, v)
 	w.Header().Set("ETag", etag(body))
 	// What was written is compared with this.
 	w.Header().Set(s.named("Hash-Crc64ecma"), strconv.FormatUint(crc64.Checksum(body, crc64.MakeTable(crc64.ECMA)), 10))

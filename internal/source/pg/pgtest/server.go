@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,8 +88,10 @@ func (s *Server) start() error {
 			return err
 		}
 	}
-	if err := giveAway(s.dir); err != nil {
-		return err
+	if os.Getuid() == 0 { // as whom PostgreSQL does not run
+		if err := filepath.WalkDir(s.dir, giveAway); err != nil {
+			return err
+		}
 	}
 	if err := s.run("initdb", "-D", s.file("data"), "-U", "admin", "--pwfile", s.file("password"), "-A", "scram-sha-256", "--no-sync", "-E",
 		"UTF8", "--locale=C"); err != nil {
@@ -101,6 +104,16 @@ func (s *Server) start() error {
 			s.file("ca.pem"),
 		"-c", "hba_file=" + s.file("hba"),
 	}, " "), "start")
+}
+
+// nobody is a user who owns nothing else.
+const nobody = 65534
+
+func giveAway(path string, _ fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	return os.Lchown(path, nobody, nobody)
 }
 
 func (s *Server) file(name string) string { return filepath.Join(s.dir, name) }
