@@ -26,11 +26,11 @@ import (
 // Internet is what programs with [Internet.Environ] take for the internet.
 type Internet struct {
 	Proxy  string // URL
-	CAFile string // path of the authority's certificate, in PEM
+	CA     string // the authority's certificate, in PEM
+	CAFile string // its path
 
-	hosts     map[string]http.Handler
-	authority *nettest.Authority
-	site      *httptest.Server
+	hosts map[string]http.Handler
+	site  *httptest.Server
 
 	asked nettest.Log[string]
 }
@@ -48,12 +48,13 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	if !Supported() {
 		tb.Skip("on this system, Go reads no SSL_CERT_FILE by which a program could trust the certificates of a test")
 	}
-	i := &Internet{CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts, authority: nettest.NewAuthority()}
-	if err := os.WriteFile(i.CAFile, []byte(i.CA()), 0o600); err != nil {
+	authority := nettest.NewAuthority()
+	i := &Internet{CA: authority.PEM, CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts}
+	if err := os.WriteFile(i.CAFile, []byte(i.CA), 0o600); err != nil {
 		tb.Fatal(err)
 	}
 	i.Proxy = nettest.Serve(tb, http.HandlerFunc(i.connect))
-	i.site = nettest.Start(tb, http.HandlerFunc(i.serve), i.authority.Issue(nil, slices.Collect(maps.Keys(hosts))...).Pair())
+	i.site = nettest.Start(tb, http.HandlerFunc(i.serve), authority.Issue(nil, slices.Collect(maps.Keys(hosts))...).Pair())
 	return i
 }
 
@@ -61,15 +62,12 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 // order, and forgets them. Requests without TLS are "http://host".
 func (i *Internet) Asked() []string { return i.asked.Requests() }
 
-// CA is the authority's certificate, in PEM.
-func (i *Internet) CA() string { return i.authority.PEM }
-
 // Client returns a client that reaches this internet.
 func (i *Internet) Client(tb testing.TB) *http.Client {
 	tb.Helper()
 	transport := &http.Transport{
 		Proxy:           func(*http.Request) (*url.URL, error) { return url.Parse(i.Proxy) },
-		TLSClientConfig: &tls.Config{RootCAs: nettest.Pool(i.CA()), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{RootCAs: nettest.Pool(i.CA), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}
 	tb.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}

@@ -61,8 +61,11 @@ type Suite struct {
 // Client asks the server once.
 type Client struct {
 	Ask     func(ctx context.Context) ([]byte, error)
-	Secrets []string // must appear in no error, and nowhere but at the server
+	Secrets Secrets // must appear in no error, and nowhere but at the server
 }
+
+// Secrets are what nobody may be shown.
+type Secrets []string
 
 // What is seen in place of an error.
 const (
@@ -134,7 +137,8 @@ func (s Suite) run(t *testing.T, row fault) {
 		s.checkSeen(t, sees, got, err)
 	}
 	if err != nil {
-		client.checkError(t, err)
+		client.Secrets.CheckError(t, err)
+		checkShort(t, err)
 		s.Check(t, err, row.refusal)
 	}
 
@@ -228,12 +232,17 @@ func saysOneOf(err error, parts string) bool {
 	})
 }
 
-func (c Client) checkError(t *testing.T, err error) {
+// CheckError checks an error, and those that it wraps.
+func (s Secrets) CheckError(t *testing.T, err error) {
 	t.Helper()
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		c.checkText(t, "the error", e.Error())
+		s.CheckText(t, "the error", e.Error())
 	}
-	c.checkText(t, "the error", fmt.Sprintf("%#v", err))
+	s.CheckText(t, "the error", fmt.Sprintf("%#v", err))
+}
+
+func checkShort(t *testing.T, err error) {
+	t.Helper()
 	if strings.ContainsFunc(err.Error(), unicode.IsControl) {
 		t.Errorf("the error holds control characters: %q", err)
 	}
@@ -242,9 +251,10 @@ func (c Client) checkError(t *testing.T, err error) {
 	}
 }
 
-func (c Client) checkText(t *testing.T, what, text string) {
+// CheckText checks one text.
+func (s Secrets) CheckText(t *testing.T, what, text string) {
 	t.Helper()
-	for _, secret := range c.Secrets {
+	for _, secret := range s {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s holds a secret: %s", what, text)
 		}
@@ -281,7 +291,7 @@ func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row faul
 		if !s.Strays || row.stays || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
 			t.Errorf("another origin was asked to %s %s, with %d headers", r.Method, r.URL.Path, len(r.Header))
 		}
-		client.checkText(t, "what another origin got", r.Text)
+		client.Secrets.CheckText(t, "what another origin got", r.Text)
 	}
 }
 

@@ -125,13 +125,6 @@ func (g *Gitea) NewToken(t *testing.T, name, scopes string) string {
 	return token
 }
 
-// Hide lets nobody but the user, and administrators, see what the user has.
-func (g *Gitea) Hide(t *testing.T, name, adminToken string) {
-	t.Helper()
-	body := fmt.Sprintf(`{"source_id":0,"login_name":%q,"visibility":"private"}`, name)
-	g.Do(t, http.MethodPatch, "/api/v1/admin/users/"+name, adminToken, body, http.StatusOK)
-}
-
 // Do sends a request, which must be answered with the status want, and returns
 // the body of the answer.
 func (g *Gitea) Do(t *testing.T, method, path, token, body string, want int) []byte {

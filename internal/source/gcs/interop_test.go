@@ -67,7 +67,7 @@ func (b bench) open(t *testing.T, prefix, workspace string) source.Source {
 	var roots *x509.CertPool
 	if b.internet != nil {
 		env["HTTPS_PROXY"] = b.internet.Proxy
-		roots = nettest.Pool(b.internet.CA())
+		roots = nettest.Pool(b.internet.CA)
 	}
 	r := newRun(with(env))
 	r.roots = roots

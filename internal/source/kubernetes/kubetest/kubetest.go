@@ -118,8 +118,7 @@ func (s *Server) store(collection string, o map[string]any) map[string]any {
 	if meta["uid"] == nil {
 		meta["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", s.version)
 	}
-	name, _ := meta["name"].(string)
-	s.objects[collection+"/"+name] = o
+	s.objects[fmt.Sprint(collection, "/", meta["name"])] = o
 	return o
 }
 
@@ -195,6 +194,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) {
 // lock keeps the one lease that the state of a test needs.
 func (s *Server) lock(w http.ResponseWriter, r *http.Request) {
 	lease, there := s.opaque[r.URL.Path]
+	status := http.StatusOK
 	switch r.Method {
 	case http.MethodPost:
 		body, _ := io.ReadAll(r.Body)
@@ -202,22 +202,21 @@ func (s *Server) lock(w http.ResponseWriter, r *http.Request) {
 		for _, name := range leaseName.FindAllString(string(body), -1) {
 			s.opaque[r.URL.Path+"/"+name] = lease
 		}
-		w.Header().Set("Content-Type", lease.contentType)
-		w.WriteHeader(201)
+		status = http.StatusCreated
 	case http.MethodPut:
 		lease.body, _ = io.ReadAll(r.Body)
 		s.opaque[r.URL.Path] = lease
-		w.Header().Set("Content-Type", lease.contentType)
 	case http.MethodGet:
 		if !there {
 			notFound(w, r.URL.Path)
 			return
 		}
-		w.Header().Set("Content-Type", lease.contentType)
 	default:
 		refuse(w, 405, "MethodNotAllowed", "a lease is made, read and changed", nil)
 		return
 	}
+	w.Header().Set("Content-Type", lease.contentType)
+	w.WriteHeader(status)
 	_, _ = w.Write(lease.body)
 }
 
