@@ -19,19 +19,12 @@ type Derivations struct {
 	keys memo.Memo[string, []byte]
 }
 
-// Remembered returns a pbkdf2 that remembers.
-func (d *Derivations) Remembered(pbkdf2 encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.KeyProvider] {
-	return wrapped(pbkdf2, func(built encryption.KeyProvider, v attr.Values) encryption.KeyProvider {
-		return &memorizer{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain")}
-	})
-}
-
-// Quick returns a pbkdf2 that can be asked a thousand times about one damaged
-// file. It derives the keys of the undamaged one. Any change of the salt, the
-// number of iterations, the hash or the length gives a key that has nothing to do
-// with those, or a part of one; that of a single iteration is no less wrong than
-// that of 600000, so this is what it derives. The same goes for what is built on
-// such a key with chain.
+// Quick returns a pbkdf2 that remembers, and that can be asked a thousand times
+// about one damaged file. It derives the keys of the undamaged one, which is nil
+// if no file is damaged. Any change of the salt, the number of iterations, the
+// hash or the length gives a key that has nothing to do with those, or a part of
+// one; that of a single iteration is no less wrong than that of 600000, so this is
+// what it derives. The same goes for what is built on such a key with chain.
 //
 // Nothing else differs: what is stored is read, checked and refused by the real
 // key provider, and damage that changes none of the parameters gets the real
@@ -41,33 +34,27 @@ func (d *Derivations) Quick(pbkdf2 encryption.Block[encryption.KeyProvider], fil
 	var envelope struct {
 		Meta map[string][]byte `json:"meta"`
 	}
-	if json.Unmarshal(file, &envelope) != nil || envelope.Meta == nil {
-		return d.Remembered(pbkdf2) // another format; damage does not get past it
+	var original map[string]bool
+	if json.Unmarshal(file, &envelope) == nil && envelope.Meta != nil { // damage does not get past another format
+		original = map[string]bool{}
 	}
-	original, wrong := map[string]bool{}, &sync.Map{}
 	for _, doc := range envelope.Meta {
 		var p parameters
 		if json.Unmarshal(doc, &p) == nil {
 			original[p.id()] = true
 		}
 	}
-	return wrapped(pbkdf2, func(built encryption.KeyProvider, v attr.Values) encryption.KeyProvider {
-		return &memorizer{KeyProvider: built, derivations: d, secret: secretOf(v), chain: v.String("chain"), original: original, wrong: wrong}
-	})
-}
-
-func wrapped(
-	block encryption.Block[encryption.KeyProvider], wrap func(encryption.KeyProvider, attr.Values) encryption.KeyProvider,
-) encryption.Block[encryption.KeyProvider] {
-	original := block.Build
-	block.Build = func(v attr.Values) (encryption.KeyProvider, error) {
-		built, err := original(v)
+	build, wrong := pbkdf2.Build, &sync.Map{}
+	pbkdf2.Build = func(v attr.Values) (encryption.KeyProvider, error) {
+		built, err := build(v)
 		if err != nil {
 			return nil, err
 		}
-		return wrap(built, v), nil
+		limit, err := v.Int("max_iterations", 1, 1<<31-1)
+		secret := fmt.Sprintf("%q %d %v", v.String("passphrase"), limit, err)
+		return &memorizer{KeyProvider: built, derivations: d, secret: secret, chain: v.String("chain"), original: original, wrong: wrong}, nil
 	}
-	return block
+	return pbkdf2
 }
 
 // parameters are what PBKDF2 makes a key of, beside the passphrase. They are
@@ -83,16 +70,10 @@ func (p parameters) id() string {
 	return fmt.Sprintf("%x %d %s %d", p.Salt, p.Iterations, p.HashFunction, p.KeyLength)
 }
 
-// secretOf is what decides about a key beside what is stored.
-func secretOf(v attr.Values) string {
-	limit, err := v.Int("max_iterations", 1, 1<<31-1)
-	return fmt.Sprintf("%q %d %v", v.String("passphrase"), limit, err)
-}
-
 type memorizer struct {
 	encryption.KeyProvider
 	derivations *Derivations
-	secret      string
+	secret      string // what decides about a key beside what is stored
 	chain       string
 	original    map[string]bool // :: parameters of the undamaged file; nil when there is no other
 	wrong       *sync.Map       // :: key that is not of the undamaged file → true; of all key providers of the file
@@ -114,10 +95,8 @@ func (r *memorizer) Key(ctx context.Context, keys encryption.Keys, stored json.R
 			return nil, err
 		}
 		id += fmt.Sprintf(" %x", upstream)
-		if r.wrong != nil {
-			_, wrong := r.wrong.Load(string(upstream))
-			damaged = damaged || wrong
-		}
+		_, wrong := r.wrong.Load(string(upstream))
+		damaged = damaged || wrong
 	}
 	if damaged {
 		p.Iterations = 1

@@ -128,33 +128,26 @@ func (h KeyProvider) maker(t *testing.T) (m maker, key []byte, stored json.RawMe
 	return m, bytes.Clone(key), bytes.Clone(stored)
 }
 
-// result is what a call gives.
-type result struct {
-	bytes  []byte
-	err    error
-	reason any // of a panic
-}
-
 // within calls what a program gives it input, and does not wait longer than
 // limit. A panic is a mistake.
 func within(t *testing.T, limit time.Duration, input []byte, call func() ([]byte, error)) ([]byte, error) {
 	t.Helper()
-	done := make(chan result, 1)
+	var got []byte
+	var err error
+	var panicked any
+	done := make(chan struct{})
 	go func() {
-		var r result
-		defer func() {
-			r.reason = recover()
-			done <- r
-		}()
-		r.bytes, r.err = call()
+		defer close(done)
+		defer func() { panicked = recover() }()
+		got, err = call()
 	}()
 	select {
-	case r := <-done:
-		if r.reason != nil {
-			t.Errorf("%.200q: it panics: %v", input, r.reason)
+	case <-done:
+		if panicked != nil {
+			t.Errorf("%.200q: it panics: %v", input, panicked)
 			return nil, errors.New("a panic")
 		}
-		return r.bytes, r.err
+		return got, err
 	case <-time.After(limit):
 		t.Errorf("%.200q takes longer than %v", input, limit)
 		return nil, errors.New("no end")
@@ -351,19 +344,13 @@ func (h Method) Run(t *testing.T) {
 			}
 		}
 	})
-	method, err := build(h.Block, h.Attrs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	method := mustBuild(t, h.Block, h.Attrs)
 	encrypter, ok := method.(encryption.Encrypter)
 	if !ok {
 		t.Skip("it does not seal")
 	}
 	t.Run("round trip", func(t *testing.T) { h.roundTrip(t, encrypter) })
-	sealed, err := h.seal(t, encrypter, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := h.seal(t, encrypter, 0)
 	t.Run("another key", func(t *testing.T) {
 		opened, err := h.open(t, method, h.Other, sealed)
 		if opened != nil || !errors.Is(err, encryption.ErrNoKey) {
@@ -391,17 +378,11 @@ const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"
 // roundTrip seals with two of the method, with room behind the plaintext and
 // without, and opens all of it afterwards.
 func (h Method) roundTrip(t *testing.T, encrypter encryption.Encrypter) {
-	second, err := build(h.Block, h.Attrs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := mustBuild(t, h.Block, h.Attrs)
 	var files [][]byte
 	for _, e := range []encryption.Encrypter{encrypter, encrypter, second.(encryption.Encrypter)} {
 		for _, room := range []int{0, 1, 1000} {
-			sealed, err := h.seal(t, e, room)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sealed := h.seal(t, e, room)
 			if slices.ContainsFunc(files, func(other []byte) bool { return bytes.Equal(other, sealed) }) {
 				t.Error("sealing twice must not give the same bytes")
 			}
@@ -420,10 +401,14 @@ func (h Method) roundTrip(t *testing.T, encrypter encryption.Encrypter) {
 }
 
 // seal seals the sample, with room behind it.
-func (h Method) seal(t *testing.T, encrypter encryption.Encrypter, room int) ([]byte, error) {
+func (h Method) seal(t *testing.T, encrypter encryption.Encrypter, room int) []byte {
 	t.Helper()
 	plain := append(make([]byte, 0, len(samplePlain)+room), samplePlain...)
-	return within(t, patience, plain, func() ([]byte, error) { return encrypter.Encrypt(t.Context(), h.Keys, plain) })
+	sealed, err := within(t, patience, plain, func() ([]byte, error) { return encrypter.Encrypt(t.Context(), h.Keys, plain) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
 }
 
 // open is Decrypt, with everything checked that holds for each call.
@@ -452,6 +437,15 @@ func build[T any](block encryption.Block[T], attrs map[string]cty.Value) (T, err
 		return none, err
 	}
 	return block.Build(values)
+}
+
+func mustBuild[T any](tb testing.TB, block encryption.Block[T], attrs map[string]cty.Value) T {
+	tb.Helper()
+	built, err := build(block, attrs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return built
 }
 
 // checkTable looks at what the documentation and the schemas are made from.

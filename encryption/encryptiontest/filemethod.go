@@ -115,10 +115,7 @@ func (h FileMethod) opens(t *testing.T, method encryption.Method, file []byte) {
 
 func (h FileMethod) build(t *testing.T, attrs map[string]cty.Value) encryption.Method {
 	t.Helper()
-	m, err := build(h.Block, attrs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := mustBuild(t, h.Block, attrs)
 	if _, ok := m.(encryption.FileMethod); !ok {
 		t.Fatal("it is not a FileMethod")
 	}

@@ -17,11 +17,7 @@ import (
 // Build makes a key provider from its attributes, without an environment.
 func Build(tb testing.TB, block encryption.Block[encryption.KeyProvider], attrs map[string]cty.Value) encryption.KeyProvider {
 	tb.Helper()
-	provider, err := build(block, attrs)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return provider
+	return mustBuild(tb, block, attrs)
 }
 
 // FuzzStored is a fuzz test of what a file stores of a key provider. Provider

@@ -5,19 +5,19 @@
 package cloudtest
 
 import (
-	"context"
 	"crypto/tls"
 	"io"
-	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
@@ -26,15 +26,13 @@ import (
 // Internet is what programs with [Internet.Environ] take for the internet.
 type Internet struct {
 	Proxy  string // URL
-	CAFile string // path of the authority's certificate, in PEM
+	CA     string // the authority's certificate, in PEM
+	CAFile string // its path
 
-	hosts     map[string]http.Handler
-	authority *nettest.Authority
-	site      *httptest.Server
+	hosts map[string]http.Handler
+	site  *httptest.Server
 
-	asked        nettest.Log[string]
-	mu           sync.Mutex
-	certificates map[string]*tls.Certificate // :: host → its certificate
+	asked nettest.Log[string]
 }
 
 // Supported reports whether programs written in Go heed SSL_CERT_FILE here.
@@ -50,25 +48,13 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	if !Supported() {
 		tb.Skip("on this system, Go reads no SSL_CERT_FILE by which a program could trust the certificates of a test")
 	}
-	i := &Internet{
-		CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts,
-		authority: nettest.NewAuthority(), certificates: map[string]*tls.Certificate{},
-	}
-	if err := os.WriteFile(i.CAFile, []byte(i.CA()), 0o600); err != nil {
+	authority := nettest.NewAuthority()
+	i := &Internet{CA: authority.PEM, CAFile: filepath.Join(tb.TempDir(), "ca.pem"), hosts: hosts}
+	if err := os.WriteFile(i.CAFile, []byte(i.CA), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	i.site = httptest.NewUnstartedServer(http.HandlerFunc(i.serve))
-	i.site.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave are nobody's concern
-	i.site.EnableHTTP2 = true
-	i.site.TLS = &tls.Config{GetCertificate: i.certificate, MinVersion: tls.VersionTLS12}
-	i.site.StartTLS()
-	proxy := httptest.NewServer(http.HandlerFunc(i.connect))
-	i.Proxy = proxy.URL
-	tb.Cleanup(func() {
-		i.site.CloseClientConnections()
-		i.site.Close()
-		proxy.Close()
-	})
+	i.Proxy = nettest.Serve(tb, http.HandlerFunc(i.connect))
+	i.site = nettest.Start(tb, http.HandlerFunc(i.serve), authority.Issue(nil, slices.Collect(maps.Keys(hosts))...).Pair())
 	return i
 }
 
@@ -76,15 +62,12 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 // order, and forgets them. Requests without TLS are "http://host".
 func (i *Internet) Asked() []string { return i.asked.Requests() }
 
-// CA is the authority's certificate, in PEM.
-func (i *Internet) CA() string { return i.authority.PEM }
-
 // Client returns a client that reaches this internet.
 func (i *Internet) Client(tb testing.TB) *http.Client {
 	tb.Helper()
 	transport := &http.Transport{
 		Proxy:           func(*http.Request) (*url.URL, error) { return url.Parse(i.Proxy) },
-		TLSClientConfig: &tls.Config{RootCAs: nettest.Pool(i.CA()), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{RootCAs: nettest.Pool(i.CA), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}
 	tb.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
@@ -103,23 +86,11 @@ func (i *Internet) Environ(base []string) []string {
 // Isolated is base without what the user has set for clouds and proxies. AWS's
 // SDK finds neither files nor the machine's own role.
 func Isolated(base []string) []string {
-	var env []string
-	for _, pair := range base {
-		if name, _, _ := strings.Cut(pair, "="); !isPersonal(strings.ToUpper(name)) {
-			env = append(env, pair)
-		}
-	}
-	return append(env, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
+	return append(slices.DeleteFunc(slices.Clone(base), personal.MatchString),
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
 }
 
-func isPersonal(name string) bool {
-	for _, prefix := range []string{"AWS_", "ARM_", "AZURE_", "ACTIONS_", "GOOGLE_", "GCLOUD_", "GCE_", "CLOUDSDK_", "BAO_", "VAULT_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return strings.HasSuffix(name, "_PROXY")
-}
+var personal = regexp.MustCompile(`(?i)^((AWS|ARM|AZURE|ACTIONS|GOOGLE|GCLOUD|GCE|CLOUDSDK|BAO|VAULT)_|[^=]*_PROXY=)`)
 
 // connect is the proxy.
 func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
@@ -153,11 +124,7 @@ func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *Internet) serve(w http.ResponseWriter, r *http.Request) {
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host // it has no port
-	}
-	handler := i.handler(host)
+	handler := i.handler((&url.URL{Host: r.Host}).Hostname())
 	if handler == nil {
 		http.Error(w, "canary: this is another host", http.StatusMisdirectedRequest)
 		return
@@ -171,42 +138,4 @@ func (i *Internet) handler(host string) http.Handler {
 	}
 	_, domain, _ := strings.Cut(host, ".")
 	return i.hosts["*."+domain]
-}
-
-// certificate returns the one of the host that a client asks for.
-func (i *Internet) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if known, ok := i.certificates[hello.ServerName]; ok {
-		return known, nil
-	}
-	made := i.authority.Issue(nil, hello.ServerName).Pair()
-	i.certificates[hello.ServerName] = &made
-	return &made, nil
-}
-
-// Dead returns an address on this machine where nobody listens.
-func Dead(tb testing.TB) string {
-	tb.Helper()
-	listener := listen(tb)
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// Mute returns an address on this machine where connections are accepted and
-// nothing is said, until the test ends.
-func Mute(tb testing.TB) string {
-	tb.Helper()
-	listener := listen(tb)
-	tb.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().String()
-}
-
-func listen(tb testing.TB) net.Listener {
-	tb.Helper()
-	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return listener
 }

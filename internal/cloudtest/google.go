@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 )
 
@@ -23,8 +21,7 @@ import (
 // nil.
 func CloudKMS(tb testing.TB, service *gcpkmstest.Service, account *ServiceAccount) http.Handler {
 	tb.Helper()
-	server := grpc.NewServer(service.ServerOptions()...)
-	service.Register(server)
+	server := service.Server()
 	tb.Cleanup(server.Stop)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if account != nil && account.signed(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {

@@ -2,11 +2,12 @@ package cloudtest
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // CheckProxies runs TestBehindProxy of the same package twice, with a proxy in
@@ -20,15 +21,14 @@ func CheckProxies(t *testing.T, variables ...string) {
 	t.Helper()
 	for mode, want := range map[string]bool{"on": true, "off": false} {
 		var asked atomic.Bool
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		proxy := nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			asked.Store(true)
 			w.WriteHeader(http.StatusForbidden)
 		}))
-		t.Cleanup(proxy.Close)
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestBehindProxy$") //nolint:gosec // this test binary
 		cmd.Env = append(os.Environ(), "STATECRYPT_TEST_ENVIRONMENT="+mode)
 		for _, name := range variables {
-			cmd.Env = append(cmd.Env, name+"="+proxy.URL)
+			cmd.Env = append(cmd.Env, name+"="+proxy)
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", mode, err, out)

@@ -2,17 +2,19 @@ package faults
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // fault is one thing that goes wrong, a row of the table.
@@ -117,13 +119,7 @@ func drip(x *exchange) {
 		if _, err := x.w.Write([]byte{b}); err != nil || http.NewResponseController(x.w).Flush() != nil {
 			return
 		}
-		select {
-		case <-x.r.Context().Done():
-			return
-		case <-x.front.done:
-			return
-		case <-time.After(100 * time.Millisecond):
-		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -132,29 +128,26 @@ func closed(*exchange) { panic(http.ErrAbortHandler) }
 
 // resetMidBody resets the connection in the middle of the answer.
 func resetMidBody(x *exchange) {
-	status, header, body := x.faithful()
-	conn := x.raw(status, header, body)
-	_, _ = fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head(status, header), len(body), body[:len(body)/2])
+	conn, body := x.begin()
+	_, _ = fmt.Fprintf(conn, "Content-Length: %d\r\n\r\n%s", len(body), body[:len(body)/2])
 	time.Sleep(20 * time.Millisecond) // what was sent arrives first
 	reset(conn)
 }
 
 // short is an answer without an announced length that ends in the middle.
 func short(x *exchange) {
-	status, header, body := x.faithful()
-	conn := x.raw(status, header, body)
+	conn, body := x.begin()
 	defer conn.Close()
 	half := body[:len(body)/2]
-	_, _ = fmt.Fprintf(conn, "%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", head(status, header), len(half), half)
+	_, _ = fmt.Fprintf(conn, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(half), half)
 }
 
 // wrongLength is a whole answer that announces another length.
 func wrongLength(announced func(int) int) func(*exchange) {
 	return func(x *exchange) {
-		status, header, body := x.faithful()
-		conn := x.raw(status, header, body)
+		conn, body := x.begin()
 		defer conn.Close()
-		_, _ = fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head(status, header), announced(len(body)), body)
+		_, _ = fmt.Fprintf(conn, "Content-Length: %d\r\n\r\n%s", announced(len(body)), body)
 	}
 }
 
@@ -175,12 +168,7 @@ func endlessHeader(x *exchange) {
 
 // repeat writes the same for ever.
 func (x *exchange) repeat(w io.Writer, what []byte) {
-	for x.r.Context().Err() == nil {
-		select {
-		case <-x.front.done:
-			return
-		default:
-		}
+	for x.r.Context().Err() == nil && !isClosed(x.front.done) {
 		if _, err := w.Write(what); err != nil {
 			return
 		}
@@ -213,7 +201,8 @@ func elsewhere(code int) func(*exchange) {
 	}
 }
 
-// What a bomb comes to, in bytes, and a member of its gzip file.
+// What a bomb comes to, in bytes, and a member of its gzip file, of which there
+// may be many.
 const (
 	bombSize = 1 << 30
 	bombPart = 32 << 20
@@ -222,7 +211,7 @@ const (
 // bomb is an answer that unpacks to bombSize bytes, whether gzip was asked for
 // or not.
 func bomb() func(*exchange) {
-	part := pack()
+	part := nettest.Gzip(make([]byte, bombPart))
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Encoding", "gzip")
 		x.announce(false)
@@ -236,26 +225,12 @@ func bomb() func(*exchange) {
 
 // emptyPacks is a gzip file without end that unpacks to nothing.
 func emptyPacks() func(*exchange) {
-	var b bytes.Buffer
-	_ = gzip.NewWriter(&b).Close() // to memory
-	many := bytes.Repeat(b.Bytes(), 1000)
+	many := bytes.Repeat(nettest.Gzip(nil), 1000)
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Encoding", "gzip")
 		x.announce(false)
 		x.repeat(x.w, many)
 	}
-}
-
-// pack packs zeros: one member of a gzip file, of which there may be many.
-func pack() []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	zeros := make([]byte, 1<<20)
-	for range bombPart / len(zeros) {
-		_, _ = z.Write(zeros) // to memory
-	}
-	_ = z.Close()
-	return b.Bytes()
 }
 
 // malformed is an answer in no protocol, or with what was sent where parsers
@@ -296,10 +271,13 @@ func downgrade(x *exchange) {
 	http.Redirect(x.w, x.r, to+x.r.URL.RequestURI(), http.StatusTemporaryRedirect)
 }
 
-// faithful is what the server answers.
+// faithful is what the server answers, without the headers about its length.
 func (x *exchange) faithful() (int, http.Header, []byte) {
 	answer := httptest.NewRecorder()
 	x.front.behind.ServeHTTP(answer, x.r)
+	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Trailer"} {
+		answer.Header().Del(name)
+	}
 	return answer.Code, answer.Header(), answer.Body.Bytes()
 }
 
@@ -307,20 +285,12 @@ func (x *exchange) faithful() (int, http.Header, []byte) {
 // returns its body.
 func (x *exchange) announce(length bool) []byte {
 	status, header, body := x.faithful()
-	x.copyHeader(header)
+	maps.Copy(x.w.Header(), header)
 	if length && x.r.ProtoMajor == 1 {
 		x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	x.w.WriteHeader(status)
 	return body
-}
-
-func (x *exchange) copyHeader(header http.Header) {
-	for name, values := range header {
-		if !framing(name) {
-			x.w.Header()[name] = values
-		}
-	}
 }
 
 // raw is the connection, to write to it what no server would. With HTTP/2 there
@@ -330,29 +300,21 @@ func (x *exchange) raw(status int, header http.Header, body []byte) net.Conn {
 	if err == nil {
 		return conn
 	}
-	x.copyHeader(header)
+	maps.Copy(x.w.Header(), header)
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(body[:len(body)/2])
 	_ = http.NewResponseController(x.w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
-// head is the head of an answer but for its length.
-func head(status int, header http.Header) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	for name, values := range header {
-		if !framing(name) {
-			for _, v := range values {
-				fmt.Fprintf(&b, "%s: %s\r\n", name, v)
-			}
-		}
-	}
-	return b.String()
-}
-
-func framing(header string) bool {
-	return header == "Content-Length" || header == "Transfer-Encoding" || header == "Trailer"
+// begin sends the head of the true answer but for its length, and returns its
+// body, to be sent as no server would.
+func (x *exchange) begin() (net.Conn, []byte) {
+	status, header, body := x.faithful()
+	conn := x.raw(status, header, body)
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	_ = header.Write(conn)
+	return conn, body
 }
 
 // reset closes a connection so that the client gets a reset.

@@ -87,32 +87,17 @@ func New(t testing.TB, behind http.Handler, o Options) *Front {
 
 func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool) *http.Server {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := nettest.Listen(t)
 	*at = "https://" + l.Addr().String()
-	faithful := f.config(fault{})
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are what this is about
-		TLSConfig: faithful,
+		TLSConfig: f.config(fault{}),
 	}
 	s.Protocols.SetHTTP1(!f.options.HTTP2)
 	s.Protocols.SetHTTP2(f.options.HTTP2)
 	if breaks {
-		s.TLSConfig = faithful.Clone()
-		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			broken := f.handshake()
-			c := f.config(broken)
-			if f.options.HTTP2 {
-				c.NextProtos = []string{"h2"}
-			}
-			if broken.oldTLS {
-				c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
-			}
-			return c, nil
-		}
+		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.config(f.handshake()), nil }
 		l = listener{l, f}
 	}
 	f.ended.Go(func() { _ = s.ServeTLS(l, "", "") }) // ends with Close
@@ -125,7 +110,14 @@ func (f *Front) config(broken fault) *tls.Config {
 		authority = nettest.NewAuthority()
 	}
 	certificate := authority.Issue(broken.flaw, f.options.Hosts...).Pair()
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	c := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	if f.options.HTTP2 {
+		c.NextProtos = []string{"h2"}
+	}
+	if broken.oldTLS {
+		c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
+	}
+	return c
 }
 
 // have makes something go wrong from now on, for new connections too, and

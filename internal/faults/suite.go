@@ -10,9 +10,11 @@ import (
 	"log"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -59,8 +61,11 @@ type Suite struct {
 // Client asks the server once.
 type Client struct {
 	Ask     func(ctx context.Context) ([]byte, error)
-	Secrets []string // must appear in no error, and nowhere but at the server
+	Secrets Secrets // must appear in no error, and nowhere but at the server
 }
+
+// Secrets are what nobody may be shown.
+type Secrets []string
 
 // What is seen in place of an error.
 const (
@@ -132,7 +137,8 @@ func (s Suite) run(t *testing.T, row fault) {
 		s.checkSeen(t, sees, got, err)
 	}
 	if err != nil {
-		client.checkError(t, err)
+		client.Secrets.CheckError(t, err)
+		checkShort(t, err)
 		s.Check(t, err, row.refusal)
 	}
 
@@ -174,12 +180,12 @@ func (s Suite) askOnce(t *testing.T, client Client, row fault, begun <-chan stru
 			}
 		}()
 	}
-	allocated, begin := allocations(), time.Now()
+	allocated, begin := Allocations(), time.Now()
 	got, err := client.Ask(ctx)
 	if took := time.Since(begin); row.cancelled && took > givenUp {
 		t.Errorf("it took %s", took)
 	}
-	if used := allocations() - allocated; row.large && used > memory {
+	if used := Allocations() - allocated; row.large && used > memory {
 		t.Errorf("it allocated %d MiB", used>>20)
 	}
 	return got, err
@@ -194,7 +200,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func allocations() uint64 {
+// Allocations is how many bytes the process has allocated so far.
+func Allocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
@@ -225,12 +232,17 @@ func saysOneOf(err error, parts string) bool {
 	})
 }
 
-func (c Client) checkError(t *testing.T, err error) {
+// CheckError checks an error, and those that it wraps.
+func (s Secrets) CheckError(t *testing.T, err error) {
 	t.Helper()
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		c.checkText(t, "the error", e.Error())
+		s.CheckText(t, "the error", e.Error())
 	}
-	c.checkText(t, "the error", fmt.Sprintf("%#v", err))
+	s.CheckText(t, "the error", fmt.Sprintf("%#v", err))
+}
+
+func checkShort(t *testing.T, err error) {
+	t.Helper()
 	if strings.ContainsFunc(err.Error(), unicode.IsControl) {
 		t.Errorf("the error holds control characters: %q", err)
 	}
@@ -239,9 +251,10 @@ func (c Client) checkError(t *testing.T, err error) {
 	}
 }
 
-func (c Client) checkText(t *testing.T, what, text string) {
+// CheckText checks one text.
+func (s Secrets) CheckText(t *testing.T, what, text string) {
 	t.Helper()
-	for _, secret := range c.Secrets {
+	for _, secret := range s {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s holds a secret: %s", what, text)
 		}
@@ -278,7 +291,7 @@ func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row faul
 		if !s.Strays || row.stays || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
 			t.Errorf("another origin was asked to %s %s, with %d headers", r.Method, r.URL.Path, len(r.Header))
 		}
-		client.checkText(t, "what another origin got", r.Text)
+		client.Secrets.CheckText(t, "what another origin got", r.Text)
 	}
 }
 
@@ -288,7 +301,7 @@ func (s Suite) runGivenUp(t *testing.T) {
 	front := New(t, s.Server(t), s.Options)
 	for nth := 1; ; nth++ {
 		client := s.Client(t, front)
-		ctx, gaveUp := GiveUp(t.Context(), nth)
+		ctx, gaveUp := giveUp(t.Context(), nth)
 		got, err := client.Ask(ctx)
 		switch {
 		case gaveUp() && !errors.Is(err, context.Canceled):
@@ -300,4 +313,23 @@ func (s Suite) runGivenUp(t *testing.T) {
 			return
 		}
 	}
+}
+
+// giveUp returns a context that ends when the nth answer has been read to its
+// end, just before the reader learns that it was the end. GaveUp reports whether
+// that has happened.
+//
+// net/http then hands over the answer all the same. An answer that somebody
+// makes up because the reader has gone looks the same.
+func giveUp(ctx context.Context, nth int) (limited context.Context, gaveUp func() bool) {
+	limited, cancel := context.WithCancel(ctx)
+	var answers atomic.Int64
+	limited = httptrace.WithClientTrace(limited, &httptrace.ClientTrace{
+		PutIdleConn: func(error) { // the connection can be used again
+			if answers.Add(1) == int64(nth) {
+				cancel()
+			}
+		},
+	})
+	return limited, func() bool { return answers.Load() >= int64(nth) }
 }

@@ -1,6 +1,8 @@
 package nettest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -9,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -57,14 +60,34 @@ func Reply(w http.ResponseWriter, status int, content any) {
 	_, _ = w.Write(body) // the client has gone
 }
 
-// Start serves h with TLS until the test ends.
-func Start(tb testing.TB, h http.Handler) *httptest.Server {
+// Serve serves h without TLS until the test ends, and returns its URL.
+func Serve(tb testing.TB, h http.Handler) string {
+	tb.Helper()
+	s := Unstarted(tb, h)
+	s.Start()
+	return s.URL
+}
+
+// Start serves h with TLS until the test ends, with a certificate of its own
+// unless it gets one.
+func Start(tb testing.TB, h http.Handler, certificates ...tls.Certificate) *httptest.Server {
+	tb.Helper()
+	s := Unstarted(tb, h)
+	s.EnableHTTP2 = true
+	s.TLS = &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	return s
+}
+
+// Unstarted is a server of h that ends with the test, whoever starts it.
+func Unstarted(tb testing.TB, h http.Handler) *httptest.Server {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.EnableHTTP2 = true
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave, or do not trust it, are part of tests
-	s.StartTLS()
-	tb.Cleanup(s.Close)
+	tb.Cleanup(func() {
+		s.CloseClientConnections() // which handlers may wait for
+		s.Close()
+	})
 	return s
 }
 
@@ -72,13 +95,11 @@ func Start(tb testing.TB, h http.Handler) *httptest.Server {
 // without, until the test ends. It follows no redirect.
 func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	tb.Helper()
-	secure, plain := httptest.NewTLSServer(h), httptest.NewServer(h)
-	tb.Cleanup(secure.Close)
-	tb.Cleanup(plain.Close)
+	secure, plain := Start(tb, h), strings.TrimPrefix(Serve(tb, h), "http://")
 	config := Anyhow(secure)
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, plain.Listener.Addr().String())
+			return new(net.Dialer).DialContext(ctx, network, plain)
 		},
 		DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&tls.Dialer{Config: config}).DialContext(ctx, network, secure.Listener.Addr().String())
@@ -86,6 +107,48 @@ func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	}
 	tb.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Gzip packs data. What it returns for several may follow each other.
+func Gzip(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(data) // to memory
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// Listen listens on this machine.
+func Listen(tb testing.TB) net.Listener {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return listener
+}
+
+// Dead returns an address on this machine where nobody listens.
+func Dead(tb testing.TB) string {
+	tb.Helper()
+	listener := Listen(tb)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// Port returns a port of this machine where nobody listens.
+func Port(tb testing.TB) string {
+	tb.Helper()
+	return strings.TrimPrefix(Dead(tb), "127.0.0.1:")
+}
+
+// Mute returns an address on this machine where connections are accepted and
+// nothing is said, until the test ends.
+func Mute(tb testing.TB) string {
+	tb.Helper()
+	listener := Listen(tb)
+	tb.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
 }
 
 // Anyhow trusts the server under whatever name it is asked for.

@@ -33,6 +33,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // keyService is a key service that the provider finds at its own name, by the
@@ -366,7 +367,7 @@ func newTransit(t *testing.T) *keyService {
 			"other": {"the key is another one"}, "denied": {"denies it (status 403)"}, "gone": {"there is no such key"},
 		},
 		final: map[string]finalError{
-			"unreachable": {"good", fmt.Sprintf("address = \"http://%s\"\nmax_retries = 0\n", cloudtest.Dead(t)), []string{"connection refused"}},
+			"unreachable": {"good", fmt.Sprintf("address = \"http://%s\"\nmax_retries = 0\n", nettest.Dead(t)), []string{"connection refused"}},
 			"sealed":      {"sealed", "max_retries = 0\n", []string{"cannot answer now (status 503)"}},
 			"busy":        {"busy", "max_retries = 0\n", []string{"asked too often"}},
 			"timeout":     {"hanging", "max_retries = 0\nclient_timeout = \"1s\"\n", []string{"does not answer within 1s"}},

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // A service that takes a request and then says nothing is waited for, but not
@@ -217,7 +218,7 @@ func TestAccKMSIsLazy(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
 	internet := cloudtest.New(t, map[string]http.Handler{})
-	dead := cloudtest.Dead(t)
+	dead := nettest.Dead(t)
 	var blocks, text strings.Builder
 	for kind, arguments := range map[string]string{
 		"aws_kms": "kms_key_id = \"alias/k\"\nkey_spec = \"AES_256\"\nregion = \"nowhere-1\"\nprofile = \"nobody\"\nshared_config_files " +

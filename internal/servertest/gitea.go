@@ -3,7 +3,6 @@ package servertest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Gitea is a real server that keeps states.
@@ -32,7 +33,7 @@ func StartGitea(t *testing.T) *Gitea {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	port := Port(t)
+	port := nettest.Port(t)
 	g := &Gitea{
 		URL: "http://127.0.0.1:" + port, program: program, config: filepath.Join(dir, "app.ini"),
 		env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")},
@@ -65,7 +66,12 @@ ENABLED = false
 	}
 	g.Run(t, "migrate")
 	Start(t, program, []string{"--config", g.config, "web"}, g.env...).Await(t, func() bool {
-		return g.status(t, "", "/api/healthz") == http.StatusOK
+		resp, err := http.Get(g.URL + "/api/healthz") //nolint:noctx // the test ends it with the server
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
 	})
 	return g
 }
@@ -119,51 +125,9 @@ func (g *Gitea) NewToken(t *testing.T, name, scopes string) string {
 	return token
 }
 
-// Hide lets nobody but the user, and administrators, see what the user has.
-func (g *Gitea) Hide(t *testing.T, name, adminToken string) {
-	t.Helper()
-	body := fmt.Sprintf(`{"source_id":0,"login_name":%q,"visibility":"private"}`, name)
-	g.Do(t, http.MethodPatch, "/api/v1/admin/users/"+name, adminToken, body, http.StatusOK)
-}
-
 // Do sends a request, which must be answered with the status want, and returns
 // the body of the answer.
 func (g *Gitea) Do(t *testing.T, method, path, token, body string, want int) []byte {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, g.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil || resp.StatusCode != want {
-		t.Fatalf("%s %s: %s, %v\n%.300s", method, path, resp.Status, err, answer)
-	}
-	return answer
-}
-
-// status is what a GET is answered with; 0 for nothing.
-func (g *Gitea) status(t *testing.T, token, path string) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0
-	}
-	resp.Body.Close()
-	return resp.StatusCode
+	return Do(t, method, g.URL+path, body, want, "Content-Type", "application/json", "Authorization", "Bearer "+token)
 }

@@ -5,10 +5,12 @@ package servertest
 import (
 	"bytes"
 	"context"
-	"net"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -79,6 +81,30 @@ func (s *Server) Await(tb testing.TB, ready func() bool) {
 	}
 }
 
+// Do sends a request with headers, in pairs. It must be answered with the
+// status want, or with any success if that is 0. Do returns the body of the
+// answer.
+func Do(tb testing.TB, method, url, body string, want int, headers ...string) []byte {
+	tb.Helper()
+	req, err := http.NewRequestWithContext(tb.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil || want != 0 && resp.StatusCode != want || want == 0 && resp.StatusCode >= 300 {
+		tb.Fatalf("%s %s: %s, %v\n%.300s", method, url, resp.Status, err, answer)
+	}
+	return answer
+}
+
 // Write takes what the server prints.
 func (s *Server) Write(text []byte) (int, error) {
 	s.mu.Lock()
@@ -91,19 +117,4 @@ func (s *Server) Output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.output.String()
-}
-
-// Port returns a port of this machine where nobody listens.
-func Port(tb testing.TB) string {
-	tb.Helper()
-	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return port
 }

@@ -3,7 +3,6 @@
 package vaulttest
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -47,21 +46,9 @@ func (v Vault) Do(tb testing.TB, method, path string, body map[string]any) map[s
 	if err != nil {
 		tb.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(tb.Context(), method, v.Address+"/v1/"+path, bytes.NewReader(b))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	req.Header.Set("X-Vault-Token", v.Token)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		tb.Fatalf("%s %s: %s", method, path, resp.Status)
-	}
 	var out map[string]any
-	_ = json.NewDecoder(resp.Body).Decode(&out) // some answers are empty
+	answer := servertest.Do(tb, method, v.Address+"/v1/"+path, string(b), 0, "X-Vault-Token", v.Token)
+	_ = json.Unmarshal(answer, &out) // some are empty
 	return out
 }
 
@@ -80,9 +67,7 @@ func (v Vault) Policy(tb testing.TB, key string) string {
 func (v Vault) Reader(tb testing.TB, key string) string {
 	tb.Helper()
 	body := map[string]any{"policies": []string{v.Policy(tb, key)}, "no_default_policy": true}
-	auth, _ := v.Do(tb, http.MethodPost, "auth/token/create", body)["auth"].(map[string]any)
-	token, _ := auth["client_token"].(string)
-	return token
+	return text(v.Do(tb, http.MethodPost, "auth/token/create", body), "auth", "client_token")
 }
 
 // AppRole returns the RoleID and the SecretID of a role that may do the same.
@@ -90,9 +75,12 @@ func (v Vault) AppRole(tb testing.TB, key string) (roleID, secretID string) {
 	tb.Helper()
 	v.Do(tb, http.MethodPost, "sys/auth/approle", map[string]any{"type": "approle"})
 	v.Do(tb, http.MethodPost, "auth/approle/role/ci", map[string]any{"token_policies": []string{v.Policy(tb, key)}})
-	role, _ := v.Do(tb, http.MethodGet, "auth/approle/role/ci/role-id", nil)["data"].(map[string]any)
-	secret, _ := v.Do(tb, http.MethodPost, "auth/approle/role/ci/secret-id", nil)["data"].(map[string]any)
-	roleID, _ = role["role_id"].(string)
-	secretID, _ = secret["secret_id"].(string)
-	return roleID, secretID
+	return text(v.Do(tb, http.MethodGet, "auth/approle/role/ci/role-id", nil), "data", "role_id"),
+		text(v.Do(tb, http.MethodPost, "auth/approle/role/ci/secret-id", nil), "data", "secret_id")
+}
+
+func text(answer map[string]any, member, name string) string {
+	m, _ := answer[member].(map[string]any)
+	value, _ := m[name].(string)
+	return value
 }

@@ -12,19 +12,13 @@ import (
 var derivations encryptiontest.Derivations
 
 // patient returns the registry with a pbkdf2 that remembers.
-func patient() encryption.Registry { return withPBKDF2(derivations.Remembered) }
+func patient() encryption.Registry { return quickly(nil) }
 
 // quickly returns the registry with a pbkdf2 that can be asked a thousand times
 // about one damaged file.
 func quickly(file []byte) encryption.Registry {
-	return withPBKDF2(func(b encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.KeyProvider] {
-		return derivations.Quick(b, file)
-	})
-}
-
-func withPBKDF2(change func(encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.KeyProvider]) encryption.Registry {
 	registry := builtin.Registry()
 	i := slices.IndexFunc(registry.KeyProviders, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == "pbkdf2" })
-	registry.KeyProviders[i] = change(registry.KeyProviders[i])
+	registry.KeyProviders[i] = derivations.Quick(registry.KeyProviders[i], file)
 	return registry
 }

@@ -100,7 +100,7 @@ source_profile = team
 				}
 			}
 			var calls []string
-			for _, call := range sts.Calls() {
+			for _, call := range sts.Requests() {
 				calls = append(calls, call.Action+" by "+call.AccessKey)
 			}
 			if got := strings.Join(calls, "; "); got != c.calls {
@@ -122,7 +122,7 @@ func TestAssumeRole(t *testing.T) {
 	if _, err := provider(t, a).Key(t.Context(), nil, stored); err != nil {
 		t.Fatal(err)
 	}
-	call := sts.Calls()[0]
+	call := sts.Requests()[0]
 	for field, want := range map[string]string{
 		"RoleArn": reader, "RoleSessionName": "s", "ExternalId": "e", "DurationSeconds": "1200", "Policy": "{}",
 		"PolicyArns.member.1.arn": "arn:aws:iam::aws:policy/ReadOnlyAccess", "TransitiveTagKeys.member.1": "team",
@@ -151,7 +151,7 @@ func TestEndpointOfProfilesWithRoles(t *testing.T) {
 	if _, err := provider(t, a).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
-	if n := len(sts.Calls()); n != 1 {
+	if n := len(sts.Requests()); n != 1 {
 		t.Errorf("the role was assumed %d times", n)
 	}
 }

@@ -254,7 +254,7 @@ func TestAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if calls := sts.Calls(); len(calls) != 1 {
+	if calls := sts.Requests(); len(calls) != 1 {
 		t.Errorf("the role was assumed %d times", len(calls))
 	}
 }

@@ -28,8 +28,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := service()
 	key, stored := newKey(t, build(t, s.Start(t), working()))
-	server := grpc.NewServer(s.ServerOptions()...)
-	s.Register(server)
+	server := s.Server()
 	says := func(code codes.Code) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")

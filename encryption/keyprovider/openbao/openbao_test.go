@@ -22,7 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // master is the key of the transit engine that the vectors were made with.
@@ -416,7 +416,7 @@ func TestNoAnswer(t *testing.T) {
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "within 200ms") {
 		t.Errorf("a timeout: %v", err)
 	}
-	_, err = build(t, with(base, "address", "http://"+cloudtest.Dead(t)), nil).Key(t.Context(), nil, stored)
+	_, err = build(t, with(base, "address", "http://"+nettest.Dead(t)), nil).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") ||
 		strings.Count(err.Error(), "http://") != 1 {
 		t.Errorf("nobody there: %v", err)

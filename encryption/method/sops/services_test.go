@@ -38,7 +38,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // TestMain keeps the settings of the machine out of the tests: the AWS SDK
@@ -324,7 +324,7 @@ func TestAWS(t *testing.T) {
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, Role: role, EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
 	opens(t, build(t, attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, os.LookupEnv, awskms.Block()), file, plainState)
-	if calls := sts.Calls(); len(calls) != 1 || calls[0].Form.Get("RoleArn") != role || calls[0].AccessKey != "AKIAAMBIENT" {
+	if calls := sts.Requests(); len(calls) != 1 || calls[0].Form.Get("RoleArn") != role || calls[0].AccessKey != "AKIAAMBIENT" {
 		t.Errorf("STS was asked for %+v", calls)
 	}
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != awskmstest.AssumedKey("AssumeRole") {
@@ -478,7 +478,7 @@ func TestBackendGitVariables(t *testing.T) {
 
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	address := "http://" + cloudtest.Mute(t)
+	address := "http://" + nettest.Mute(t)
 	file := of(t, newDataKey(), &hcvault.MasterKey{VaultAddress: address, EnginePath: "transit", KeyName: "k", EncryptedKey: "vault:v1:AAAA"})
 	m := build(t, attrs{"allowed_vault_addresses": texts(address), "vault_token": cty.StringVal("x")}, nil, openbao.Block())
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 )
@@ -137,7 +137,7 @@ func TestNoSuchHost(t *testing.T) {
 func TestSecretsInNetworkErrors(t *testing.T) {
 	t.Parallel()
 	block := attrs{}.with("sas_token", azuretest.SAS, "customer_provided_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
-		"blob_endpoint", "http://"+cloudtest.Dead(t)+"/"+azuretest.Account)
+		"blob_endpoint", "http://"+nettest.Dead(t)+"/"+azuretest.Account)
 	_, err := read(t, nil, settings(block), place())
 	checkRefusal(t, err, false, "no usable answer from the storage account acmestates: the server cannot be reached: dial tcp")
 	for e := err; e != nil; e = errors.Unwrap(e) {

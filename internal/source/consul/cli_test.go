@@ -52,7 +52,7 @@ func testRealBackend(t *testing.T, cli clitest.CLI, gzip bool) {
 			t.Errorf("asked for %q", requests)
 		}
 		if parts != (len(requests) > 1) {
-			t.Errorf("the state is not stored as it should be for this test: %q", s.Keys())
+			t.Errorf("the state is not stored as it should be for this test: %q", requests)
 		}
 		checkStored(t, p, workspace, snap.Data, head.Value, parts, gzip)
 	}

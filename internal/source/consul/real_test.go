@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
@@ -29,7 +30,7 @@ func startConsul(t *testing.T) *realServer {
 	t.Helper()
 	program := servertest.Program(t, "STATECRYPT_CONSUL")
 	dir := t.TempDir()
-	web, rpc, serf := servertest.Port(t), servertest.Port(t), servertest.Port(t)
+	web, rpc, serf := nettest.Port(t), nettest.Port(t), nettest.Port(t)
 	config, err := json.Marshal(map[string]any{
 		"server": true, "bootstrap": true, "data_dir": filepath.Join(dir, "data"), "node_name": "consultest", "log_level": "ERR",
 		"bind_addr": "127.0.0.1", "client_addr": "127.0.0.1", "disable_update_check": true, "performance": map[string]any{"raft_multiplier": 1},

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -119,7 +119,7 @@ func TestSource(t *testing.T) {
 			"damaged gzip":     bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte("\x1f\x8bnot gzip")) }),
 			"cut gzip":         bad(func(s *consultest.Server, _ attrs) { s.Put("network", pack(t, []byte(stateJSON))[:20]) }),
 			"index of another": bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte(`{"current-hash":"x","chunks":[]}`)) }),
-			"nobody there":     bad(func(_ *consultest.Server, a attrs) { a["address"] = text(cloudtest.Dead(t)) }),
+			"nobody there":     bad(func(_ *consultest.Server, a attrs) { a["address"] = text(nettest.Dead(t)) }),
 			"missing CA file":  bad(func(_ *consultest.Server, a attrs) { a["ca_file"] = text("/no/such/file") }),
 			"missing token file": bad(func(_ *consultest.Server, a attrs) {
 				delete(a, "access_token")

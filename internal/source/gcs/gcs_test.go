@@ -20,7 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -185,13 +185,13 @@ func TestSource(t *testing.T) {
 		Bad: map[string]func(*testing.T) sourcetest.Place{
 			"wrong token":    bad(func(_ *gcstest.Service, a attrs) { a["access_token"] = text("wrong-" + gcstest.Token) }),
 			"no permission":  bad(func(s *gcstest.Service, _ attrs) { s.Permissions = []string{"storage.objects.list"} }),
-			"nobody listens": bad(func(_ *gcstest.Service, a attrs) { a["storage_custom_endpoint"] = text("http://" + cloudtest.Dead(t)) }),
+			"nobody listens": bad(func(_ *gcstest.Service, a attrs) { a["storage_custom_endpoint"] = text("http://" + nettest.Dead(t)) }),
 			"wrong path": bad(func(_ *gcstest.Service, a attrs) {
 				a["storage_custom_endpoint"] = text(strings.Replace(a["storage_custom_endpoint"].AsString(), "v1", "v2", 1))
 			}),
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {
-			return sourcetest.Place{Attrs: place(), Settings: settingsOf(block("http://" + cloudtest.Mute(t)))}
+			return sourcetest.Place{Attrs: place(), Settings: settingsOf(block("http://" + nettest.Mute(t)))}
 		},
 	})
 }

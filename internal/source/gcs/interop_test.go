@@ -67,7 +67,7 @@ func (b bench) open(t *testing.T, prefix, workspace string) source.Source {
 	var roots *x509.CertPool
 	if b.internet != nil {
 		env["HTTPS_PROXY"] = b.internet.Proxy
-		roots = nettest.Pool(b.internet.CA())
+		roots = nettest.Pool(b.internet.CA)
 	}
 	r := newRun(with(env))
 	r.roots = roots
@@ -99,7 +99,7 @@ func TestBackend(t *testing.T) {
 				t.Helper()
 				o := s.Get("states", object)
 				if o == nil {
-					t.Fatalf("there is no %s, but %q", object, s.Names("states"))
+					t.Fatalf("there is no %s after %q", object, s.Requests())
 				}
 				if !bytes.Equal(o.Key, key) {
 					t.Error("the object is stored with another key")
@@ -187,7 +187,7 @@ func startFakeGCS(t *testing.T, program string) (origin string) {
 	if err := os.Mkdir(filepath.Join(data, "states"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	port := servertest.Port(t)
+	port := nettest.Port(t)
 	address := "127.0.0.1:" + port
 	args := []string{"-backend", "memory", "-data", data, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-public-host", address,
 		"-log-level", "warn"}

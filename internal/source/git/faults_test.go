@@ -75,7 +75,7 @@ func TestFaultsOfPacks(t *testing.T) {
 	const redirects = "the server redirects, and credentials are not sent along"
 	maps.Copy(h.Sees, map[string]string{
 		"reset at once":               "127.0.0.1",
-		"Content-Length too large":    sourcetest.Works, // a pack has an end of its own
+		"Content-Length too large":    faults.Works, // a pack has an end of its own
 		"Content-Length too small":    brokeOff,
 		"endless body":                brokeOff,
 		"endless header":              "git failed",

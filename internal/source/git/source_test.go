@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -69,7 +69,7 @@ func TestSource(t *testing.T) {
 				return sourcetest.Place{Attrs: attrs("file://" + t.TempDir() + "/none.git")}
 			},
 			"nobody listens": func(t *testing.T) sourcetest.Place {
-				return sourcetest.Place{Attrs: attrs("http://" + cloudtest.Dead(t) + "/a.git")}
+				return sourcetest.Place{Attrs: attrs("http://" + nettest.Dead(t) + "/a.git")}
 			},
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {

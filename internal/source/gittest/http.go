@@ -6,15 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/cgi"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
@@ -49,8 +46,7 @@ type HTTPServer struct {
 	CAFile string // PEM; "" without TLS
 
 	down atomic.Int64
-	mu   sync.Mutex
-	log  []Request
+	log  nettest.Log[Request]
 }
 
 // HTTP starts a server, or skips the test where git http-backend is not installed.
@@ -58,8 +54,8 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 	tb.Helper()
 	backend := httpBackend(tb)
 	s := &HTTPServer{}
-	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.record(r)
+	server := nettest.Unstarted(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.log.Note(Request{Method: r.Method, Path: r.URL.Path, Authorization: r.Header.Get("Authorization")})
 		w = &counted{ResponseWriter: w, n: &s.down}
 		if opts.Before != nil && opts.Before(w, r) {
 			return
@@ -73,8 +69,7 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 			w = opts.Wrap(w, r)
 		}
 		repo.serveCGI(backend, opts.ProtocolV0, w, r)
-	})
-	server := httptest.NewUnstartedServer(serve)
+	}))
 	if opts.IPv6 {
 		listener, err := net.Listen("tcp6", "[::1]:0")
 		if err != nil {
@@ -83,7 +78,6 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 		server.Listener.Close()
 		server.Listener = listener
 	}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if opts.TLS {
 		server.StartTLS()
 		s.CAFile = filepath.Join(tb.TempDir(), "ca.pem")
@@ -91,10 +85,6 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 	} else {
 		server.Start()
 	}
-	tb.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
 	s.Origin = server.URL
 	s.URL = server.URL + "/acme/infra.git"
 	return s
@@ -118,9 +108,9 @@ func httpBackend(tb testing.TB) string {
 }
 
 func (r *Repo) serveCGI(backend string, v0 bool, w http.ResponseWriter, req *http.Request) {
-	protocol := req.Header.Get("Git-Protocol")
-	if v0 {
-		protocol = ""
+	protocol := ""
+	if !v0 {
+		protocol = req.Header.Get("Git-Protocol")
 	}
 	req = req.Clone(req.Context())
 	for _, service := range []string{"/info/refs", "/git-upload-pack"} {
@@ -140,18 +130,8 @@ func (r *Repo) serveCGI(backend string, v0 bool, w http.ResponseWriter, req *htt
 	h.ServeHTTP(w, req)
 }
 
-func (s *HTTPServer) record(r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.log = append(s.log, Request{Method: r.Method, Path: r.URL.Path, Authorization: r.Header.Get("Authorization")})
-}
-
 // Requests returns what arrived since the start or the last Reset.
-func (s *HTTPServer) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.log...)
-}
+func (s *HTTPServer) Requests() []Request { return s.log.All() }
 
 // Authorizations returns the Authorization headers that arrived.
 func (s *HTTPServer) Authorizations() []string {
@@ -169,9 +149,7 @@ func (s *HTTPServer) BytesDown() int64 { return s.down.Load() }
 
 // Reset forgets what was counted.
 func (s *HTTPServer) Reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.log = nil
+	s.log.Requests()
 	s.down.Store(0)
 }
 
@@ -189,10 +167,8 @@ func RedirectTo(status int, base func(*http.Request) string) func(http.ResponseW
 
 // Stall answers nothing until the client has gone.
 func Stall(w http.ResponseWriter, r *http.Request) bool {
-	select {
-	case <-r.Context().Done():
-	case <-time.After(2 * time.Minute):
-	}
+	_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that the client has gone
+	<-r.Context().Done()
 	return true
 }
 
@@ -206,5 +182,3 @@ func (c *counted) Write(p []byte) (int, error) {
 	c.n.Add(int64(n))
 	return n, err
 }
-
-func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -7,49 +7,35 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Isolate takes the user's git and ssh settings out of the environment for the
-// time of a test, which cannot be parallel. home becomes $HOME.
-func Isolate(tb testing.TB) (home string) {
+// time of a test, which cannot be parallel.
+func Isolate(tb testing.TB) {
 	tb.Helper()
-	home = tb.TempDir()
 	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		if isPersonal(name) {
+		if name, value, _ := strings.Cut(pair, "="); personal.MatchString(pair) {
 			tb.Setenv(name, value) // remembers the value
 			_ = os.Unsetenv(name)
 		}
 	}
-	for _, pair := range isolated(home) {
+	for _, pair := range isolated(tb.TempDir()) {
 		name, value, _ := strings.Cut(pair, "=")
 		tb.Setenv(name, value)
 	}
-	return home
 }
 
 // Environ is the environment of this process without the user's git and ssh
 // settings.
 func Environ(home string) []string {
-	var env []string
-	for _, pair := range os.Environ() {
-		if name, _, _ := strings.Cut(pair, "="); !isPersonal(name) {
-			env = append(env, pair)
-		}
-	}
-	return append(env, isolated(home)...)
+	return append(slices.DeleteFunc(os.Environ(), personal.MatchString), isolated(home)...)
 }
 
-func isPersonal(name string) bool {
-	for _, prefix := range []string{"GIT_", "GITHUB_", "SSH_", "XDG_CONFIG_", "TF_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return name == "StrictHostKeyChecking"
-}
+var personal = regexp.MustCompile(`^((GIT|GITHUB|SSH|XDG_CONFIG|TF)_|StrictHostKeyChecking=)`)
 
 func isolated(home string) []string {
 	return []string{"HOME=" + home, "USERPROFILE=" + home, "GIT_CONFIG_NOSYSTEM=1", "XDG_CONFIG_HOME=" + filepath.Join(home, ".config")}

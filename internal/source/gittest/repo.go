@@ -2,6 +2,7 @@ package gittest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -55,23 +56,20 @@ func (r *Repo) Commit(ref string, files ...File) string {
 	r.tb.Helper()
 	var in bytes.Buffer
 	fmt.Fprintf(&in, "commit %s\ncommitter Test <test@example.com> 1700000000 +0000\n%s", ref, data("test\n"))
-	if r.has(ref) {
+	if r.Git("for-each-ref", ref) != "" {
 		fmt.Fprintf(&in, "from %s^0\n", ref)
 	}
 	in.WriteString("deleteall\n")
 	for _, f := range files {
-		mode := f.Mode
-		if mode == "" {
-			mode = "100644"
-		}
+		mode := cmp.Or(f.Mode, "100644")
 		if mode == "160000" {
 			f.Object = f.Data
 		}
 		if f.Object != "" {
-			fmt.Fprintf(&in, "M %s %s %s\n", mode, f.Object, quotePath(f.Path))
+			fmt.Fprintf(&in, "M %s %s %q\n", mode, f.Object, f.Path)
 			continue
 		}
-		fmt.Fprintf(&in, "M %s inline %s\n%s", mode, quotePath(f.Path), data(f.Data))
+		fmt.Fprintf(&in, "M %s inline %q\n%s", mode, f.Path, data(f.Data))
 	}
 	r.run(r.Dir, in.String()+"\n", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--force")
 	return r.Git("rev-parse", ref)
@@ -101,33 +99,10 @@ func (r *Repo) Unbundle(path string) {
 
 func data(s string) string { return fmt.Sprintf("data %d\n%s\n", len(s), s) }
 
-// quotePath writes a path as git-fast-import(1) reads it.
-func quotePath(path string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(path) {
-		switch c := path[i]; {
-		case c == '"' || c == '\\':
-			b.WriteString("\\" + string(rune(c)))
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, "\\%03o", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String() + `"`
-}
-
 // Git runs git in the repository and returns what it printed.
 func (r *Repo) Git(args ...string) string {
 	r.tb.Helper()
 	return r.run(r.Dir, "", args...)
-}
-
-func (r *Repo) has(ref string) bool {
-	cmd := exec.Command("git", "--git-dir", r.Dir, "rev-parse", "-q", "--verify", ref)
-	cmd.Env = Environ(r.home)
-	return cmd.Run() == nil
 }
 
 func (r *Repo) run(dir, stdin string, args ...string) string {
@@ -148,11 +123,7 @@ func (r *Repo) run(dir, stdin string, args ...string) string {
 
 // FileURL is the repository's file:// address.
 func (r *Repo) FileURL() string {
-	path := filepath.ToSlash(r.Dir)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	return "file://" + path
+	return "file:///" + strings.TrimPrefix(filepath.ToSlash(r.Dir), "/") // Windows has no slash there
 }
 
 func writeFile(tb testing.TB, path string, data []byte) {

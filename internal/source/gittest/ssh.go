@@ -45,20 +45,15 @@ func SSH(tb testing.TB, repo *Repo) *SSHServer {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		tb.Skip("ssh is not installed")
 	}
-	dir := tb.TempDir()
-	host, _ := newKey(tb)
-	client, clientPEM := newKey(tb)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	host, _ := newKey(tb, "")
+	client, keyFile := newKey(tb, "")
+	listener := nettest.Listen(tb)
 	tb.Cleanup(func() { listener.Close() })
 
-	s := &SSHServer{tb: tb, repo: repo, KnownHosts: filepath.Join(dir, "known_hosts"), KeyFile: filepath.Join(dir, "id_ed25519")}
+	s := &SSHServer{tb: tb, repo: repo, KeyFile: keyFile}
 	s.Host, s.Port, _ = net.SplitHostPort(listener.Addr().String())
 	s.URL = "ssh://git@" + s.Host + ":" + s.Port + "/acme/infra.git"
-	writeFile(tb, s.KnownHosts, []byte(s.knownHost(host.PublicKey())))
-	writeFile(tb, s.KeyFile, clientPEM)
+	s.KnownHosts = s.knownHosts(tb, host)
 
 	config := &ssh.ServerConfig{PublicKeyCallback: func(conn ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		s.offers.Note(Offer{User: conn.User(), Key: ssh.FingerprintSHA256(key)})
@@ -76,14 +71,15 @@ func SSH(tb testing.TB, repo *Repo) *SSHServer {
 // does not have.
 func (s *SSHServer) OtherHostKey(tb testing.TB) string {
 	tb.Helper()
-	key, _ := newKey(tb)
-	path := filepath.Join(tb.TempDir(), "known_hosts")
-	writeFile(tb, path, []byte(s.knownHost(key.PublicKey())))
-	return path
+	key, _ := newKey(tb, "")
+	return s.knownHosts(tb, key)
 }
 
-func (s *SSHServer) knownHost(key ssh.PublicKey) string {
-	return "[" + s.Host + "]:" + s.Port + " " + string(ssh.MarshalAuthorizedKey(key))
+func (s *SSHServer) knownHosts(tb testing.TB, key ssh.Signer) (path string) {
+	tb.Helper()
+	path = filepath.Join(tb.TempDir(), "known_hosts")
+	writeFile(tb, path, []byte("["+s.Host+"]:"+s.Port+" "+string(ssh.MarshalAuthorizedKey(key.PublicKey()))))
+	return path
 }
 
 // Command is a GIT_SSH_COMMAND that reads a configuration of its own in place
@@ -113,43 +109,37 @@ func (s *SSHServer) Offers() []Offer { return s.offers.Requests() }
 // NewKey writes a private key that the server does not know.
 func NewKey(tb testing.TB) (path string) {
 	tb.Helper()
-	_, text := newKey(tb)
-	path = filepath.Join(tb.TempDir(), "id_other")
-	writeFile(tb, path, text)
+	_, path = newKey(tb, "")
 	return path
 }
 
 // ProtectedKey writes a private key that needs a passphrase.
-func ProtectedKey(tb testing.TB) string {
+func ProtectedKey(tb testing.TB) (path string) {
 	tb.Helper()
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("passphrase"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	path := filepath.Join(tb.TempDir(), "id_protected")
-	writeFile(tb, path, pem.EncodeToMemory(block))
+	_, path = newKey(tb, "passphrase")
 	return path
 }
 
-func newKey(tb testing.TB) (ssh.Signer, []byte) {
+// newKey writes a private key, with a passphrase unless that is "".
+func newKey(tb testing.TB, passphrase string) (key ssh.Signer, path string) {
 	tb.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	signer, err := ssh.NewSignerFromKey(private)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	block, err := ssh.MarshalPrivateKey(private, "")
+	if passphrase != "" {
+		block, err = ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte(passphrase))
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return signer, pem.EncodeToMemory(block)
+	path = filepath.Join(tb.TempDir(), "id_ed25519")
+	writeFile(tb, path, pem.EncodeToMemory(block))
+	if key, err = ssh.NewSignerFromKey(private); err != nil {
+		tb.Fatal(err)
+	}
+	return key, path
 }
 
 func (s *SSHServer) accept(listener net.Listener, config *ssh.ServerConfig) {

@@ -18,6 +18,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -40,7 +41,7 @@ func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	program, etcd := servertest.Program(t, "STATECRYPT_KUBE_APISERVER"), servertest.Program(t, "STATECRYPT_ETCD")
 	dir := t.TempDir()
-	store, peers := "http://127.0.0.1:"+servertest.Port(t), "http://127.0.0.1:"+servertest.Port(t)
+	store, peers := "http://127.0.0.1:"+nettest.Port(t), "http://127.0.0.1:"+nettest.Port(t)
 	servertest.Start(t, etcd, []string{
 		"--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", store, "--advertise-client-urls", store,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers, "--unsafe-no-fsync",
@@ -54,7 +55,7 @@ func startAPIServer(t *testing.T) *apiServer {
 	serviceKey := file(t, filepath.Join(dir, "sa.key"), string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
 		Bytes: x509.MarshalPKCS1PrivateKey(key)})), 0o600)
 	tokens := file(t, filepath.Join(dir, "tokens.csv"), adminToken+",admin,1,system:masters\n"+readerToken+",reader,2\n", 0o600)
-	port, certificates := servertest.Port(t), filepath.Join(dir, "certificates")
+	port, certificates := nettest.Port(t), filepath.Join(dir, "certificates")
 	running := servertest.Start(t, program, []string{
 		"--etcd-servers", store, "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port, "--cert-dir",
 		certificates,

@@ -75,8 +75,8 @@ func TestFaults(t *testing.T) {
 			"500, once":                  "the server answered 500 Internal Server Error",
 			"500":                        "the server answered 500 Internal Server Error",
 			"503, once":                  "the server answered 503 Service Unavailable",
-			"503 with Retry-After, once": sourcetest.Works,
-			"429 with Retry-After, once": sourcetest.Works,
+			"503 with Retry-After, once": faults.Works,
+			"429 with Retry-After, once": faults.Works,
 			"429 with Retry-After":       "the server answered 429 Too Many Requests",
 
 			"redirect loop":              redirects,

@@ -15,8 +15,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -163,7 +163,7 @@ func TestSource(t *testing.T) {
 			"no TLS": bad(func(_ *kubetest.Server, a attrs) {
 				a["host"] = text(strings.Replace(a["host"].AsString(), "https", "http", 1))
 			}),
-			"nobody there": bad(func(_ *kubetest.Server, a attrs) { a["host"] = text("https://" + cloudtest.Dead(t)) }),
+			"nobody there": bad(func(_ *kubetest.Server, a attrs) { a["host"] = text("https://" + nettest.Dead(t)) }),
 			"another path": bad(func(_ *kubetest.Server, a attrs) { a["host"] = text(a["host"].AsString() + "/elsewhere") }),
 			"no API":       replies(404, "text/plain", "404 page not found"),
 			"another's 404": replies(404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,`+

@@ -13,9 +13,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -137,7 +137,7 @@ func (v vendor) run(t *testing.T) {
 		},
 		"no such bucket": func(p *sourcetest.Place, _ *objecttest.Server) { p.Attrs = v.where.With("bucket", "none-1250000000") },
 		"nobody listens": func(p *sourcetest.Place, _ *objecttest.Server) {
-			p.Settings = objecttest.Settings(kind, nil, v.who(t, "http://"+cloudtest.Dead(t), ""))
+			p.Settings = objecttest.Settings(kind, nil, v.who(t, "http://"+nettest.Dead(t), ""))
 		},
 		"no such version": func(p *sourcetest.Place, _ *objecttest.Server) { p.Attrs = v.where.With("version_id", "none") },
 	}
@@ -217,18 +217,18 @@ func (v vendor) faults(t *testing.T) {
 			"nobody listens":              "connection refused",
 			"reset at once":               reset,
 			"reset in the body":           reset,
-			"reset in the body, once":     sourcetest.Works,
+			"reset in the body, once":     faults.Works,
 			"closed without an answer":    broken,
 			"short body":                  broken,
 			"Content-Length too large":    broken,
-			"Content-Length too small":    sourcetest.Cut, // S3 sends checksums where it has them, and then it is noticed
+			"Content-Length too small":    faults.Cut, // S3 sends checksums where it has them, and then it is noticed
 			"endless body":                "the file is larger than 1048576 bytes",
 			"endless header":              invalid,
 			"endless gzip of nothing":     "the file is larger than 1048576 bytes",
-			"nested a million deep":       sourcetest.Other,
+			"nested a million deep":       faults.Other,
 			"301 that names another host": "it is in the region elsewhere-1: set region (301 PermanentRedirect)",
 			"401 that names another host": "it is in the region elsewhere-1: set region (401 PermanentRedirect)",
-			"gzip bomb":                   sourcetest.Other, // it is not asked for, and not unpacked
+			"gzip bomb":                   faults.Other, // it is not asked for, and not unpacked
 			"not HTTP":                    invalid,
 			"malformed status line":       invalid,
 			"malformed header":            invalid,
@@ -239,11 +239,11 @@ func (v vendor) faults(t *testing.T) {
 			"slow drip":         slow,
 
 			"403":                            strange + "403",
-			"500, once":                      sourcetest.Works,
+			"500, once":                      faults.Works,
 			"500":                            strange + "500",
-			"503, once":                      sourcetest.Works,
-			"503 with Retry-After, once":     sourcetest.Works,
-			"429 with Retry-After, once":     sourcetest.Works,
+			"503, once":                      faults.Works,
+			"503 with Retry-After, once":     faults.Works,
+			"429 with Retry-After, once":     faults.Works,
 			"429 with Retry-After":           strange + "429",
 			"429 with Retry-After of a year": strange + "429",
 
@@ -360,7 +360,7 @@ func (v vendor) isolated(t *testing.T) {
 	}
 	server := v.store()
 	server.Put(v.bucket, v.path, []byte("{}"))
-	dead := "http://" + cloudtest.Dead(t)
+	dead := "http://" + nettest.Dead(t)
 	kind, who := v.over(""), v.who(t, server.Serve(t), "")
 	variables := []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_PROFILE"}
 	for _, a := range v.Credentials.Attrs {

@@ -168,7 +168,7 @@ func TestLogins(t *testing.T) {
 		"the password, local":    x.URL("clearuser", readerPassword, "postgres", "sslmode=disable"),
 		"certificate":            x.URL("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+key),
 		"certificate, locked":    withLockedKey + "c4n4ry",
-		"two hosts":              fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s,127.0.0.1:%s/postgres", readerPassword, freePort(t), x.Port),
+		"two hosts":              fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s,127.0.0.1:%s/postgres", readerPassword, nettest.Port(t), x.Port),
 		"a primary":              x.URL("reader", readerPassword, "postgres", "target_session_attrs=primary"),
 		"keywords": fmt.Sprintf("host=127.0.0.1 port=%s user=reader password='%s' dbname=postgres binary_parameters=yes", x.Port,
 			readerPassword),

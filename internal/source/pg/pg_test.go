@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -102,11 +102,11 @@ func TestSource(t *testing.T) {
 				return p
 			},
 			"nobody listens": func(t *testing.T) sourcetest.Place {
-				return place(state(t), fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s/postgres", readerPassword, freePort(t)))
+				return place(state(t), fmt.Sprintf("postgres://reader:%s@127.0.0.1:%s/postgres", readerPassword, nettest.Port(t)))
 			},
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {
-			connStr := fmt.Sprintf("postgres://reader:%s@%s/postgres", readerPassword, cloudtest.Mute(t))
+			connStr := fmt.Sprintf("postgres://reader:%s@%s/postgres", readerPassword, nettest.Mute(t))
 			return sourcetest.Place{Settings: settingsOf(attrs{"conn_str": text(connStr)}), Secrets: []string{readerPassword}}
 		},
 	})

@@ -11,26 +11,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
 )
 
 // shared is the server of all tests of the package, once one has asked for it.
-var shared = sync.OnceValues(pgtest.Start)
+var shared struct {
+	once sync.Once
+	*pgtest.Server
+	err error
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if started.Load() {
-		if s, err := shared(); err == nil {
-			s.Stop()
-		}
+	if shared.Server != nil {
+		shared.Stop()
 	}
 	os.Exit(code)
 }
 
 var (
-	started atomic.Bool
-	tables  atomic.Int64
-	roles   sync.Once
+	tables atomic.Int64
+	roles  sync.Once
 )
 
 const readerPassword = "reader-ssssssssssssssssss"
@@ -38,13 +40,13 @@ const readerPassword = "reader-ssssssssssssssssss"
 // postgres returns the server. Tests are skipped where none is installed.
 func postgres(t *testing.T) *pgtest.Server {
 	t.Helper()
-	started.Store(true)
-	s, err := shared()
-	if errors.Is(err, pgtest.ErrNotInstalled) {
-		t.Skip(err)
+	shared.once.Do(func() { shared.Server, shared.err = pgtest.Start(nettest.Port(t)) })
+	s := shared.Server
+	if errors.Is(shared.err, pgtest.ErrNotInstalled) {
+		t.Skip(shared.err)
 	}
-	if err != nil {
-		t.Fatal(err)
+	if shared.err != nil {
+		t.Fatal(shared.err)
 	}
 	roles.Do(func() { // none of them may do anything yet
 		const login = " LOGIN PASSWORD '" + readerPassword + "';"
@@ -116,13 +118,4 @@ func file(t *testing.T, path, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	port, err := pgtest.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

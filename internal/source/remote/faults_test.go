@@ -33,7 +33,7 @@ func TestFaults(t *testing.T) {
 		"nobody listens":           "the server cannot be reached: ",
 		"reset at once":            "the server cannot be reached: ",
 		"reset in the body":        "the server cannot be reached: ",
-		"reset in the body, once":  sourcetest.Works,
+		"reset in the body, once":  faults.Works,
 		"closed without an answer": lost,
 		"short body":               lost,
 		"Content-Length too large": lost,
@@ -46,11 +46,11 @@ func TestFaults(t *testing.T) {
 		"stall in the body": late,
 		"slow drip":         late,
 
-		"500, once":                      sourcetest.Works,
+		"500, once":                      faults.Works,
 		"500":                            "500 Internal Server Error",
-		"503, once":                      sourcetest.Works,
-		"503 with Retry-After, once":     sourcetest.Works,
-		"429 with Retry-After, once":     sourcetest.Works,
+		"503, once":                      faults.Works,
+		"503 with Retry-After, once":     faults.Works,
+		"429 with Retry-After, once":     faults.Works,
 		"429 with Retry-After":           "429 Too Many Requests",
 		"429 with Retry-After of a year": "429 Too Many Requests",
 
@@ -91,7 +91,7 @@ func TestFaults(t *testing.T) {
 			"401 that names another host": "refused the token (401 Unauthorized)",
 			"endless body":                "the file is larger than 1048576 bytes",
 			"403":                         "the state cannot be downloaded: ",
-			"redirect to another origin":  sourcetest.Works, // without the token, which the signed URL needs not
+			"redirect to another origin":  faults.Works, // without the token, which the signed URL needs not
 		}},
 	} {
 		t.Run(where, func(t *testing.T) {

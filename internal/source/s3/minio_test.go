@@ -24,6 +24,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -58,7 +59,7 @@ func minio(t *testing.T) (url, ca string) {
 			t.Fatal(err)
 		}
 	}
-	address, console := "127.0.0.1:"+servertest.Port(t), "127.0.0.1:"+servertest.Port(t)
+	address, console := "127.0.0.1:"+nettest.Port(t), "127.0.0.1:"+nettest.Port(t)
 	args := []string{"server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", console, t.TempDir()}
 	client := trusting(t, ca)
 	servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD=canary-secret",

@@ -1,31 +1,21 @@
 package sourcetest
 
 import (
-	"bytes"
-	"compress/gzip"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Packed is an answer of begin, then part as often as fits into size bytes, then
 // end. It is sent with gzip, whether that was asked for or not.
-func Packed(t *testing.T, begin, part, end string, size int) http.HandlerFunc {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	for _, text := range []string{begin, strings.Repeat(part, size/len(part)), end} {
-		if _, err := z.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+func Packed(begin, part, end string, size int) http.HandlerFunc {
+	packed := nettest.Gzip([]byte(begin + strings.Repeat(part, size/len(part)) + end))
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(b.Bytes())
+		_, _ = w.Write(packed)
 	}
 }
 
@@ -33,11 +23,9 @@ func Packed(t *testing.T, begin, part, end string, size int) http.HandlerFunc {
 // run meanwhile.
 func Allocates(t *testing.T, most uint64, f func()) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	before := faults.Allocations()
 	f()
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > most {
+	if used := faults.Allocations() - before; used > most {
 		t.Errorf("%d MiB were allocated, want at most %d MiB", used>>20, most>>20)
 	}
 }

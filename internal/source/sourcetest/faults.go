@@ -35,13 +35,6 @@ type FaultHarness struct {
 	Late         []string          // see [faults.Suite]
 }
 
-// What is seen in place of an error.
-const (
-	Works = faults.Works
-	Cut   = faults.Cut
-	Other = faults.Other
-)
-
 // Faults runs the table of [faults.Suite] on one kind that reads over HTTP.
 func Faults(t *testing.T, h FaultHarness) {
 	data := faultState()

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -38,7 +38,7 @@ type Harness struct {
 type Place struct {
 	Attrs    map[string]cty.Value // the block that the user writes
 	Settings source.Settings
-	Secrets  []string // in Settings; they must not appear in any text
+	Secrets  faults.Secrets // in Settings; they must not appear in any text
 
 	// Changed says what was done to the place other than reading, nil when
 	// nothing was. It may be nil.
@@ -59,17 +59,8 @@ func (p Place) Open(t *testing.T, kind source.Kind, limit int64) source.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.checkText(t, "String()", s.String())
+	p.Secrets.CheckText(t, "String()", s.String())
 	return s
-}
-
-func (p Place) checkText(t *testing.T, what, text string) {
-	t.Helper()
-	for _, secret := range p.Secrets {
-		if strings.Contains(text, secret) {
-			t.Errorf("%s holds a secret: %s", what, text)
-		}
-	}
 }
 
 // fails returns the error of a read, after looking for secrets in it.
@@ -79,10 +70,7 @@ func (p Place) fails(ctx context.Context, t *testing.T, s source.Source) error {
 	if err == nil {
 		t.Fatalf("got %d bytes, want an error", len(snap.Data))
 	}
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		p.checkText(t, "the error", e.Error())
-	}
-	p.checkText(t, "the error", fmt.Sprintf("%#v", err))
+	p.Secrets.CheckError(t, err)
 	return err
 }
 
@@ -123,9 +111,9 @@ func testReads(t *testing.T, h Harness, data []byte) {
 		if w.Title == "" {
 			t.Errorf("the warning %q has no title", w.Text)
 		}
-		p.checkText(t, "a warning", w.Text)
+		p.Secrets.CheckText(t, "a warning", w.Text)
 	}
-	p.checkText(t, "the revision", snap.Revision)
+	p.Secrets.CheckText(t, "the revision", snap.Revision)
 	if again := fetch(t, s); again.Revision != snap.Revision {
 		t.Errorf("the revision changed from %q to %q", snap.Revision, again.Revision)
 	}

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -17,15 +16,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
-// State is what a key is fit for.
+// State is what a key is fit for: the code of the error that everyone gets.
 type State string
 
 // The states of a key. Denied is no state of KMS: its policy refuses everyone.
 const (
 	Enabled         State = ""
-	Disabled        State = "disabled"
-	PendingDeletion State = "pending deletion"
-	Denied          State = "denied"
+	Disabled        State = "DisabledException"
+	PendingDeletion State = "KMSInvalidStateException"
+	Denied          State = "AccessDeniedException"
 )
 
 // Key is a KMS key. Requests name it by its ID or one of its other names, just
@@ -69,9 +68,7 @@ type fault struct {
 func New(tb testing.TB, keys ...Key) *Server {
 	tb.Helper()
 	s := &Server{keys: keys, allowed: []string{"Decrypt"}}
-	server := httptest.NewServer(s)
-	tb.Cleanup(server.Close)
-	s.URL = server.URL
+	s.URL = nettest.Serve(tb, s)
 	return s
 }
 
@@ -141,9 +138,7 @@ func (s *Server) do(operation string, in body) (code string, out any) {
 			return "ValidationException", nil
 		}
 		plain := make([]byte, size)
-		if _, err := rand.Read(plain); err != nil {
-			return "KMSInternalException", nil
-		}
+		_, _ = rand.Read(plain) // never fails
 		return "", map[string]any{"CiphertextBlob": key.box().Seal(plain, key.bound(in.Context)), "Plaintext": plain, "KeyId": key.ID}
 	case "Decrypt":
 		if plain, ok := key.box().Open(in.Blob, key.bound(in.Context)); ok {
@@ -164,13 +159,8 @@ func (s *Server) find(name string, context map[string]string) (Key, string) {
 		if key.ID != name && !slices.Contains(key.Names, name) {
 			continue
 		}
-		switch key.State {
-		case Disabled:
-			return key, "DisabledException"
-		case PendingDeletion:
-			return key, "KMSInvalidStateException"
-		case Denied:
-			return key, "AccessDeniedException"
+		if key.State != Enabled {
+			return key, string(key.State)
 		}
 		for k, v := range key.Context {
 			if context[k] != v {

@@ -3,7 +3,6 @@ package awskmstest
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"sync"
 	"testing"
@@ -15,12 +14,13 @@ import (
 // STS is a fake of AWS STS, which speaks AWS's query protocol: it assumes any
 // role and says whose credentials are whose.
 type STS struct {
+	nettest.Log[Call]
+
 	URL     string
 	Account string // what GetCallerIdentity answers
 
-	mu    sync.Mutex
-	deny  string
-	calls nettest.Log[Call]
+	mu   sync.Mutex
+	deny string
 }
 
 // Call is one request that arrived.
@@ -35,9 +35,7 @@ type Call struct {
 func NewSTS(tb testing.TB) *STS {
 	tb.Helper()
 	s := &STS{Account: "111122223333"}
-	server := httptest.NewServer(s)
-	tb.Cleanup(server.Close)
-	s.URL = server.URL
+	s.URL = nettest.Serve(tb, s)
 	return s
 }
 
@@ -47,9 +45,6 @@ func (s *STS) Deny(code string) {
 	defer s.mu.Unlock()
 	s.deny = code
 }
-
-// Calls returns what arrived so far, in order, and forgets it.
-func (s *STS) Calls() []Call { return s.calls.Requests() }
 
 // AssumedKey is the access key of the credentials of an assumed role.
 func AssumedKey(action string) string { return "ASIA" + action }
@@ -62,7 +57,7 @@ func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	action := r.PostForm.Get("Action")
 	accessKey, region, signed := signature(r, "sts")
 
-	s.calls.Note(Call{Action: action, Form: r.PostForm, AccessKey: accessKey, Region: region})
+	s.Note(Call{Action: action, Form: r.PostForm, AccessKey: accessKey, Region: region})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/xml")

@@ -3,8 +3,6 @@
 package azurevaulttest
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -14,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +24,7 @@ import (
 const (
 	Tenant   = azureauthtest.Tenant
 	ClientID = azureauthtest.ClientID
-	Secret   = "azurevaulttest-client-secret"
+	Secret   = azureauthtest.Secret
 	Token    = "azurevaulttest-access-token"
 	Version  = "0123456789abcdef0123456789abcdef" // of each key
 )
@@ -56,12 +55,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.other.Note(r.Method + " " + r.Host + r.URL.RequestURI())
-	azureauthtest.Serve(w, r, func(form url.Values) bool {
-		if s.SignIn != nil {
-			return s.SignIn(form)
-		}
-		return form.Get("client_secret") == Secret
-	}, func(string) string { return Token })
+	azureauthtest.Serve(w, r, s.SignIn, func(string) string { return Token })
 }
 
 func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
@@ -79,6 +73,7 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 	}
 	operation := parts[len(parts)-1]
 	s.calls.Note(operation + " " + strings.Join(parts[1:len(parts)-1], "/"))
+	var q request
 	switch {
 	case s.Before != nil && s.Before(w, r):
 		return
@@ -88,9 +83,7 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodPost || len(parts) != 4 || operation != "decrypt" && (operation != "encrypt" || !s.AllowEncrypt):
 		Fail(w, 403, "Forbidden", "ForbiddenByPolicy")
 		return
-	}
-	var q request
-	if err != nil || json.Unmarshal(body, &q) != nil {
+	case err != nil || json.Unmarshal(body, &q) != nil:
 		Fail(w, 400, "BadParameter", "")
 		return
 	}
@@ -124,12 +117,9 @@ func (s *Service) operate(encrypt bool, name, version string, q request) (reques
 	case !asymmetric && !symmetric, version != "" && version != Version:
 		return request{}, 404
 	case asymmetric && q.Algorithm == "RSA-OAEP-256":
-		var out []byte
-		var err error
+		out, err := rsa.DecryptOAEP(sha256.New(), nil, private, decode(q.Value), nil)
 		if encrypt {
 			out, err = rsa.EncryptOAEP(sha256.New(), rand.Reader, &private.PublicKey, decode(q.Value), nil)
-		} else {
-			out, err = rsa.DecryptOAEP(sha256.New(), nil, private, decode(q.Value), nil)
 		}
 		if err != nil {
 			return request{}, 400
@@ -142,29 +132,17 @@ func (s *Service) operate(encrypt bool, name, version string, q request) (reques
 }
 
 func seal(key []byte, encrypt bool, q request) (request, int) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return request{}, 500
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		return request{}, 500
-	}
+	const nonce, overhead = 12, 16
+	box := nettest.Box{Key: key}
 	if encrypt {
-		iv := make([]byte, aead.NonceSize())
-		if _, err := rand.Read(iv); err != nil {
-			return request{}, 500
-		}
-		sealed := aead.Seal(nil, iv, decode(q.Value), []byte("the vault's own")) //nolint:gosec // G407: the IV is random
-		n := len(sealed) - aead.Overhead()
-		return request{Value: encode(sealed[:n]), IV: encode(iv), Tag: encode(sealed[n:]), AAD: encode([]byte("the vault's own"))}, 200
+		sealed := box.Seal(decode(q.Value), []byte("the vault's own"))
+		n := len(sealed) - overhead
+		return request{
+			Value: encode(sealed[nonce:n]), IV: encode(sealed[:nonce]), Tag: encode(sealed[n:]), AAD: encode([]byte("the vault's own")),
+		}, 200
 	}
-	iv := decode(q.IV)
-	if len(iv) != aead.NonceSize() {
-		return request{}, 400
-	}
-	plain, err := aead.Open(nil, iv, append(decode(q.Value), decode(q.Tag)...), decode(q.AAD))
-	if err != nil {
+	plain, ok := box.Open(slices.Concat(decode(q.IV), decode(q.Value), decode(q.Tag)), decode(q.AAD))
+	if !ok || len(decode(q.IV)) != nonce {
 		return request{}, 400
 	}
 	return request{Value: encode(plain)}, 200

@@ -3,10 +3,9 @@
 package gcpkmstest
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"hash/crc32"
-	"net"
 	"testing"
 
 	"cloud.google.com/go/kms/apiv1/kmspb"
@@ -44,22 +43,17 @@ type Service struct {
 // Calls returns the names of the calls that were made, refused ones included.
 func (s *Service) Calls() []string { return s.calls.All() }
 
-// Register makes server serve the service, and count calls of other methods.
-func (s *Service) Register(server *grpc.Server) { kmspb.RegisterKeyManagementServiceServer(server, s) }
-
-// ServerOptions are for the server that the service is registered with: they
-// count and check every call.
-func (s *Service) ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.UnaryInterceptor(s.intercept)}
+// Server returns a server of the service, which counts and checks every call.
+func (s *Service) Server() *grpc.Server {
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
+	kmspb.RegisterKeyManagementServiceServer(server, s)
+	return server
 }
 
 func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	call := info.FullMethod[len("/google.cloud.kms.v1.KeyManagementService/"):]
 	s.calls.Note(call)
-	want := s.Token
-	if want == "" {
-		want = Token
-	}
+	want := cmp.Or(s.Token, Token)
 	if got := metadata.ValueFromIncomingContext(ctx, "authorization"); len(got) != 1 || got[0] != "Bearer "+want {
 		if s.Unauthenticated != nil {
 			return nil, s.Unauthenticated(ctx)
@@ -79,13 +73,9 @@ func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnarySe
 
 // Decrypt opens what Encrypt sealed.
 func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.DecryptResponse, error) {
-	box, err := s.box(r.GetName())
+	box, err := s.box(r, r.GetCiphertext(), r.GetCiphertextCrc32C())
 	if err != nil {
 		return nil, err
-	}
-	if !matches(r.GetCiphertext(), r.GetCiphertextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(),
-		r.GetAdditionalAuthenticatedDataCrc32C()) {
-		return nil, status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
 	}
 	plain, ok := box.Open(r.GetCiphertext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
 	if !ok {
@@ -100,13 +90,9 @@ func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.De
 
 // Encrypt seals: mark, nonce, AES-GCM.
 func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.EncryptResponse, error) {
-	box, err := s.box(r.GetName())
+	box, err := s.box(r, r.GetPlaintext(), r.GetPlaintextCrc32C())
 	if err != nil {
 		return nil, err
-	}
-	if !matches(r.GetPlaintext(), r.GetPlaintextCrc32C()) || !matches(r.GetAdditionalAuthenticatedData(),
-		r.GetAdditionalAuthenticatedDataCrc32C()) {
-		return nil, status.Error(codes.InvalidArgument, "The checksum in field plaintext_crc32c did not match the data in field plaintext.")
 	}
 	sealed := box.Seal(r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
 	response := &kmspb.EncryptResponse{
@@ -120,10 +106,18 @@ func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.En
 	return response, nil
 }
 
-func (s *Service) box(name string) (nettest.Box, error) {
-	key, ok := s.Keys[name]
+// box is what seals with the key of a request, if its checksums are right.
+func (s *Service) box(r interface {
+	GetName() string
+	GetAdditionalAuthenticatedData() []byte
+	GetAdditionalAuthenticatedDataCrc32C() *wrapperspb.Int64Value
+}, data []byte, sum *wrapperspb.Int64Value) (nettest.Box, error) {
+	key, ok := s.Keys[r.GetName()]
 	if !ok {
-		return nettest.Box{}, status.Errorf(codes.NotFound, "CryptoKey %s not found.", name)
+		return nettest.Box{}, status.Errorf(codes.NotFound, "CryptoKey %s not found.", r.GetName())
+	}
+	if !matches(data, sum) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
+		return nettest.Box{}, status.Error(codes.InvalidArgument, "The checksum did not match the data.")
 	}
 	return nettest.Box{Mark: "FAKEGCP1", Key: key}, nil
 }
@@ -149,27 +143,12 @@ func matches(data []byte, sum *wrapperspb.Int64Value) bool {
 // returns the options with which a client finds and trusts it.
 func (s *Service) Start(tb testing.TB) []option.ClientOption {
 	tb.Helper()
-	authority := nettest.NewAuthority()
-	certificate := authority.Issue(nil).Pair()
-	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	server := grpc.NewServer(append(s.ServerOptions(), grpc.Creds(credentials.NewServerTLSFromCert(&certificate)))...)
-	s.Register(server)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends with Stop
-	}()
-	tb.Cleanup(func() {
-		server.Stop()
-		<-done
-	})
-	trust := &tls.Config{RootCAs: nettest.Pool(authority.PEM), MinVersion: tls.VersionTLS12}
+	server := s.Server()
+	tb.Cleanup(server.Stop)
+	site := nettest.Start(tb, server)
 	return []option.ClientOption{
-		option.WithEndpoint(listener.Addr().String()),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(trust))),
+		option.WithEndpoint(site.Listener.Addr().String()),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(nettest.Anyhow(site)))),
 		option.WithGRPCConnectionPool(1),
 	}
 }

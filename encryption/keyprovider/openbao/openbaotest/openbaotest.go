@@ -6,12 +6,12 @@
 package openbaotest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"slices"
 	"strings"
@@ -49,9 +49,7 @@ type Server struct {
 func New(t testing.TB, master []byte) *Server {
 	t.Helper()
 	s := &Server{box: nettest.Box{Key: master}}
-	running := httptest.NewServer(s)
-	t.Cleanup(running.Close)
-	s.URL = running.URL
+	s.URL = nettest.Serve(t, s)
 	return s
 }
 
@@ -62,10 +60,7 @@ func (s *Server) Requests() []string { return s.requests.All() }
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	mount := s.Mount
-	if mount == "" {
-		mount = "transit"
-	}
+	mount := cmp.Or(s.Mount, "transit")
 	where, name := path.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/v1/"))
 	login, isLogin := s.Logins[where+name]
 	what := r.Method + " " + r.URL.Path
@@ -113,27 +108,19 @@ func (s *Server) login(w http.ResponseWriter, want map[string]string, body map[s
 			return
 		}
 	}
-	reply(w, map[string]any{"auth": map[string]any{"client_token": s.Token, "lease_duration": s.Lease}})
+	nettest.Reply(w, 200, map[string]any{"auth": map[string]any{"client_token": s.Token, "lease_duration": s.Lease}})
 }
 
 func (s *Server) decrypt(w http.ResponseWriter, name string, body map[string]any) {
 	text, _ := body["ciphertext"].(string)
-	encoded, ok := strings.CutPrefix(text, "vault:v1:")
-	if !ok {
-		fail(w, 400, "invalid ciphertext: no prefix")
-		return
-	}
+	encoded, prefixed := strings.CutPrefix(text, "vault:v1:")
 	sealed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		fail(w, 400, "invalid ciphertext: could not decode base64")
-		return
-	}
 	plain, ok := s.box.Open(sealed, aad(name, body))
-	if !ok {
+	if !prefixed || err != nil || !ok {
 		fail(w, 400, "cipher: message authentication failed")
 		return
 	}
-	reply(w, map[string]any{"data": map[string]any{"plaintext": base64.StdEncoding.EncodeToString(plain)}})
+	nettest.Reply(w, 200, map[string]any{"data": map[string]any{"plaintext": base64.StdEncoding.EncodeToString(plain)}})
 }
 
 func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any) {
@@ -144,7 +131,7 @@ func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any
 		delete(body, "associated_data")
 	}
 	sealed := s.box.Seal(key, aad(name, body))
-	reply(w, map[string]any{"data": map[string]any{
+	nettest.Reply(w, 200, map[string]any{"data": map[string]any{
 		"plaintext":   base64.StdEncoding.EncodeToString(key),
 		"ciphertext":  "vault:v1:" + base64.StdEncoding.EncodeToString(sealed),
 		"key_version": 1,
@@ -156,8 +143,6 @@ func aad(name string, body map[string]any) []byte {
 	data, _ := body["associated_data"].(string)
 	return []byte(name + data)
 }
-
-func reply(w http.ResponseWriter, v any) { nettest.Reply(w, http.StatusOK, v) }
 
 func fail(w http.ResponseWriter, status int, text string) {
 	nettest.Reply(w, status, map[string]any{"errors": []string{text}})

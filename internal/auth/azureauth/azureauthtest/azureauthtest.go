@@ -14,10 +14,12 @@ import (
 const (
 	Tenant   = "11111111-2222-3333-4444-555555555555"
 	ClientID = "66666666-7777-8888-9999-000000000000"
+	Secret   = "azureauthtest-client-secret"
 )
 
 // Serve answers one request, whatever its host. Granted decides about a form
-// that asks for a token; token is what is given for a scope or a resource.
+// that asks for a token, by Secret if it is nil; token is what is given for a
+// scope or a resource.
 func Serve(w http.ResponseWriter, r *http.Request, granted func(form url.Values) bool, token func(scope string) string) {
 	base := "https://" + r.Host + "/" + Tenant
 	switch path, query := r.URL.Path, r.URL.Query(); {
@@ -31,6 +33,9 @@ func Serve(w http.ResponseWriter, r *http.Request, granted func(form url.Values)
 			"token_endpoint": base + "/oauth2/v2.0/token", "authorization_endpoint": base + "/authorize", "issuer": base + "/v2.0",
 		})
 	case strings.HasSuffix(path, "/oauth2/v2.0/token"):
+		if granted == nil {
+			granted = func(form url.Values) bool { return form.Get("client_secret") == Secret }
+		}
 		if err := r.ParseForm(); err != nil || !granted(r.PostForm) {
 			nettest.Reply(w, 401, map[string]any{"error": "invalid_client", "error_description": "canary: it repeats " + r.PostForm.Encode()})
 			return

@@ -33,7 +33,7 @@ const (
 	SAS          = "sv=2022-11-02&sr=c&sp=r&se=2099-01-01T00%3A00%3A00Z&sig=azuretest%2Bsignature%3D"
 	Tenant       = azureauthtest.Tenant
 	ClientID     = azureauthtest.ClientID
-	Secret       = "azuretest-client-secret"
+	Secret       = azureauthtest.Secret
 	Token        = "azuretest-storage-token" // for Azure Storage
 	ManagerToken = "azuretest-manager-token" // for the resource manager
 	Subscription = "22222222-2222-3333-4444-555555555555"
@@ -68,7 +68,6 @@ type Blob struct {
 	Lease    string            // ID of the lease; "" for none
 	Version  string            // ID of the current version; "" if none are kept
 	Versions map[string][]byte // :: ID → older version
-	Archived bool
 	etag     string
 }
 
@@ -118,29 +117,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(r.Host, ":")
 	_, storage := strings.CutPrefix(host, Account+".blob.")
 	path := r.URL.EscapedPath()
-	if isPathStyle := strings.HasPrefix(path, "/"+Account+"/"); storage || isPathStyle {
-		if isPathStyle {
-			path = strings.TrimPrefix(path, "/"+Account)
-		}
-		s.serveStorage(w, r, path)
+	if rest, isPathStyle := strings.CutPrefix(path, "/"+Account+"/"); storage || isPathStyle {
+		s.serveStorage(w, r, strings.TrimPrefix(rest, "/"))
 		return
 	}
 	s.other.Note(r.Method + " " + r.Host + r.URL.Path)
-	switch {
-	case strings.HasPrefix(host, "management."):
+	if strings.HasPrefix(host, "management.") {
 		s.serveManager(w, r)
-	default:
-		s.serveSignIn(w, r)
+		return
 	}
-}
-
-func (s *Server) serveSignIn(w http.ResponseWriter, r *http.Request) {
-	azureauthtest.Serve(w, r, func(form url.Values) bool {
-		if s.SignIn != nil {
-			return s.SignIn(form)
-		}
-		return form.Get("client_secret") == Secret
-	}, tokenFor)
+	azureauthtest.Serve(w, r, s.SignIn, tokenFor)
 }
 
 func tokenFor(scope string) string {
@@ -157,16 +143,19 @@ func (s *Server) serveManager(w http.ResponseWriter, r *http.Request) {
 	if s.Before != nil && s.Before(w, r) {
 		return
 	}
+	refuse := func(status int, code string) {
+		nettest.Reply(w, status, map[string]any{"error": map[string]any{"code": code, "message": "canary"}})
+	}
 	switch {
 	case r.URL.Path == "/metadata/endpoints":
-		s.serveSignIn(w, r)
+		azureauthtest.Serve(w, r, s.SignIn, tokenFor)
 	case r.Header.Get("Authorization") != "Bearer "+ManagerToken:
-		nettest.Reply(w, 401, map[string]any{"error": map[string]any{"code": "InvalidAuthenticationToken", "message": "canary"}})
+		refuse(401, "InvalidAuthenticationToken")
 	case r.Method != http.MethodPost || !slices.Contains(s.Actions, KeysAction):
-		nettest.Reply(w, 403, map[string]any{"error": map[string]any{"code": "AuthorizationFailed", "message": "canary"}})
+		refuse(403, "AuthorizationFailed")
 	case r.URL.Path != "/subscriptions/"+Subscription+"/resourceGroups/"+Group+"/providers/Microsoft.Storage/storageAccounts/"+Account+
 		"/listKeys" || r.URL.Query().Get("api-version") == "":
-		nettest.Reply(w, 404, map[string]any{"error": map[string]any{"code": "ResourceNotFound", "message": "canary"}})
+		refuse(404, "ResourceNotFound")
 	default:
 		nettest.Reply(w, 200, map[string]any{"keys": []any{
 			map[string]any{"keyName": "key1", "value": Key, "permissions": "FULL"},
@@ -177,7 +166,7 @@ func (s *Server) serveManager(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path string) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // first: only then a client that has gone is noticed
-	container, escaped, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	container, escaped, _ := strings.Cut(path, "/")
 	name, unescapeErr := url.PathUnescape(escaped)
 	query := r.URL.Query()
 	shown := url.Values{}
@@ -214,38 +203,35 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	query := r.URL.Query()
 	switch {
+	case scheme == "SharedKey" && (credential != Account+":"+Sign(r) || stale(r.Header.Get("x-ms-date"))):
+		Fail(w, 403, "AuthenticationFailed")
 	case scheme == "SharedKey":
-		if credential != Account+":"+Sign(r) || stale(r.Header.Get("x-ms-date")) {
-			Fail(w, 403, "AuthenticationFailed")
-			return false
-		}
-	case scheme == "Bearer":
-		if credential != Token || r.TLS == nil {
-			w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+Tenant+
-				`/oauth2/authorize" resource_id="https://storage.azure.com"`)
-			Fail(w, 401, "InvalidAuthenticationInfo")
-			return false
-		}
-		if !slices.Contains(s.Actions, ReadAction) {
-			Fail(w, 403, "AuthorizationPermissionMismatch")
-			return false
-		}
+		return true
+	case scheme == "Bearer" && (credential != Token || r.TLS == nil):
+		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+Tenant+
+			`/oauth2/authorize" resource_id="https://storage.azure.com"`)
+		Fail(w, 401, "InvalidAuthenticationInfo")
+	case scheme == "Bearer" && slices.Contains(s.Actions, ReadAction),
+		scheme != "Bearer" && signed(query) && strings.Contains(query.Get("sp"), "r"):
+		return true
+	case scheme == "Bearer" || signed(query):
+		Fail(w, 403, "AuthorizationPermissionMismatch")
 	case query.Has("sig"):
-		want, err := url.ParseQuery(SAS)
-		for name := range want {
-			if err != nil || name != "sp" && query.Get(name) != want.Get(name) {
-				Fail(w, 403, "AuthenticationFailed")
-				return false
-			}
-		}
-		if !strings.Contains(query.Get("sp"), "r") {
-			Fail(w, 403, "AuthorizationPermissionMismatch")
-			return false
-		}
+		Fail(w, 403, "AuthenticationFailed")
 	default:
 		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://evil.test"`) // on which azblob would panic
 		Fail(w, 401, "NoAuthenticationInformation")
-		return false
+	}
+	return false
+}
+
+// signed reports whether a query has the fields of SAS, with any permissions.
+func signed(query url.Values) bool {
+	want, err := url.ParseQuery(SAS)
+	for name := range want {
+		if err != nil || name != "sp" && query.Get(name) != want.Get(name) {
+			return false
+		}
 	}
 	return true
 }
@@ -307,9 +293,6 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name
 		version = wanted
 	}
 	switch key := r.Header.Get("x-ms-encryption-key"); {
-	case b.Archived:
-		Fail(w, 409, "BlobArchived")
-		return
 	case s.CustomerKey != "" && key == "":
 		Fail(w, 409, "BlobUsesCustomerSpecifiedEncryption")
 		return
@@ -373,17 +356,12 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, container, name s
 		b.Lease = r.Header.Get("x-ms-proposed-lease-id")
 		w.Header().Set("x-ms-lease-id", b.Lease)
 		w.WriteHeader(http.StatusCreated)
-	case r.Method == http.MethodPut && comp == "lease" && action == "acquire":
-		Fail(w, 409, "LeaseAlreadyPresent")
 	case b.Lease != "" && b.Lease != lease:
 		Fail(w, 412, "LeaseIdMismatchWithBlobOperation")
 	case r.Method == http.MethodPut && comp == "lease" && action == "release":
 		b.Lease = ""
 	case r.Method == http.MethodPut && comp == "metadata":
 		b.Metadata = metadataOf(r)
-	case r.Method == http.MethodDelete:
-		delete(s.containers[container], name)
-		w.WriteHeader(http.StatusAccepted)
 	default:
 		Fail(w, 400, "UnsupportedHttpVerb")
 	}

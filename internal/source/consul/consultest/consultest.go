@@ -4,13 +4,13 @@
 package consultest
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +26,9 @@ const MaxValue = 512 << 10
 
 // Server has a key-value store, sessions and transactions.
 type Server struct {
-	*httptest.Server    // nil if somebody else serves the handler
 	nettest.Log[string] // what was asked for, such as "GET /v1/kv/…"
 
+	URL      string                                            // "" if somebody else serves the handler
 	Tokens   map[string]Policy                                 // nil for no access control; "" is the anonymous token
 	Auth     string                                            // user:password, which a proxy before it asks for
 	Writable bool                                              // otherwise only GET of one key is served, to everybody
@@ -38,7 +38,7 @@ type Server struct {
 	changed  chan struct{} // closed, and made anew, at each change
 	index    uint64
 	entries  map[string]*Entry
-	sessions map[string]session
+	sessions map[string]session   // :: ID → session
 	delays   map[string]time.Time // :: key → when it may be locked again
 	mux      *http.ServeMux
 }
@@ -92,8 +92,7 @@ func NewHandler() *Server {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := NewHandler()
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
+	s.URL = nettest.Serve(t, s)
 	return s
 }
 
@@ -108,7 +107,8 @@ func (s *Server) Put(key string, value []byte) {
 func (s *Server) Remove(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remove(key)
+	s.touch()
+	delete(s.entries, key)
 }
 
 // Entry returns a key, nil if there is none.
@@ -120,13 +120,6 @@ func (s *Server) Entry(key string) *Entry {
 		return &c
 	}
 	return nil
-}
-
-// Keys returns all keys.
-func (s *Server) Keys() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.entries))
 }
 
 // Change changes the fields of a server that is in use.
@@ -276,26 +269,18 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request, key string) bool 
 			return false
 		}
 	}
-	over := time.After(limit)
-	for {
-		if e := s.entries[key]; e == nil || e.ModifyIndex > after {
-			return true
-		}
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
+	defer cancel()
+	for e := s.entries[key]; e != nil && e.ModifyIndex <= after && ctx.Err() == nil; e = s.entries[key] {
 		changed := s.changed
 		s.mu.Unlock()
-		var ended bool
 		select {
 		case <-changed:
-		case <-over:
-			ended = true
-		case <-r.Context().Done():
-			ended = true
+		case <-ctx.Done():
 		}
 		s.mu.Lock()
-		if ended {
-			return true
-		}
 	}
+	return true
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request, prefix string) {
@@ -342,34 +327,30 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
 	flags, _ := strconv.ParseUint(query.Get("flags"), 10, 64)
 	e := &Entry{Key: key, Value: value, Flags: flags}
 	done := true
-	switch old := s.entries[key]; {
+	holder := ""
+	if old := s.entries[key]; old != nil {
+		holder = old.Session
+	}
+	id := query.Get("acquire")
+	switch _, known := s.sessions[id]; {
 	case query.Has("cas"):
 		done = s.isAt(key, query.Get("cas"))
-		if done {
-			s.set(e)
-		}
+	case query.Has("acquire") && !known:
+		fail(w, http.StatusInternalServerError, fmt.Sprintf("raft apply failed: invalid session %q", id))
+		return
 	case query.Has("acquire"):
-		id := query.Get("acquire")
-		if _, ok := s.sessions[id]; !ok {
-			fail(w, http.StatusInternalServerError, fmt.Sprintf("raft apply failed: invalid session %q", id))
-			return
-		}
-		held := old != nil && old.Session != ""
-		if done = time.Now().After(s.delays[key]) && (!held || old.Session == id); !done {
-			break
-		}
-		s.set(e)
-		e.Session = id
-		if !held {
-			e.LockIndex++
-		}
+		done = time.Now().After(s.delays[key]) && (holder == "" || holder == id)
 	case query.Has("release"):
-		if done = old != nil && old.Session != "" && old.Session == query.Get("release"); done {
-			s.set(e)
+		done = holder != "" && holder == query.Get("release")
+	}
+	if done {
+		s.set(e)
+		switch {
+		case query.Has("acquire") && holder == "":
+			e.Session, e.LockIndex = id, e.LockIndex+1
+		case query.Has("release"):
 			e.Session = ""
 		}
-	default:
-		s.set(e)
 	}
 	nettest.Reply(w, http.StatusOK, done)
 }
@@ -399,11 +380,6 @@ func (s *Server) set(e *Entry) {
 	s.entries[e.Key] = e
 }
 
-func (s *Server) remove(key string) {
-	s.touch()
-	delete(s.entries, key)
-}
-
 func (s *Server) touch() {
 	s.index++
 	close(s.changed)
@@ -417,16 +393,14 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	switch {
 	case query.Has("recurse"):
-		for _, k := range slices.Collect(maps.Keys(s.entries)) {
-			if strings.HasPrefix(k, key) {
-				s.remove(k)
-			}
-		}
+		s.touch()
+		maps.DeleteFunc(s.entries, func(k string, _ *Entry) bool { return strings.HasPrefix(k, key) })
 	case query.Has("cas") && !s.isAt(key, query.Get("cas")):
 		nettest.Reply(w, http.StatusOK, false)
 		return
 	default:
-		s.remove(key)
+		s.touch()
+		delete(s.entries, key)
 	}
 	nettest.Reply(w, http.StatusOK, true)
 }
@@ -442,18 +416,14 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 		delay = 15 * time.Second
 	}
 	s.touch()
-	id := uuid()
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	id := fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	s.sessions[id] = session{
 		ID: id, Name: asked.Name, Node: "consultest", Behavior: "release", TTL: asked.TTL, LockDelay: delay, NodeChecks: []string{"serfHealth"},
 		CreateIndex: s.index, ModifyIndex: s.index,
 	}
 	nettest.Reply(w, http.StatusOK, map[string]string{"ID": id})
-}
-
-func uuid() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) {
@@ -498,37 +468,30 @@ func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, fmt.Sprintf("Failed to parse body: %v", err))
 		return
 	}
-	type result struct{ KV *Entry }
 	type failure struct {
 		OpIndex int
 		What    string
 	}
 	type outcome struct {
-		Results []result
+		Results []struct{ KV *Entry }
 		Errors  []failure
 	}
 	op := ops[0].KV
 	refuse := func(what string) {
 		nettest.Reply(w, http.StatusConflict, outcome{Errors: []failure{{What: what}}})
 	}
-	if s.Tokens != nil && !s.Tokens[token(r)]("write", op.Key) {
+	switch {
+	case s.Tokens != nil && !s.Tokens[token(r)]("write", op.Key):
 		refuse(denied(r, "write", op.Key))
-		return
-	}
-	switch op.Verb {
-	case "set":
-	case "cas":
-		if !s.isAt(op.Key, strconv.FormatUint(op.Index, 10)) {
-			refuse(fmt.Sprintf("failed to set key %q, index is stale", op.Key))
-			return
-		}
-	default:
+	case op.Verb == "cas" && !s.isAt(op.Key, strconv.FormatUint(op.Index, 10)):
+		refuse(fmt.Sprintf("failed to set key %q, index is stale", op.Key))
+	case op.Verb != "cas" && op.Verb != "set":
 		fail(w, http.StatusBadRequest, "unknown verb "+op.Verb)
-		return
+	default:
+		e := &Entry{Key: op.Key, Value: op.Value, Flags: op.Flags}
+		s.set(e)
+		shown := *e
+		shown.Value = nil // as Consul does, to save space
+		nettest.Reply(w, http.StatusOK, outcome{Results: []struct{ KV *Entry }{{&shown}}})
 	}
-	e := &Entry{Key: op.Key, Value: op.Value, Flags: op.Flags}
-	s.set(e)
-	shown := *e
-	shown.Value = nil // as Consul does, to save space
-	nettest.Reply(w, http.StatusOK, outcome{Results: []result{{&shown}}})
 }

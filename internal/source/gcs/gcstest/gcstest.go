@@ -4,6 +4,7 @@ package gcstest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/md5" //nolint:gosec // Cloud Storage sends it too
 	"crypto/sha256"
@@ -13,10 +14,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
@@ -53,6 +54,14 @@ type Object struct {
 	deleted    bool
 }
 
+// generation is as the API writes it, "0" for that of no object.
+func (o *Object) generation() string {
+	if o == nil {
+		return "0"
+	}
+	return strconv.FormatInt(o.Generation, 10)
+}
+
 type upload struct {
 	bucket, name, match string
 	key                 []byte
@@ -72,9 +81,7 @@ func New(buckets ...string) *Service {
 // JSON API.
 func (s *Service) Start(tb testing.TB) string {
 	tb.Helper()
-	server := httptest.NewServer(s)
-	tb.Cleanup(server.Close)
-	return server.URL + "/storage/v1/"
+	return nettest.Serve(tb, s) + "/storage/v1/"
 }
 
 // Change changes the service while it is served.
@@ -88,7 +95,7 @@ func (s *Service) Change(how func(*Service)) {
 func (s *Service) Put(bucket, name string, o Object) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strconv.FormatInt(s.put(bucket, name, &o).Generation, 10)
+	return s.put(bucket, name, &o).generation()
 }
 
 func (s *Service) put(bucket, name string, o *Object) *Object {
@@ -113,30 +120,9 @@ func (s *Service) live(bucket, name string) *Object {
 	return nil
 }
 
-// Names returns the names of the objects of a bucket, sorted.
-func (s *Service) Names(bucket string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.names(bucket)
-}
-
-func (s *Service) names(bucket string) []string {
-	var names []string
-	for name := range s.buckets[bucket] {
-		if s.live(bucket, name) != nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // ServeHTTP answers one request.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the client has gone
-	}
+	body, _ := io.ReadAll(r.Body) // what is missing of it is no good
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Note(r.Method + " " + r.RequestURI)
@@ -239,10 +225,9 @@ func (x *exchange) find(bucket, name string) *Object {
 	o := x.live(bucket, name)
 	if g := x.r.FormValue("generation"); g != "" {
 		o = nil
-		for _, v := range x.buckets[bucket][name] {
-			if strconv.FormatInt(v.Generation, 10) == g {
-				o = v
-			}
+		all := x.buckets[bucket][name]
+		if i := slices.IndexFunc(all, func(v *Object) bool { return v.generation() == g }); i >= 0 {
+			o = all[i]
 		}
 	}
 	switch {
@@ -306,7 +291,7 @@ func (x *exchange) contents(bucket, name string) {
 	} else if o.Encoding != "" {
 		h.Set("Content-Encoding", o.Encoding)
 	}
-	h.Set("X-Goog-Generation", strconv.FormatInt(o.Generation, 10))
+	h.Set("X-Goog-Generation", o.generation())
 	h.Set("X-Goog-Metageneration", "1")
 	h.Set("X-Goog-Hash", "crc32c="+crc32c(o.Data)+",md5="+md5sum(o.Data))
 	h.Set("X-Goog-Stored-Content-Length", strconv.Itoa(len(o.Data)))
@@ -333,7 +318,7 @@ func (x *exchange) metadata(bucket, name string) {
 
 func describe(bucket, name string, o *Object) map[string]any {
 	return map[string]any{
-		"kind": "storage#object", "bucket": bucket, "name": name, "generation": strconv.FormatInt(o.Generation, 10), "metageneration": "1",
+		"kind": "storage#object", "bucket": bucket, "name": name, "generation": o.generation(), "metageneration": "1",
 		"size": strconv.Itoa(len(o.Data)), "crc32c": crc32c(o.Data), "md5Hash": md5sum(o.Data),
 	}
 }
@@ -344,10 +329,10 @@ func (x *exchange) list(bucket string) {
 	}
 	items := []any{}
 	prefix := x.r.FormValue("prefix")
-	for _, name := range x.names(bucket) {
+	for _, name := range slices.Sorted(maps.Keys(x.buckets[bucket])) {
 		rest, ok := strings.CutPrefix(name, prefix)
-		if ok && !strings.Contains(rest, "/") { // the backend asks for one folder
-			items = append(items, describe(bucket, name, x.live(bucket, name)))
+		if o := x.live(bucket, name); o != nil && ok && !strings.Contains(rest, "/") { // the backend asks for one folder
+			items = append(items, describe(bucket, name, o))
 		}
 	}
 	nettest.Reply(x.w, 200, map[string]any{"kind": "storage#objects", "items": items})
@@ -355,11 +340,7 @@ func (x *exchange) list(bucket string) {
 
 // matches looks at ifGenerationMatch, which is 0 for no object.
 func (x *exchange) matches(match string, o *Object) bool {
-	have := "0"
-	if o != nil {
-		have = strconv.FormatInt(o.Generation, 10)
-	}
-	if match == "" || match == have {
+	if match == "" || match == o.generation() {
 		return true
 	}
 	x.refuse(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
@@ -399,21 +380,20 @@ func (x *exchange) upload(bucket string) {
 	u := &upload{bucket: bucket, name: query.Get("name"), match: query.Get("ifGenerationMatch"), key: key}
 	switch query.Get("uploadType") {
 	case "multipart":
-		_, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
+		_, params, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
 		parts := multipart.NewReader(bytes.NewReader(x.body), params["boundary"])
+		description, err := readPart(parts)
 		if err == nil {
-			err = u.readParts(parts)
+			u.data, err = readPart(parts)
 		}
 		if err != nil {
 			x.refuse(400, "badRequest", err.Error())
 			return
 		}
+		u.describe(description)
 		x.finish(u)
 	case "resumable":
-		if err := u.describe(x.body); err != nil {
-			x.refuse(400, "badRequest", err.Error())
-			return
-		}
+		u.describe(x.body)
 		id := strconv.Itoa(len(x.uploads) + 1)
 		x.uploads[id] = u
 		query.Set("upload_id", id)
@@ -424,38 +404,18 @@ func (x *exchange) upload(bucket string) {
 	}
 }
 
-func (u *upload) describe(document []byte) error {
-	var o struct {
-		Name string `json:"name"`
-	}
-	if len(document) > 0 {
-		if err := json.Unmarshal(document, &o); err != nil {
-			return err
-		}
-	}
-	if o.Name != "" {
-		u.name = o.Name
-	}
-	return nil
+func (u *upload) describe(document []byte) {
+	var o struct{ Name string }
+	_ = json.Unmarshal(document, &o) // it may be empty
+	u.name = cmp.Or(o.Name, u.name)
 }
 
-func (u *upload) readParts(parts *multipart.Reader) error {
-	for i := range 2 {
-		part, err := parts.NextPart()
-		if err != nil {
-			return err
-		}
-		text, err := io.ReadAll(part)
-		if err != nil {
-			return err
-		}
-		if i == 1 {
-			u.data = text
-		} else if err := u.describe(text); err != nil {
-			return err
-		}
+func readPart(parts *multipart.Reader) ([]byte, error) {
+	part, err := parts.NextPart()
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return io.ReadAll(part)
 }
 
 // chunk takes a part of a resumable upload, whose Content-Range ends with the

@@ -114,27 +114,18 @@ func (s *Server) Names(below string) []string {
 func (s *Server) store(collection string, o map[string]any) map[string]any {
 	s.version++
 	meta, _ := o["metadata"].(map[string]any)
-	if meta == nil {
-		meta = map[string]any{}
-		o["metadata"] = meta
-	}
 	meta["resourceVersion"] = strconv.Itoa(s.version)
 	if meta["uid"] == nil {
 		meta["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", s.version)
 	}
-	name, _ := meta["name"].(string)
-	s.objects[collection+"/"+name] = o
+	s.objects[fmt.Sprint(collection, "/", meta["name"])] = o
 	return o
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := r.Method + " " + r.URL.Path
-	if r.URL.RawQuery != "" {
-		asked += "?" + r.URL.RawQuery
-	}
-	s.Note(asked)
+	s.Note(r.Method + " " + r.URL.RequestURI())
 	accepted := s.Token == "" || r.Header.Get("Authorization") == "Bearer "+s.Token
 	if s.Accepts != nil {
 		accepted = s.Accepts(r)
@@ -193,9 +184,6 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) {
 		nettest.Reply(w, 201, s.store(r.URL.Path, o))
 	case r.Method == http.MethodPut && s.objects[r.URL.Path] != nil:
 		nettest.Reply(w, 200, s.store(parent, o))
-	case r.Method == http.MethodDelete && s.objects[r.URL.Path] != nil:
-		delete(s.objects, r.URL.Path)
-		nettest.Reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	case r.Method == http.MethodGet && isCollection(r.URL.Path):
 		s.list(w, r)
 	default:
@@ -206,6 +194,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) {
 // lock keeps the one lease that the state of a test needs.
 func (s *Server) lock(w http.ResponseWriter, r *http.Request) {
 	lease, there := s.opaque[r.URL.Path]
+	status := http.StatusOK
 	switch r.Method {
 	case http.MethodPost:
 		body, _ := io.ReadAll(r.Body)
@@ -213,22 +202,21 @@ func (s *Server) lock(w http.ResponseWriter, r *http.Request) {
 		for _, name := range leaseName.FindAllString(string(body), -1) {
 			s.opaque[r.URL.Path+"/"+name] = lease
 		}
-		w.Header().Set("Content-Type", lease.contentType)
-		w.WriteHeader(201)
+		status = http.StatusCreated
 	case http.MethodPut:
 		lease.body, _ = io.ReadAll(r.Body)
 		s.opaque[r.URL.Path] = lease
-		w.Header().Set("Content-Type", lease.contentType)
 	case http.MethodGet:
 		if !there {
 			notFound(w, r.URL.Path)
 			return
 		}
-		w.Header().Set("Content-Type", lease.contentType)
 	default:
 		refuse(w, 405, "MethodNotAllowed", "a lease is made, read and changed", nil)
 		return
 	}
+	w.Header().Set("Content-Type", lease.contentType)
+	w.WriteHeader(status)
 	_, _ = w.Write(lease.body)
 }
 

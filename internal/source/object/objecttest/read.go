@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -44,14 +44,12 @@ func Cancelled(t *testing.T, open func(stuck string) (source.Source, error)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	stuck := nettest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		cancel()
 		<-r.Context().Done()
 	}))
-	t.Cleanup(stuck.Close)
-	t.Cleanup(stuck.CloseClientConnections)
-	src, err := open(stuck.URL)
+	src, err := open(stuck)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,10 @@ import (
 	"hash/crc64"
 	"html"
 	"io"
-	"log/slog"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +28,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // Canary is in all secrets, and in what the server says. It must not be shown.
@@ -38,6 +38,8 @@ const Canary = "canary"
 // Server is a store. It gives objects to those who sign with one of its keys,
 // and refuses whatever is not a GetObject.
 type Server struct {
+	nettest.Log[Request]
+
 	Region string            // that signatures must be for
 	Keys   []aws.Credentials // that may read; nil for whoever signs
 	Hosts  []string          // before which buckets may stand
@@ -56,9 +58,8 @@ type Server struct {
 	// those of S3.
 	Prefix string
 
-	mu       sync.Mutex
-	buckets  map[string]*bucket
-	requests []Request
+	mu      sync.Mutex
+	buckets map[string]*bucket
 }
 
 type bucket struct {
@@ -96,11 +97,7 @@ func (s *Server) Create(name string) { s.buckets[name] = &bucket{objects: map[st
 // Serve starts s without TLS and returns its URL. It ends with the test.
 func (s *Server) Serve(t testing.TB) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(s)
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	server.Start()
-	t.Cleanup(server.Close)
-	return server.URL
+	return nettest.Serve(t, s)
 }
 
 // Put writes an object, and returns its version if the bucket keeps any.
@@ -154,15 +151,6 @@ func (s *Server) Seal(name, key string, customerKey []byte) {
 	all[len(all)-1].sealed = base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Requests returns what arrived, in order, and forgets it.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.requests
-	s.requests = nil
-	return out
-}
-
 // OnlyRead reports whether anything but GetObject arrived.
 func (s *Server) OnlyRead() error {
 	for _, r := range s.Requests() {
@@ -179,9 +167,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	accessKey, region := scope(r)
-	s.mu.Lock()
-	s.requests = append(s.requests, Request{r.Method, r.Host, r.URL.Path, r.URL.RawQuery, accessKey, r.Header.Clone()})
-	s.mu.Unlock()
+	s.Note(Request{r.Method, r.Host, r.URL.Path, r.URL.RawQuery, accessKey, r.Header.Clone()})
 	if s.Answer != nil && s.Answer(w, r) {
 		return
 	}
@@ -212,7 +198,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	name, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	for _, host := range s.Hosts {
-		if before, ok := strings.CutSuffix(hostname(r.Host), "."+host); ok {
+		if before, ok := strings.CutSuffix((&url.URL{Host: r.Host}).Hostname(), "."+host); ok {
 			name, key = before, strings.TrimPrefix(r.URL.Path, "/")
 		}
 	}
@@ -291,9 +277,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, name, key string, b
 			v.header[name] = values
 		}
 	}
-	if id := s.add(name, key, v); id != "" {
-		w.Header().Set(s.named("Version-Id"), id)
-	}
+	s.add(name, key, v)
 	w.Header().Set("ETag", etag(body))
 	// What was written is compared with this.
 	w.Header().Set(s.named("Hash-Crc64ecma"), strconv.FormatUint(crc64.Checksum(body, crc64.MakeTable(crc64.ECMA)), 10))
@@ -329,13 +313,6 @@ func (s *Server) named(header string) string { return cmp.Or(s.Prefix, "X-Amz-")
 
 func etag(data []byte) string {
 	return fmt.Sprintf(`"%x"`, md5.Sum(data)) //nolint:gosec // see above
-}
-
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return host
 }
 
 // unpacked takes the chunks apart that the SDK of AWS sends over TLS.

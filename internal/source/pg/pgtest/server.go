@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
@@ -37,7 +36,7 @@ var ErrNotInstalled = errors.New("PostgreSQL is not installed: there is no initd
 // New starts a server for one test, which is skipped where none is installed.
 func New(t *testing.T) *Server {
 	t.Helper()
-	s, err := Start()
+	s, err := Start(nettest.Port(t))
 	if errors.Is(err, ErrNotInstalled) {
 		t.Skip(err)
 	}
@@ -48,8 +47,9 @@ func New(t *testing.T) *Server {
 	return s
 }
 
-// Start starts a server, which takes about a second.
-func Start() (*Server, error) {
+// Start starts a server at a port where nobody listens, which takes about a
+// second.
+func Start(port string) (*Server, error) {
 	initdb, err := exec.LookPath("initdb")
 	if err != nil { // Debian keeps it out of PATH
 		found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -62,7 +62,7 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Authority: nettest.NewAuthority(), bin: filepath.Dir(initdb), dir: dir}
+	s := &Server{Port: port, Authority: nettest.NewAuthority(), bin: filepath.Dir(initdb), dir: dir}
 	if err := s.start(); err != nil {
 		s.Stop()
 		return nil, err
@@ -88,12 +88,10 @@ func (s *Server) start() error {
 			return err
 		}
 	}
-	if err := giveAway(s.dir); err != nil {
-		return err
-	}
-	var err error
-	if s.Port, err = FreePort(); err != nil {
-		return err
+	if os.Getuid() == 0 { // as whom PostgreSQL does not run
+		if err := filepath.WalkDir(s.dir, giveAway); err != nil {
+			return err
+		}
 	}
 	if err := s.run("initdb", "-D", s.file("data"), "-U", "admin", "--pwfile", s.file("password"), "-A", "scram-sha-256", "--no-sync", "-E",
 		"UTF8", "--locale=C"); err != nil {
@@ -106,6 +104,16 @@ func (s *Server) start() error {
 			s.file("ca.pem"),
 		"-c", "hba_file=" + s.file("hba"),
 	}, " "), "start")
+}
+
+// nobody is a user who owns nothing else.
+const nobody = 65534
+
+func giveAway(path string, _ fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	return os.Lchown(path, nobody, nobody)
 }
 
 func (s *Server) file(name string) string { return filepath.Join(s.dir, name) }
@@ -136,18 +144,6 @@ func (s *Server) Stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// FreePort is one where nobody listens.
-func FreePort() (string, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
-}
-
 // URL is a connection string.
 func (s *Server) URL(user, password, database, query string) string {
 	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%s/%s?%s", user, password, s.Port, database, query)
@@ -161,30 +157,29 @@ func (s *Server) Connect(ctx context.Context, database string) (*pgx.Conn, error
 // Exec runs statements as the administrator.
 func (s *Server) Exec(t *testing.T, database, statements string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
-	defer cancel()
-	conn, err := pgconn.Connect(ctx, s.URL("admin", AdminPassword, database, "sslmode=disable"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx) //nolint:errcheck // it is only closed
-	if _, err := conn.Exec(ctx, statements).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
+	s.connected(t, database, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, statements)
+		return err
+	})
 }
 
 // Value is what a query yields.
-func (s *Server) Value(t *testing.T, database, query string, args ...any) string {
+func (s *Server) Value(t *testing.T, database, query string, args ...any) (text string) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
+	s.connected(t, database, func(ctx context.Context, conn *pgx.Conn) error { return conn.QueryRow(ctx, query, args...).Scan(&text) })
+	return text
+}
+
+func (s *Server) connected(t *testing.T, database string, do func(context.Context, *pgx.Conn) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	defer cancel()
 	conn, err := s.Connect(ctx, database)
+	if err == nil {
+		defer conn.Close(ctx) //nolint:errcheck // it is only closed
+		err = do(ctx, conn)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is only closed
-	var text string
-	if err := conn.QueryRow(ctx, query, args...).Scan(&text); err != nil {
-		t.Fatal(err)
-	}
-	return text
 }

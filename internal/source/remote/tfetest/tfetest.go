@@ -9,12 +9,14 @@
 package tfetest
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // the API's checksum
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -41,8 +43,7 @@ const (
 type Server struct {
 	nettest.Log[string] // what was asked for, such as "GET /api/v2/…"
 
-	Organization string
-	Tokens       map[string]Access
+	Tokens map[string]Access
 
 	Discovery any    // what /.well-known/terraform.json holds
 	Archive   string // origin of the object storage; "" for that of the request
@@ -88,13 +89,14 @@ type Output struct {
 // write.
 func New() *Server {
 	return &Server{
-		Organization: "acme",
-		Tokens:       map[string]Access{Token: Write},
+		Tokens: map[string]Access{Token: Write},
 		Discovery: map[string]any{"modules.v1": "/api/registry/v1/modules/", "state.v2": "/api/v2/", "tfe.v2": "/api/v2/",
 			"tfe.v2.1": "/api/v2/", "tfe.v2.2": "/api/v2/"},
 		objects: map[string][]byte{},
 	}
 }
+
+const organization = "acme"
 
 // Token may write in a new installation.
 const Token = "tok.atlasv1.wwwwwwwwwwwwwwwwwwww" //nolint:gosec // for tests
@@ -131,7 +133,7 @@ func (s *Server) Put(name string, state []byte) *Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := &Version{ID: s.id("sv"), State: state, Status: "finalized"}
-	v.Outputs = s.outputsOf(state)
+	v.Outputs = s.outputsOf(state, nil)
 	w.Versions = append(w.Versions, v)
 	return v
 }
@@ -155,19 +157,24 @@ func (w *Workspace) current() *Version {
 	return nil
 }
 
-func (s *Server) outputsOf(state []byte) []Output {
-	var file struct {
-		Outputs map[string]struct {
-			Value, Type json.RawMessage
-			Sensitive   bool
-		}
+// outputsOf returns the outputs of a state, or what the client says of them, so
+// that the service knows those of encrypted states too.
+func (s *Server) outputsOf(state, said []byte) []Output {
+	type output struct {
+		Value, Type json.RawMessage
+		Sensitive   bool
 	}
+	var file struct{ Outputs map[string]output }
 	_ = json.Unmarshal(state, &file) // of an encrypted one nothing is known
+	var outputs map[string]output
+	if json.Unmarshal(said, &outputs) == nil && len(outputs) > 0 {
+		file.Outputs = outputs
+	}
 	var out []Output
-	for name, o := range file.Outputs {
+	for _, name := range slices.Sorted(maps.Keys(file.Outputs)) {
+		o := file.Outputs[name]
 		out = append(out, s.output(name, o.Sensitive, o.Value, o.Type))
 	}
-	slices.SortFunc(out, func(a, b Output) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -188,10 +195,8 @@ func (s *Server) id(kind string) string {
 }
 
 func (s *Server) find(nameOrID string) *Workspace {
-	for _, w := range s.workspaces {
-		if w.Name == nameOrID || w.ID == nameOrID {
-			return w
-		}
+	if i := slices.IndexFunc(s.workspaces, func(w *Workspace) bool { return w.Name == nameOrID || w.ID == nameOrID }); i >= 0 {
+		return s.workspaces[i]
 	}
 	return nil
 }
@@ -255,13 +260,12 @@ func (x *exchange) serve(path []string) {
 	switch {
 	case at(0) == "ping":
 		x.w.WriteHeader(http.StatusNoContent)
-	case at(0) == "organizations" && (at(1) != x.Organization || x.access == None):
+	case at(0) == "organizations" && (at(1) != organization || x.access == None):
 		x.notFound()
 	case at(0) == "organizations" && at(2) == "entitlement-set":
-		x.send(200, resource("entitlement-sets", "org-1", map[string]any{"operations": false, "state-storage": true,
-			"private-module-registry": true, "teams": true}, nil))
+		x.send(200, resource("entitlement-sets", "org-1", map[string]any{"operations": false, "state-storage": true}, nil))
 	case at(0) == "organizations" && len(path) == 2:
-		x.send(200, resource("organizations", x.Organization, map[string]any{"name": x.Organization}, nil))
+		x.send(200, resource("organizations", organization, map[string]any{"name": organization}, nil))
 	case at(0) == "organizations" && at(2) == "workspaces" && len(path) == 3 && read:
 		x.listWorkspaces()
 	case at(0) == "organizations" && at(2) == "workspaces" && len(path) == 3 && write:
@@ -310,39 +314,32 @@ func reference(kind, id string) map[string]any {
 // attributes returns those of the resource in the request.
 func (x *exchange) attributes() map[string]any {
 	var document struct {
-		Data struct {
-			Attributes map[string]any `json:"attributes"`
-		} `json:"data"`
+		Data struct{ Attributes map[string]any }
 	}
 	_ = json.Unmarshal(x.body, &document) // what is not there is missed later
 	return document.Data.Attributes
 }
 
 func (x *exchange) document(w *Workspace) map[string]any {
-	version := w.TerraformVersion
-	if version == "" {
-		version = "latest"
+	permissions := map[string]any{"can-read-state-versions": x.access >= Read, "can-read-state-outputs": x.access >= Outputs}
+	for _, action := range []string{
+		"create-state-versions", "lock", "unlock", "force-unlock", "update", "queue-run", "destroy", "force-delete",
+	} {
+		permissions["can-"+action] = x.access >= Write
 	}
 	attributes := map[string]any{
-		"name": w.Name, "locked": w.LockedBy != "", "operations": false, "execution-mode": "local", "terraform-version": version,
-		"auto-apply": false,
-		"tag-names":  w.Tags, "created-at": "2026-11-21T12:00:00.000Z", "updated-at": "2026-11-21T12:00:00.000Z",
-		"permissions": map[string]any{
-			"can-read-state-versions": x.access >= Read, "can-read-state-outputs": x.access >= Outputs,
-			"can-create-state-versions": x.access >= Write,
-			"can-lock":                  x.access >= Write, "can-unlock": x.access >= Write, "can-force-unlock": x.access >= Write,
-			"can-update":    x.access >= Write,
-			"can-queue-run": x.access >= Write, "can-destroy": x.access >= Write, "can-force-delete": x.access >= Write,
-		},
+		"name": w.Name, "locked": w.LockedBy != "", "operations": false, "execution-mode": "local", "auto-apply": false,
+		"terraform-version": cmp.Or(w.TerraformVersion, "latest"), "tag-names": w.Tags, "permissions": permissions,
+		"created-at": "2026-11-21T12:00:00.000Z", "updated-at": "2026-11-21T12:00:00.000Z",
 	}
-	relationships := map[string]any{"organization": reference("organizations", x.Organization), "locked-by": reference("users", w.LockedBy),
+	relationships := map[string]any{"organization": reference("organizations", organization), "locked-by": reference("users", w.LockedBy),
 		"current-state-version": reference("", "")}
 	if v := w.current(); v != nil {
 		relationships["current-state-version"] = reference("state-versions", v.ID)
 	}
 	if x.Terse {
 		delete(attributes, "permissions")
-		relationships = map[string]any{}
+		clear(relationships)
 	}
 	return resource("workspaces", w.ID, attributes, relationships)
 }
@@ -377,9 +374,7 @@ func (x *exchange) createWorkspace() {
 	w := x.create(name, version)
 	var document struct {
 		Data struct {
-			Relationships struct {
-				Tags struct{ Data []tag }
-			}
+			Relationships struct{ Tags struct{ Data []tag } }
 		}
 	}
 	_ = json.Unmarshal(x.body, &document) // no tags are fine
@@ -440,12 +435,7 @@ func (x *exchange) workspace(w *Workspace, rest string) {
 	}
 }
 
-func (x *exchange) origin() string {
-	if x.Archive != "" {
-		return x.Archive
-	}
-	return "https://" + x.r.Host
-}
+func (x *exchange) origin() string { return cmp.Or(x.Archive, "https://"+x.r.Host) }
 
 func (x *exchange) version(w *Workspace, v *Version) map[string]any {
 	attributes := map[string]any{
@@ -479,13 +469,12 @@ func (x *exchange) signed(v *Version) string {
 
 func (x *exchange) createVersion(w *Workspace) {
 	a := x.attributes()
-	serial, _ := a["serial"].(float64)
-	sum, _ := a["md5"].(string)
+	serial, isNumber := a["serial"].(float64)
 	if w.LockedBy == "" {
 		x.refuse(http.StatusConflict, "conflict")
 		return
 	}
-	if serial == 0 && a["serial"] == nil || sum == "" {
+	if sum, _ := a["md5"].(string); !isNumber || sum == "" {
 		x.refuse(http.StatusUnprocessableEntity, "invalid attribute")
 		return
 	}
@@ -501,36 +490,22 @@ func (x *exchange) createVersion(w *Workspace) {
 	x.send(201, x.version(w, v))
 }
 
-// finalize takes what was uploaded. The outputs come from what the client says
-// of them, so that the service knows those of encrypted states too.
+// finalize takes what was uploaded.
 func (x *exchange) finalize(v *Version, state []byte) bool {
 	sum := md5.Sum(state) //nolint:gosec // the API's checksum
 	if v.Sent["md5"] != hex.EncodeToString(sum[:]) {
 		return false
 	}
-	v.State, v.Status = state, "finalized"
-	v.Outputs = x.outputsOf(state)
 	text, _ := v.Sent["json-state-outputs"].(string)
 	said, _ := base64.StdEncoding.DecodeString(text) // without it, there are the state's own
-	var outputs map[string]struct {
-		Sensitive   bool
-		Value, Type json.RawMessage
-	}
-	if json.Unmarshal(said, &outputs) == nil && len(outputs) > 0 {
-		v.Outputs = nil
-		for name, o := range outputs {
-			v.Outputs = append(v.Outputs, x.output(name, o.Sensitive, o.Value, o.Type))
-		}
-	}
+	v.State, v.Status, v.Outputs = state, "finalized", x.outputsOf(state, said)
 	return true
 }
 
 func (x *exchange) versionByID(id string) (*Workspace, *Version) {
 	for _, w := range x.workspaces {
-		for _, v := range w.Versions {
-			if v.ID == id {
-				return w, v
-			}
+		if i := slices.IndexFunc(w.Versions, func(v *Version) bool { return v.ID == id }); i >= 0 {
+			return w, w.Versions[i]
 		}
 	}
 	return nil, nil
@@ -551,17 +526,12 @@ func (x *exchange) stateVersion(id, rest string) {
 }
 
 func (x *exchange) listOutputs(v *Version) {
-	size := x.PageSize
-	if size == 0 {
-		size = max(1, len(v.Outputs))
-	}
+	size := cmp.Or(x.PageSize, len(v.Outputs), 1)
 	page, _ := strconv.Atoi(x.r.URL.Query().Get("page[number]")) // without it, the first
 	page = max(1, page)
 	list := []any{}
-	for i, o := range v.Outputs {
-		if i/size == page-1 {
-			list = append(list, o.document(false))
-		}
+	for _, o := range v.Outputs[min(len(v.Outputs), (page-1)*size):min(len(v.Outputs), page*size)] {
+		list = append(list, o.document(false))
 	}
 	answer := map[string]any{"data": list}
 	if x.PageSize > 0 {
@@ -582,11 +552,10 @@ func (o Output) document(reveal bool) any {
 func (x *exchange) stateVersionOutput(id string) {
 	for _, w := range x.workspaces {
 		for _, v := range w.Versions {
-			for _, o := range v.Outputs {
-				if o.ID == id && x.access >= Outputs {
-					x.send(200, map[string]any{"data": o.document(true)})
-					return
-				}
+			i := slices.IndexFunc(v.Outputs, func(o Output) bool { return o.ID == id })
+			if i >= 0 && x.access >= Outputs {
+				x.send(200, map[string]any{"data": v.Outputs[i].document(true)})
+				return
 			}
 		}
 	}
