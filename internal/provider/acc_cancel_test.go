@@ -302,7 +302,8 @@ func stuckKubernetesPlugin(t *testing.T, s *stuck) (string, []string) {
 
 // stuckDerivation is work that does not stop: minutes of PBKDF2.
 func stuckDerivation(t *testing.T, s *stuck) (string, []string) {
-	const maker = "key_provider \"pbkdf2\" \"k\" {\npassphrase = \"a passphrase for one test\"\niterations = 200000\nmax_iterations = 2000000000\n}\nmethod " +
+	const maker = "key_provider \"pbkdf2\" \"k\" {\npassphrase = \"a passphrase for one test\"\n" +
+		"iterations = 200000\nmax_iterations = 2000000000\n}\nmethod " +
 		"\"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\n" + stateTarget
 	var file map[string]json.RawMessage
 	if err := json.Unmarshal(sealedAs(t, maker, argumentsState), &file); err != nil {
