@@ -81,10 +81,10 @@ const (
 )
 
 const (
-	patience   = time.Minute      // of a client that must not need it
+	patience   = 2 * time.Minute  // of a client that must not need it
 	impatience = 2 * time.Second  // of a client with which nothing else ends a fault
 	moment     = time.Second / 10 // until the caller gives up, once the fault has begun
-	givenUp    = patience * 3 / 4 // until the caller is back who gave up, and not the client
+	givenUp    = patience / 3     // until the caller is back who gave up; one try alone may take half of patience
 	recovering = time.Minute      // until an answer comes again, with HTTP/2 or little patience
 	asks       = 10               // of a client whose patience ends before the fault begins
 	memory     = bombSize / 2     // bytes that may be allocated meanwhile, by other tests too

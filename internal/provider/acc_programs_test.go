@@ -220,9 +220,13 @@ func TestAccTransitFallback(t *testing.T) {
 			good, state := transit(t)
 			bad := openbaotest.New(t, transitKey)
 			bad.Fault = c.answer
+			timeout := "1m"
+			if name == "hangs" {
+				timeout = "2s"
+			}
 			p := newProject(t, map[string]string{"main.tf": configuration(
 				settings(
-					openbaoBlock("b", bad.URL, `token = "t"`, "max_retries = 0", `client_timeout = "2s"`),
+					openbaoBlock("b", bad.URL, `token = "t"`, "max_retries = 0", fmt.Sprintf("client_timeout = %q", timeout)),
 					openbaoBlock("old", good.URL, `token = "t"`, `encrypted_metadata_alias = "key_provider.openbao.b"`),
 					entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`),
 					entry("method", "aes_gcm", "old", `keys = "key_provider.openbao.old"`),

@@ -251,7 +251,7 @@ func TestBehindProxy(t *testing.T) {
 		t.Skip("another test runs this one")
 	}
 	p := buildWith(t, nil, working(), lookup)
-	gcpkms.SetPatience(p, 500*time.Millisecond)
+	gcpkms.SetPatience(p, 10*time.Second)
 	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"AAAA"}`)); err == nil {
 		t.Error("a call with a made-up token was answered")
 	}

@@ -436,7 +436,7 @@ func TestEnvironment(t *testing.T) {
 	delete(base, "address")
 	delete(base, "token")
 	for name, env := range map[string]map[string]string{
-		"bao": {"BAO_ADDR": s.URL, "BAO_TOKEN": "canary-token", "BAO_NAMESPACE": "ns", "BAO_SKIP_VERIFY": "true", "BAO_CLIENT_TIMEOUT": "5",
+		"bao": {"BAO_ADDR": s.URL, "BAO_TOKEN": "canary-token", "BAO_NAMESPACE": "ns", "BAO_SKIP_VERIFY": "true", "BAO_CLIENT_TIMEOUT": "60",
 			"BAO_MAX_RETRIES": "1"},
 		"vault": {"VAULT_ADDR": s.URL, "VAULT_TOKEN": "canary-token", "VAULT_NAMESPACE": "ns"},
 		"both":  {"BAO_ADDR": s.URL, "VAULT_ADDR": "http://wrong", "BAO_TOKEN": "canary-token", "VAULT_TOKEN": "wrong", "BAO_NAMESPACE": "ns"},

@@ -41,7 +41,8 @@ func TestFaults(t *testing.T) {
 			t.Cleanup(transport.CloseIdleConnections)
 			client = &http.Client{Transport: transport}
 			block := withKey().with("blob_endpoint", f.URL+"/"+azuretest.Account)
-			return sourcetest.Place{Attrs: place().with("timeout_seconds", int(f.Patience.Seconds())), Settings: settings(block), Secrets: []string{azuretest.Key, canary}}
+			asks := place().with("timeout_seconds", int(f.Patience.Seconds()))
+			return sourcetest.Place{Attrs: asks, Settings: settings(block), Secrets: []string{azuretest.Key, canary}}
 		},
 		Sees: map[string]string{
 			"nobody listens":              noAnswer + ": the server cannot be reached: dial tcp",

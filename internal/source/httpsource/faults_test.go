@@ -31,8 +31,8 @@ func TestFaults(t *testing.T) {
 		},
 		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
 			ca := attrs{"client_ca_certificate_pem": cty.StringVal(f.CA)}
-			r := at(f.URL+"/state", block(f.URL, ca, everything()), block(f.Other, ca)).with("timeout", cty.StringVal((f.Patience/2).String())).with("retry_max",
-				cty.NumberIntVal(1))
+			r := at(f.URL+"/state", block(f.URL, ca, everything()), block(f.Other, ca)).with("retry_max", cty.NumberIntVal(1)).
+				with("timeout", cty.StringVal((f.Patience / 2).String())) // of one of two tries
 			return sourcetest.Place{Attrs: r.source, Settings: r.settings(), Secrets: []string{canary}}
 		},
 		Sees: map[string]string{

@@ -26,7 +26,7 @@ var words = object.Words{
 
 func storeAt(server *httptest.Server) object.Store {
 	endpoint, _ := url.Parse(server.URL)
-	network := object.Network{Attempts: 2, MaxWait: time.Millisecond, Timeout: 5 * time.Second}
+	network := object.Network{Attempts: 2, MaxWait: time.Millisecond, Timeout: time.Minute}
 	if server.Certificate() != nil {
 		network.Roots = x509.NewCertPool()
 		network.Roots.AddCert(server.Certificate())

@@ -198,7 +198,7 @@ func (v vendor) faults(t *testing.T) {
 	kind := v.over("")
 	kind.Start = func(settings source.Settings) source.Open {
 		n := trusting(f.CA)
-		n.Patience = f.Patience
+		n.Timeout, n.Patience = f.Patience/2, f.Patience
 		return v.KindOver(n).Start(settings)
 	}
 	sourcetest.Faults(t, sourcetest.FaultHarness{

@@ -25,6 +25,8 @@ type fake struct {
 	fault fault    // nil for none
 	heard []string // what clients sent
 	over  chan struct{}
+
+	stalls chan struct{} // gets something when a fault stalls, if there is room
 }
 
 // fault has a connection to itself. What it returns is said in place of the
@@ -44,7 +46,7 @@ func newFake(t *testing.T, certificate tls.Certificate, state string) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{Listener: l, certificate: certificate, state: state, over: make(chan struct{})}
+	f := &fake{Listener: l, certificate: certificate, state: state, over: make(chan struct{}), stalls: make(chan struct{}, 1)}
 	t.Cleanup(func() { f.set(nil); l.Close() })
 	go func() {
 		for {
@@ -116,6 +118,10 @@ func (s *session) stall() {
 	s.fake.mu.Lock()
 	over := s.fake.over
 	s.fake.mu.Unlock()
+	select {
+	case s.fake.stalls <- struct{}{}:
+	default:
+	}
 	<-over
 }
 

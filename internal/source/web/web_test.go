@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -91,6 +92,26 @@ func TestCancelled(t *testing.T) {
 	err := c.Get(ctx, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, nil, nil)
 	if err == nil || err.Error() != "the read was cancelled: "+io.ErrClosedPipe.Error() {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A server may ask for a wait in either form, but not for more than the longest.
+func TestBackoff(t *testing.T) {
+	const longest = 2 * time.Hour
+	date := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	for after, want := range map[string]struct{ least, most time.Duration }{
+		"7":                   {least: 7 * time.Second, most: 7 * time.Second},
+		"31536000":            {least: longest, most: longest},
+		"9223372036854775807": {least: 0, most: longest},
+		date(time.Hour):       {least: time.Minute, most: time.Hour},
+		date(24 * time.Hour):  {least: longest, most: longest},
+		date(-time.Hour):      {},
+		"soon":                {least: time.Second, most: time.Second},
+	} {
+		answer := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {after}}}
+		if got := Backoff(time.Second, longest, 0, answer); got < want.least || got > want.most {
+			t.Errorf("%s: got %v, want %v to %v", after, got, want.least, want.most)
+		}
 	}
 }
 
