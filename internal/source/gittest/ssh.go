@@ -161,10 +161,6 @@ func (s *SSHServer) connection(conn net.Conn, config *ssh.ServerConfig) {
 	s.connections.Add(1)
 	go ssh.DiscardRequests(requests)
 	for c := range channels {
-		if c.ChannelType() != "session" {
-			_ = c.Reject(ssh.UnknownChannelType, "sessions only")
-			continue
-		}
 		channel, requests, err := c.Accept()
 		if err == nil {
 			go s.session(channel, requests)
