@@ -4,6 +4,7 @@ package clitest
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -106,14 +107,9 @@ func (c CLI) Project(tb testing.TB, backend string, env ...string) *Project {
 // Run runs the program, and returns what it prints.
 func (p *Project) Run(tb testing.TB, args ...string) []byte {
 	tb.Helper()
-	return p.run(tb, p.dir, args...)
-}
-
-func (p *Project) run(tb testing.TB, dir string, args ...string) []byte {
-	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), p.path, args...) //nolint:gosec // the program that the test names
 	var problems bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, p.Env, &problems
+	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.Env, &problems
 	out, err := cmd.Output()
 	if err != nil {
 		tb.Fatalf("%s %s: %v\n%s%s", p.Name, strings.Join(args, " "), err, out, problems.Bytes())
@@ -136,12 +132,9 @@ func (p *Project) Apply(tb testing.TB, workspace string) {
 // even when they are compressed.
 func (p *Project) Enlarge(tb testing.TB, size int) {
 	tb.Helper()
-	text := make([]byte, size*3/2)
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not for secrets
-	for i := range text {
-		text[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[random.IntN(64)]
-	}
-	p.large = string(text)
+	noise := make([]byte, size*9/8)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	p.large = base64.StdEncoding.EncodeToString(noise)
 	write(tb, p.dir, "large", p.large)
 }
 
@@ -184,7 +177,7 @@ func (p *Project) CheckShown(tb testing.TB, workspace string, read []byte) {
 	local := tb.TempDir()
 	write(tb, local, "terraform.tfstate", string(read))
 	shown := fmt.Sprintf(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"l","resources":[],"outputs":%s}`,
-		p.run(tb, local, "output", "-json"))
+		p.Run(tb, "-chdir="+local, "output", "-json"))
 	compare(tb, parsed(tb, []byte(shown)), wanted(workspace, p.applied[workspace]))
 }
 

@@ -74,7 +74,7 @@ func exampleCluster(t *testing.T) *kubetest.Server {
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write([]byte(sealExample(t, networkState)))
 	_ = z.Close()
-	s.PutSecret(t, "infra", "tfstate-default-network", map[string][]byte{"tfstate": packed.Bytes()})
+	s.PutSecret("infra", "tfstate-default-network", map[string][]byte{"tfstate": packed.Bytes()})
 	put := func(collection string, parts ...string) {
 		data, err := os.ReadFile(filepath.Join(append([]string{"..", "kubestate", "testdata"}, parts...)...))
 		if err != nil {

@@ -33,7 +33,7 @@ func TestFaults(t *testing.T) {
 		Server: func(t *testing.T, data []byte) http.Handler {
 			s := kubetest.New(t)
 			s.Token = token
-			s.PutSecret(t, "default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, data)})
+			s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, data)})
 			return s
 		},
 		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {

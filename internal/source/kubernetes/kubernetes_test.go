@@ -105,7 +105,7 @@ const stateJSON = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage
 // prod is a server that holds the state tfstate-default-prod.
 func prod(t *testing.T) *kubetest.Server {
 	s := kubetest.New(t)
-	s.PutSecret(t, "default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, []byte(stateJSON))})
+	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, []byte(stateJSON))})
 	return s
 }
 
@@ -114,7 +114,7 @@ func TestSource(t *testing.T) {
 		s := kubetest.New(t)
 		s.Token = "token-" + strings.Repeat("s", 20)
 		if data != nil {
-			s.PutSecret(t, "default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, data)})
+			s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, data)})
 		}
 		return s
 	}
@@ -172,7 +172,7 @@ func TestSource(t *testing.T) {
 			"broken":         replies(500, "application/json", "{"),
 			"not JSON":       replies(200, "text/html", "<html>"),
 			"no gzip": bad(func(s *kubetest.Server, _ attrs) {
-				s.PutSecret(&testing.T{}, "default", "tfstate-default-prod", map[string][]byte{"tfstate": []byte(stateJSON)})
+				s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": []byte(stateJSON)})
 			}),
 		},
 		Stuck: func(t *testing.T) sourcetest.Place {
@@ -185,7 +185,7 @@ func TestSource(t *testing.T) {
 
 func TestWorkspaceAndNamespace(t *testing.T) {
 	s := kubetest.New(t)
-	s.PutSecret(t, "infra", "tfstate-staging-app", map[string][]byte{"tfstate": pack(t, []byte(stateJSON))})
+	s.PutSecret("infra", "tfstate-staging-app", map[string][]byte{"tfstate": pack(t, []byte(stateJSON))})
 	r := request(t, attrs{"secret_suffix": text("app"), "namespace": text("infra")}, nil)
 	r.Workspace = "staging"
 	src, err := start(settingsOf(access(s)))(r)
@@ -212,7 +212,7 @@ func TestNamespaceOfEnvironment(t *testing.T) {
 // Without tfstate in it, a secret is no state to the backend.
 func TestSecretWithoutState(t *testing.T) {
 	s := kubetest.New(t)
-	s.PutSecret(t, "default", "tfstate-default-prod", map[string][]byte{"TFSTATE": []byte("x")})
+	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"TFSTATE": []byte("x")})
 	if m, ok := source.IsMissing(fails(t, open(t, settingsOf(access(s))))); !ok || !m.CredentialsSent {
 		t.Error("want a MissingError that says that credentials were sent")
 	}
@@ -237,7 +237,7 @@ func TestParts(t *testing.T) {
 		if n > 0 {
 			name = fmt.Sprintf("tfstate-default-prod-part-%d", n)
 		}
-		s.PutSecret(t, "default", name, map[string][]byte{"tfstate": part})
+		s.PutSecret("default", name, map[string][]byte{"tfstate": part})
 		want = append(want, "GET /api/v1/namespaces/default/secrets/"+name)
 		n++
 	}
@@ -256,7 +256,7 @@ func TestParts(t *testing.T) {
 	}
 
 	t.Run("one is gone", func(t *testing.T) {
-		s.PutSecret(t, "default", "tfstate-default-prod-part-1", map[string][]byte{})
+		s.PutSecret("default", "tfstate-default-prod-part-1", map[string][]byte{})
 		fails(t, src, "damaged or incomplete")
 		s.Requests()
 	})
@@ -286,7 +286,7 @@ func TestFullSecret(t *testing.T) {
 		z.Write(data)
 		z.Close()
 	}
-	s.PutSecret(t, "default", "tfstate-default-prod", map[string][]byte{"tfstate": b.Bytes()})
+	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": b.Bytes()})
 	if snap := fetch(t, open(t, settingsOf(access(s)))); !bytes.Equal(snap.Data, data) {
 		t.Errorf("got %d bytes", len(snap.Data))
 	}
@@ -305,7 +305,7 @@ func TestBomb(t *testing.T) {
 		z.Write(block)
 	}
 	z.Close()
-	s.PutSecret(t, "default", "tfstate-default-prod", map[string][]byte{"tfstate": b.Bytes()})
+	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": b.Bytes()})
 	fails(t, open(t, settingsOf(access(s))), source.TooLarge(1<<20).Error())
 }
 

@@ -243,7 +243,7 @@ func TestObjectErrors(t *testing.T) {
 func TestForeignSecret(t *testing.T) {
 	s := kubetest.New(t)
 	s.AddKind("aws.m.upbound.io", "v1beta1", "instances", "Instance", true)
-	s.PutSecret(t, "kube-system", "root", map[string][]byte{"password": []byte("taken")})
+	s.PutSecret("kube-system", "root", map[string][]byte{"password": []byte("taken")})
 	s.Put(t, "/apis/aws.m.upbound.io/v1beta1/namespaces/tenant/instances",
 		[]byte(`{"apiVersion": "aws.m.upbound.io/v1beta1", "kind": "Instance",
 		"metadata": {"name": "db", "namespace": "tenant", "annotations": {"crossplane.io/external-name": "db"}},

@@ -67,10 +67,7 @@ func Faults(t *testing.T, h FaultHarness) {
 // faultState is a state that does not become small when it is packed.
 func faultState() []byte {
 	noise := make([]byte, 90_000)
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not for secrets
-	for i := range noise {
-		noise[i] = byte(random.Uint32())
-	}
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
 	return []byte(`{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x","outputs":{"noise":{"value":"` +
 		base64.StdEncoding.EncodeToString(noise) + `","type":"string"}}}`)
 }

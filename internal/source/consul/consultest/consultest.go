@@ -4,6 +4,7 @@
 package consultest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -407,13 +408,11 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, key string) {
 
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Name, Behavior, TTL, LockDelay string }
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+	err := json.NewDecoder(r.Body).Decode(&asked)
+	delay, delayErr := time.ParseDuration(asked.LockDelay)
+	if err := cmp.Or(err, delayErr); err != nil {
 		fail(w, http.StatusBadRequest, "Request decode failed: "+err.Error())
 		return
-	}
-	delay, err := time.ParseDuration(asked.LockDelay)
-	if err != nil {
-		delay = 15 * time.Second
 	}
 	s.touch()
 	var b [16]byte

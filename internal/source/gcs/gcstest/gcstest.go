@@ -36,7 +36,7 @@ const Token = "gcstest-access-token"
 type Service struct {
 	nettest.Log[string] // what was asked for, such as "GET /storage/v1/b/…"
 
-	Accepts     func(token string) bool // tokens; Token alone when nil
+	Accepts     func(token string) bool // tokens; in a new service, Token alone
 	Permissions []string                // of whoever reads; all when nil
 
 	mu         sync.Mutex
@@ -70,7 +70,10 @@ type upload struct {
 
 // New makes a service with these buckets.
 func New(buckets ...string) *Service {
-	s := &Service{buckets: map[string]map[string][]*Object{}, uploads: map[string]*upload{}, generation: 1700000000000000}
+	s := &Service{
+		Accepts: func(token string) bool { return token == Token },
+		buckets: map[string]map[string][]*Object{}, uploads: map[string]*upload{}, generation: 1700000000000000,
+	}
 	for _, b := range buckets {
 		s.buckets[b] = map[string][]*Object{}
 	}
@@ -127,7 +130,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.Note(r.Method + " " + r.RequestURI)
 	x := &exchange{Service: s, w: w, r: r, body: body}
-	if accepts := s.Accepts; accepts == nil && x.token() != Token || accepts != nil && !accepts(x.token()) {
+	if !s.Accepts(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {
 		x.refuse(401, "authError", "Invalid Credentials")
 		return
 	}
@@ -140,10 +143,6 @@ type exchange struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	body []byte
-}
-
-func (x *exchange) token() string {
-	return strings.TrimPrefix(x.r.Header.Get("Authorization"), "Bearer ")
 }
 
 func (x *exchange) route() {

@@ -80,15 +80,12 @@ func (s *Server) Put(t testing.TB, collection string, object []byte) {
 }
 
 // PutSecret stores a secret.
-func (s *Server) PutSecret(t testing.TB, namespace, name string, data map[string][]byte) {
-	t.Helper()
-	o, err := json.Marshal(map[string]any{
+func (s *Server) PutSecret(namespace, name string, data map[string][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store("/api/v1/namespaces/"+namespace+"/secrets", map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": map[string]any{"namespace": namespace, "name": name}, "data": data,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Put(t, "/api/v1/namespaces/"+namespace+"/secrets", o)
 }
 
 // Change changes the fields of a server that is in use.

@@ -297,11 +297,7 @@ func (x *exchange) send(code int, document any) {
 
 // resource is a document with one resource.
 func resource(kind, id string, attributes, relationships map[string]any) map[string]any {
-	data := map[string]any{"type": kind, "id": id, "attributes": attributes}
-	if relationships != nil {
-		data["relationships"] = relationships
-	}
-	return map[string]any{"data": data}
+	return map[string]any{"data": map[string]any{"type": kind, "id": id, "attributes": attributes, "relationships": relationships}}
 }
 
 func reference(kind, id string) map[string]any {
