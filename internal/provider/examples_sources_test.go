@@ -386,7 +386,7 @@ func bucket(t *testing.T, name, key string, data []byte) http.Handler {
 	t.Helper()
 	server := objecttest.New(name)
 	server.Put(name, key, data)
-	server.Writable = true // the backends of the CLIs do more than read an object
+	server.Writable.Store(true) // the backends of the CLIs do more than read an object
 	server.Hosts = []string{"s3.eu-west-1.amazonaws.com", "cos.eu-frankfurt.myqcloud.com", "oss-eu-central-1.aliyuncs.com",
 		"s3.oss-eu-central-1.aliyuncs.com"}
 	return server

@@ -75,10 +75,10 @@ type Place struct {
 // request.
 func (p Place) Interop(t *testing.T, cli clitest.CLI, open func(workspace string) (source.Source, error)) {
 	t.Helper()
-	p.Writable = true
+	p.Writable.Store(true)
 	cli.Project(t, p.Backend, p.Env...).RoundTrip(t, func(workspace string) []byte {
-		p.Writable = false // only signed reads are allowed
-		defer func() { p.Writable = true }()
+		p.Writable.Store(false) // only signed reads are allowed
+		defer p.Writable.Store(true)
 		p.Requests()
 		src, err := open(workspace)
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ type Server struct {
 	Answer func(http.ResponseWriter, *http.Request) bool
 
 	// Writable lets clients write, and sign as only the vendor can check.
-	Writable bool
+	Writable atomic.Bool
 
 	// Prefix begins the vendor's own headers, such as "X-Cos-". It is "" for
 	// those of S3.
@@ -173,7 +174,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	i := slices.IndexFunc(s.Keys, func(k aws.Credentials) bool { return k.AccessKeyID == accessKey })
 	switch authorization := r.Header.Get("Authorization"); {
-	case s.Writable && authorization != "" && accessKey == "": // a way to sign of the vendor's own
+	case s.Writable.Load() && authorization != "" && accessKey == "": // a way to sign of the vendor's own
 	case accessKey == "":
 		s.refuse(w, http.StatusForbidden, "AccessDenied")
 		return
@@ -214,7 +215,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	b := s.buckets[name]
 	s.mu.Unlock()
 	switch {
-	case !s.Writable && (!reads || s.Allows != nil && !s.Allows(action, "arn:aws:s3:::"+name+"/"+key)):
+	case !s.Writable.Load() && (!reads || s.Allows != nil && !s.Allows(action, "arn:aws:s3:::"+name+"/"+key)):
 		s.refuse(w, http.StatusForbidden, "AccessDenied")
 	case b == nil:
 		s.refuse(w, http.StatusNotFound, "NoSuchBucket")
