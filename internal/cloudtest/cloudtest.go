@@ -53,8 +53,8 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	if err := os.WriteFile(i.CAFile, []byte(i.CA), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	i.Proxy = nettest.Serve(tb, http.HandlerFunc(i.connect))
 	i.site = nettest.Start(tb, http.HandlerFunc(i.serve), authority.Issue(nil, slices.Collect(maps.Keys(hosts))...).Pair())
+	i.Proxy = nettest.Serve(tb, http.HandlerFunc(i.connect)) // which finds the site
 	return i
 }
 
