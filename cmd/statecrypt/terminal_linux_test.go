@@ -2,43 +2,17 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 )
-
-// terminal returns both ends of a terminal: what a program writes to the inner one
-// can be read from the outer one.
-func terminal(t *testing.T) (outer, inner *os.File) {
-	t.Helper()
-	outer, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { _ = outer.Close() })
-	if err := unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Skip(err)
-	}
-	n, err := unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Skip(err)
-	}
-	inner, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { _ = inner.Close() })
-	return outer, inner
-}
 
 // on calls the program with a terminal for both outputs, and returns what is shown
 // there.
 func on(t *testing.T, environ []string, args ...string) (code int, shown string) {
 	t.Helper()
-	outer, inner := terminal(t)
+	outer, inner := clitest.Terminal(t)
 	code = run(t.Context(), args, strings.NewReader(""), inner, inner, environ)
 	_, _ = inner.WriteString("\x04end")
 	var seen bytes.Buffer

@@ -2,14 +2,13 @@ package wrap_test
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 )
 
 // On a terminal, Ctrl-C reaches the child from there, and not from us as well: the
@@ -29,7 +28,7 @@ func TestSignalsOnTerminal(t *testing.T) {
 			s := newStore(t)
 			const script = "GET ready signal POST=" + state + " ready signal GET pending exit=7"
 			o, _, _ := scripted(t, s, script, "plan")
-			keyboard, terminal := openTerminal(t)
+			keyboard, terminal := clitest.Terminal(t)
 			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 			cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
@@ -53,26 +52,4 @@ func TestSignalsOnTerminal(t *testing.T) {
 			s.checkSealed(t, `"lineage":"l","outputs"`)
 		})
 	}
-}
-
-// openTerminal returns the two ends of a terminal: what is typed at one is for the
-// program at the other.
-func openTerminal(t *testing.T) (keyboard, terminal *os.File) {
-	t.Helper()
-	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { _ = keyboard.Close() })
-	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	}
-	if err != nil {
-		t.Skip(err)
-	}
-	return keyboard, terminal
 }

@@ -47,7 +47,8 @@ var advice = []struct {
 	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
 		say("git needs more memory than it may have: what the server answers is too long")},
 	{words(`\Afatal: fetch-pack: invalid index-pack output\s*\z`, `died of signal 24\b`), // git's own words are missing: SIGXCPU
-		say("git was stopped while it put together what the server sent: that is too much work")},
+		say("git was stopped while it put together what the server sent, for which it gets " + maxWork.String() + " of processor time; " +
+			"a large repository needs a server with partial clones")},
 	{tooLarge, say("the server sends more than it was asked for, or the repository is too large to be read without partial clones")},
 	{noSuchRef, refAdvice},
 	{otherFormat, say("the repository's object ids have another length (SHA-1: 40 digits, SHA-256: 64) than ref has")},
