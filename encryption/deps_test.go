@@ -1,7 +1,6 @@
 package encryption_test
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -68,23 +67,6 @@ func TestSopsLinksLittle(t *testing.T) {
 	}
 	if !within(linked, "filippo.io/age") || !within(linked, "github.com/ProtonMail/go-crypto/openpgp") {
 		t.Errorf("they link %q", linked)
-	}
-}
-
-// TestBuildsElsewhere: the example program, age and sops build where no program
-// can be started.
-func TestBuildsElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the standard library for other systems")
-	}
-	t.Parallel()
-	for _, system := range []string{"js", "wasip1"} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", t.TempDir(), module+"examples/library", module+"encryption/method/sops",
-			module+"encryption/method/age")
-		build.Env = append(os.Environ(), "GOOS="+system, "GOARCH=wasm", "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", system, err, out)
-		}
 	}
 }
 

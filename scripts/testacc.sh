@@ -18,13 +18,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 exe=.test$(go env GOEXE)
+# As in GNUmakefile: what is not for the race detector is compiled as releases are.
+flags=-race
+if [ -z "${RACE:-}" ]; then
+  export CGO_ENABLED=0
+  flags='-trimpath -vet=off'
+fi
 echo "compiling the acceptance tests"
 summary=$work/testsummary$(go env GOEXE)
 (cd "$root/tools/testsummary" && CGO_ENABLED=0 go build -trimpath -o "$summary" .)
 for package in $packages; do
   tests=$work/${package##*/}$exe
-  # shellcheck disable=SC2086 # RACE is a flag or nothing
-  (cd "$root" && go test ${RACE:-} -c -o "$tests" "./$package")
+  # shellcheck disable=SC2086 # flags is a list
+  (cd "$root" && go test $flags -ldflags '-s -w' -c -o "$tests" "./$package")
 
   if ! (cd "$root/$package" && "$tests" -test.list '^TestAcc') | grep -q '^TestAcc'; then
     echo "there are no acceptance tests in $package" >&2

@@ -4,11 +4,15 @@
 // the tests.
 //
 //	testsummary [number of packages]
+//
+// If TEST_TIMES names a file, a line is appended to it for each test: how many
+// seconds it took, its name and its package.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -20,7 +24,10 @@ import (
 const silence = 30 * time.Second
 
 // event is described by "go doc test2json".
-type event struct{ Action, Package, Test, Output string }
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
+}
 
 type summary struct {
 	output  map[event][]string  // :: {Package, Test} → what it printed so far
@@ -30,6 +37,7 @@ type summary struct {
 	ran     map[string]bool     // :: package → it passed
 	failed  bool
 	quiet   *time.Ticker // ticks when nothing was printed for a while
+	times   []string     // a line for each test that is not part of another
 }
 
 func main() {
@@ -50,6 +58,10 @@ func main() {
 	}
 	fmt.Printf("%d tests passed in %s\n", s.tests, time.Since(begin).Round(time.Second))
 	s.printSkips()
+	if err := s.keepTimes(os.Getenv("TEST_TIMES")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		s.failed = true
+	}
 	if s.failed || len(s.ran) == 0 {
 		os.Exit(1)
 	}
@@ -121,6 +133,9 @@ func (s *summary) take(e event) {
 	default:
 		return
 	}
+	if e.Test != "" && !strings.Contains(e.Test, "/") {
+		s.times = append(s.times, fmt.Sprintf("%7.1f s  %s (%s)\n", e.Elapsed, e.Test, e.Package))
+	}
 	delete(s.output, at)
 	delete(s.running, at)
 }
@@ -171,6 +186,18 @@ func (s *summary) reason(at event) string {
 		return text
 	}
 	return reason
+}
+
+func (s *summary) keepTimes(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(strings.Join(s.times, ""))
+	return errors.Join(err, file.Close())
 }
 
 func (s *summary) printSkips() {

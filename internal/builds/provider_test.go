@@ -1,4 +1,4 @@
-package main
+package builds_test
 
 import (
 	"bufio"
@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,27 +23,8 @@ const (
 	maxInit     = 512 << 10  // bytes that one of our packages allocates before main begins: tables of a large regular expression, for one
 )
 
-// releaseBinary builds the provider as a release does.
-func releaseBinary(tb testing.TB) (path string, size int64) {
-	tb.Helper()
-	path = filepath.Join(tb.TempDir(), "terraform-provider-statecrypt.exe")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("%v\n%s", err, out)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return path, info.Size()
-}
-
 func TestRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the provider")
-	}
-	path, size := releaseBinary(t)
+	path, size := release(t, module, "dev")
 	if size > maxBinary {
 		t.Errorf("the binary is %d bytes, want at most %d", size, maxBinary)
 	}
@@ -82,7 +62,7 @@ func initialized(t *testing.T, path string) map[string]int {
 // BenchmarkStart measures what every command of a CLI waits for: the start of
 // the process, the handshake and the schema. At most 30 ms are wanted.
 func BenchmarkStart(b *testing.B) {
-	path, size := releaseBinary(b)
+	path, size := release(b, module, "dev")
 	resident := 0
 	for b.Loop() {
 		_, resident = startAndAskForSchema(b, path)
@@ -106,10 +86,7 @@ func startAndAskForSchema(tb testing.TB, path string) (schemaSize, resident int)
 // Among what plugin-go would write to this directory, for anyone to read, are
 // the secrets of ephemeral resources.
 func TestProtocolDataIsNotWritten(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the provider")
-	}
-	path, _ := releaseBinary(t)
+	path, _ := release(t, module, "dev")
 	dir := t.TempDir()
 	p := start(t, path, "TF_LOG_SDK_PROTO_DATA_DIR="+dir)
 	// Its config, a DynamicValue, is field 1; so is the MessagePack in that: here, null.
