@@ -31,7 +31,11 @@ type Harmless struct {
 	Count int // how many damaged files open for this reason; -1 where it differs from file to file
 }
 
-// Damage damages file in every way that is one truncation or one flipped bit.
+// sampled is how many bytes of a file share one that is damaged, with -short.
+const sampled = 16
+
+// Damage damages file in every way that is one truncation or one flipped bit; with
+// -short, it does so at one byte in 16, and counts nothing.
 // Open, which is called from several goroutines and may overwrite what it gets,
 // must give an error, or the same result as for the whole file; and the latter
 // only for one of the reasons, the first that applies.
@@ -77,14 +81,18 @@ func Damage(t *testing.T, file []byte, open func(file []byte) (result string, er
 			}
 		})
 	}
-	for at := range file {
+	step := 1
+	if testing.Short() {
+		step = sampled
+	}
+	for at := 0; at < len(file); at += step {
 		places <- at
 	}
 	close(places)
 	workers.Wait()
 	for i, h := range harmless {
 		t.Logf("%d damaged files open: %s", accepted[i], h.Why)
-		if h.Count >= 0 && accepted[i] != h.Count {
+		if !testing.Short() && h.Count >= 0 && accepted[i] != h.Count {
 			t.Errorf("%d damaged files open, %d are expected: %s", accepted[i], h.Count, h.Why)
 		}
 	}

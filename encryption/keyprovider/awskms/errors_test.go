@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 		for range c.times {
 			server.Fail(c.status, c.code)
 		}
-		_, err := provider(t, static().with("max_retries", c.times)).Key(t.Context(), nil, stored)
+		_, err := hasty(t, static().with("max_retries", c.times)).Key(t.Context(), nil, stored)
 		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey || !strings.Contains(err.Error(), c.text) ||
 			!strings.Contains(err.Error(), keyARN) || len(err.Error()) > 500 || strings.Contains(err.Error(), "\u202e") {
 			t.Errorf("%s: got %v", c.code, err)
@@ -107,7 +107,7 @@ func TestRetry(t *testing.T) {
 	_, stored := wrapped(t, server, static())
 	for _, mode := range []string{"standard", "adaptive"} {
 		server.Fail(400, "ThrottlingException")
-		if _, err := provider(t, static().with("retry_mode", mode)).Key(t.Context(), nil, stored); err != nil {
+		if _, err := hasty(t, static().with("retry_mode", mode)).Key(t.Context(), nil, stored); err != nil {
 			t.Error(err)
 		}
 		if n := len(server.Requests()); n != 2 {

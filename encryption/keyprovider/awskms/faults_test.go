@@ -13,6 +13,9 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
 	server := standard(t)
 	key, stored := wrapped(t, server, static())
 	says := func(status int, code string) http.HandlerFunc {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -121,6 +122,14 @@ func provider(t *testing.T, a attrs) encryption.KeyProvider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// hasty is a provider that hardly waits between attempts.
+func hasty(t *testing.T, a attrs) encryption.KeyProvider {
+	t.Helper()
+	p := provider(t, a)
+	awskms.SetPatience(p, time.Minute, time.Millisecond)
 	return p
 }
 

@@ -18,6 +18,9 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
 	t.Parallel()
 	s := service()
 	key, stored := newKey(t, build(t, s.Start(t), working()))

@@ -12,6 +12,9 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
 	t.Parallel()
 	s, base, key, stored := sealed(t)
 	says := func(status int, text string) http.HandlerFunc {
