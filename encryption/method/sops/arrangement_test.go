@@ -306,6 +306,9 @@ func canariesOpen(t *testing.T, state []byte) (open []string) {
 }
 
 func TestRearranged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it tries every move; TestRearrangements has those that somebody would make")
+	}
 	t.Parallel()
 	identity, recipient := newAge(t)
 	dataKey := newDataKey()
