@@ -140,7 +140,7 @@ func TestSuite(t *testing.T) {
 		"armored":     sealsFor(toX25519, "identities", []string{hybrid, x25519}),
 		"hybrid":      sealsFor([]string{public(t, []byte(hybrid))}, "identities", []string{hybrid}),
 		"ssh_ed25519": sealsFor(list("ssh_ed25519.pub"), "identities", list("ssh_ed25519")),
-		"ssh_rsa":     sealsFor(list("ssh_rsa.pub"), "identity_files", []string{"testdata/ssh_rsa"}),
+		"ssh_rsa":     sealsFor(list("ssh_rsa.pub"), "identities", list("ssh_rsa")), // not as a file, which is read and parsed each time
 		"passphrase":  attrs("passphrase", filePassphrase),
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -171,6 +171,7 @@ func TestIdentities(t *testing.T) {
 	}{
 		"identity file": {"x25519", []any{"identity_files", []string{"testdata/other.key", "testdata/x25519.key"}, "passphrase",
 			"another"}},
+		"ssh key file":       {"ssh_rsa", []any{"identity_files", []string{"testdata/ssh_rsa"}}},
 		"two in one text":    {"x25519", []any{"identities", []string{"\n" + text("hybrid.key") + "\n" + text("x25519.key")}}},
 		"Windows":            {"x25519", []any{"identities", []string{strings.ReplaceAll(text("x25519.key"), "\n", "\r\n")}}},
 		"protected identity": {"x25519", []any{"identities", []string{text("protected.key")}, "identity_passphrase", identityPassphrase}},
