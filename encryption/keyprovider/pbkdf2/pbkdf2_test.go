@@ -56,7 +56,7 @@ func TestSuiteWithChain(t *testing.T) {
 	t.Parallel()
 	encryptiontest.KeyProvider{
 		Block: pbkdf2.Block(),
-		Attrs: attrs("chain", "key_provider.static.a", "iterations", 200000, "max_iterations", 200000),
+		Attrs: attrs("chain", "key_provider.static.a", "iterations", 200000, "max_iterations", 200000, "hash_function", "sha256"),
 		Other: attrs("chain", "key_provider.static.b"),
 		Bad:   []map[string]cty.Value{attrs("chain", "key_provider.static.short")},
 		Keys: func(_ context.Context, address string) ([]byte, error) {
