@@ -13,11 +13,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
 func TestSuite(t *testing.T) {
@@ -74,35 +73,22 @@ func withContext(a attrs, kv ...string) attrs {
 // The files are those of real OpenTofu against a fake. Reading one is one
 // Decrypt, which is all that the fake allows.
 func TestVectors(t *testing.T) {
-	for _, name := range []string{"aws_kms_aes256", "aws_kms_aes128_alias"} {
-		t.Run(name, func(t *testing.T) {
-			read := func(file string) []byte {
-				b, err := os.ReadFile(filepath.Join("testdata", name, file))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return b
-			}
+	for _, v := range []vectortest.Vector{"aws_kms_aes256", "aws_kms_aes128_alias"} {
+		t.Run(string(v), func(t *testing.T) {
 			var vector struct{ Env map[string]string }
-			if err := json.Unmarshal(read("case.json"), &vector); err != nil {
+			if err := json.Unmarshal(v.Read(t, "case.json"), &vector); err != nil {
 				t.Fatal(err)
 			}
 			server := awskmstest.New(t,
 				awskmstest.Key{ID: "arn:aws:kms:eu-central-1:000000000000:key/11111111-2222-3333-4444-555555555555", Master: master(0x11)},
 				awskmstest.Key{ID: "alias/throwaway", Master: master(0x11)},
 			)
-			for k, v := range vector.Env {
-				t.Setenv(k, strings.ReplaceAll(v, "${FAKE_URL}", server.URL))
+			for name, value := range vector.Env {
+				t.Setenv(name, strings.ReplaceAll(value, "${FAKE_URL}", server.URL))
 			}
-			enc := parse(t, string(read("config.hcl")))
+			target := v.Target(t, vectortest.Registry(awskms.Block()), os.LookupEnv)
 			for range 20 {
-				opened, err := enc.State().Decrypt(t.Context(), read("state.tfstate.enc"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !bytes.Equal(bytes.TrimSpace(opened.Data), bytes.TrimSpace(read("plain_state.json"))) {
-					t.Errorf("got %s", opened.Data)
-				}
+				v.Opens(t, target)
 			}
 			got := server.Requests()
 			if len(got) != 1 || got[0].Operation != "Decrypt" || got[0].AccessKey != "AKIATHROWAWAYTEST000" || got[0].Region != "eu-central-1" {
@@ -112,22 +98,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, text string) *encryption.Encryption {
+func parse(t *testing.T, text string) encryption.Target {
 	t.Helper()
-	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{awskms.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
-	}
-	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.LookupEnv = os.LookupEnv
-	enc, err := encryption.New(registry, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return enc
+	return vectortest.Target(t, vectortest.Registry(awskms.Block()), text, os.LookupEnv)
 }
 
 // The metadata is what OpenTofu reads: these names, and no context where none
@@ -198,7 +171,7 @@ key_provider "aws_kms" "on" {
 method "aes_gcm" "off" { keys = key_provider.aws_kms.off }
 method "aes_gcm" "on" { keys = key_provider.aws_kms.on }
 `
-	sealed, err := parse(t, entries+`state { method = method.aes_gcm.on }`).State().Encrypt(t.Context(),
+	sealed, err := parse(t, entries+`state { method = method.aes_gcm.on }`).Encrypt(t.Context(),
 		[]byte(`{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +180,7 @@ method "aes_gcm" "on" { keys = key_provider.aws_kms.on }
 	opened, err := parse(t, strings.ReplaceAll(entries, `"shared"`, `"key_provider.aws_kms.off"`)+`state {
   method = method.aes_gcm.off
   fallback { method = method.aes_gcm.on }
-}`).State().Decrypt(t.Context(), sealed)
+}`).Decrypt(t.Context(), sealed)
 	if err != nil || !opened.UsedFallback {
 		t.Errorf("got %+v, %v", opened, err)
 	}

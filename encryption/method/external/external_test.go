@@ -5,12 +5,9 @@ package external_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -18,9 +15,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
 )
 
@@ -147,38 +144,16 @@ func TestVectors(t *testing.T) {
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 		Methods:      []encryption.Block[encryption.Method]{external.Block()},
 	}
-	for _, name := range []string{"external_method_no_keys", "external_method_with_keys"} {
-		t.Run(name, func(t *testing.T) {
+	for _, vector := range []vectortest.Vector{"external_method_no_keys", "external_method_with_keys"} {
+		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
-			file := func(f string) []byte {
-				b, err := os.ReadFile(filepath.Join("testdata", name, f))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return b
-			}
-			text := strings.ReplaceAll(string(file("config.hcl")), "./", "testdata/"+name+"/")
-			cfg, err := config.Parse(text, name, registry.Options(cty.NilVal))
+			target := vector.Target(t, registry, nil)
+			opened := vector.Opens(t, target)
+			sealed, err := target.Encrypt(t.Context(), opened.Data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			enc, err := encryption.New(registry, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			opened, err := enc.State().Decrypt(t.Context(), file("state.tfstate.enc"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got, want any
-			if json.Unmarshal(opened.Data, &got) != nil || json.Unmarshal(file("plain_state.json"), &want) != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("got %s", opened.Data)
-			}
-			sealed, err := enc.State().Encrypt(t.Context(), opened.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := enc.State().Decrypt(t.Context(), sealed)
+			again, err := target.Decrypt(t.Context(), sealed)
 			if err != nil || !bytes.Equal(again.Data, opened.Data) {
 				t.Errorf("sealed and opened again: %v", err)
 			}
