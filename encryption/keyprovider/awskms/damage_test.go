@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
 // TestDamage damages files of OpenTofu's in every way that is one truncation or
@@ -15,7 +15,7 @@ func TestDamage(t *testing.T) {
 	const arn = "arn:aws:kms:eu-central-1:000000000000:key/11111111-2222-3333-4444-555555555555"
 	server := awskmstest.New(t, awskmstest.Key{ID: arn, Master: master(0x11)}, awskmstest.Key{ID: "alias/throwaway", Master: master(0x11)})
 	profile := endpoints(t, server.URL)
-	for vector, c := range map[vectortest.Vector]struct {
+	for vector, c := range map[kindtest.Vector]struct {
 		key, spec string
 		counts    [4]int
 	}{
@@ -34,7 +34,7 @@ func TestDamage(t *testing.T) {
 method "aes_gcm" "m" { keys = key_provider.aws_kms.a }
 state { method = method.aes_gcm.m }
 `
-			target := vectortest.Target(t, vectortest.Registry(awskms.Block()), text, nil)
+			target := kindtest.Target(t, kindtest.Registry(awskms.Block()), text, nil)
 			encryptiontest.DamageEnvelope(t, vector.Sealed(t), c.counts, target)
 		})
 	}

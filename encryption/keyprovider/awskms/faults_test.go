@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 		Server: server,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			t.Setenv("AWS_ENDPOINT_URL_KMS", url)
-			p := provider(t, static().with("custom_ca_bundle", write(t, ca)))
+			p := provider(t, static().With("custom_ca_bundle", write(t, ca)))
 			awskms.SetPatience(p, patience/2, time.Millisecond)
 			return p
 		},

@@ -31,14 +31,14 @@ func TestInstanceRole(t *testing.T) {
 		}
 	}))
 	t.Cleanup(metadata.Close)
-	a := anonymous().with("ec2_metadata_service_endpoint", metadata.URL).with("ec2_metadata_service_endpoint_mode", "IPv4")
+	a := anonymous().With("ec2_metadata_service_endpoint", metadata.URL).With("ec2_metadata_service_endpoint_mode", "IPv4")
 	for name, c := range map[string]struct {
 		attrs attrs
 		used  bool
 	}{
 		"off in the environment": {a, false},
-		"skipped":                {a.with("skip_metadata_api_check", true), false},
-		"not skipped":            {a.with("skip_metadata_api_check", false), true},
+		"skipped":                {a.With("skip_metadata_api_check", true), false},
+		"not skipped":            {a.With("skip_metadata_api_check", false), true},
 	} {
 		asked = 0
 		_, err := provider(t, c.attrs).Key(t.Context(), nil, stored)

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
 // TestDamage damages files in every way that is one truncation or one flipped
@@ -35,8 +35,8 @@ func TestDamage(t *testing.T) {
 method "aes_gcm" "m" { keys = key_provider.azure_vault.v }
 state { method = method.aes_gcm.m }
 `
-			registry := vectortest.Registry(azurevault.BlockWith(azurevault.Options{Transport: service().Start(t)}))
-			target := vectortest.Target(t, registry, text, nil)
+			registry := kindtest.Registry(azurevault.BlockWith(azurevault.Options{Transport: service().Start(t)}))
+			target := kindtest.Target(t, registry, text, nil)
 			sealed, err := target.Encrypt(t.Context(), []byte(`{"version":4,"serial":1,"lineage":"cc40cc45-badd-0861-8973-8098304515dd","outputs":{"x":{"value":"canary","type":"string"}}}`))
 			if err != nil {
 				t.Fatal(err)

@@ -29,7 +29,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	key, stored := newKey(t, build(t, service().Start(t), working()))
 	steered := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL.Path) }))
 	t.Cleanup(steered.Close)
-	msi := bare().with("use_msi", true, "client_id", "off")
+	msi := bare().With("use_msi", true, "client_id", "off")
 	for name, c := range map[string]struct {
 		attrs attrs
 		env   map[string]string
@@ -45,7 +45,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		"app service":      {msi, map[string]string{"IDENTITY_ENDPOINT": steered.URL, "IDENTITY_HEADER": "canary"}, "IDENTITY_ENDPOINT"},
 		"cloud shell":      {msi, map[string]string{"MSI_ENDPOINT": steered.URL}, "MSI_ENDPOINT"},
 		"arc":              {msi, map[string]string{"IMDS_ENDPOINT": steered.URL}, "IMDS_ENDPOINT"},
-		"workload identity": {bare().with("use_aks_workload_identity", true),
+		"workload identity": {bare().With("use_aks_workload_identity", true),
 			map[string]string{"AZURE_CLIENT_ID": "canary", "AZURE_TENANT_ID": azurevaulttest.Tenant,
 				"AZURE_FEDERATED_TOKEN_FILE": write(t, "canary")}, "use_oidc"},
 		"nothing configured": {bare(), map[string]string{"ARM_TENANT_ID": azurevaulttest.Tenant, "ARM_CLIENT_ID": azurevaulttest.ClientID,
@@ -125,7 +125,7 @@ func TestEnvironmentOfTheCLI(t *testing.T) {
 		lookup attr.LookupEnv
 		own    bool // az sees its own settings
 	}{"on": {os.LookupEnv, true}, "off": {nil, false}} {
-		if _, err := buildWith(t, service().Start(t), bare().with("use_cli", true), c.lookup).Key(t.Context(), nil, stored); err != nil {
+		if _, err := buildWith(t, service().Start(t), bare().With("use_cli", true), c.lookup).Key(t.Context(), nil, stored); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got, err := os.ReadFile(filepath.Join(dir, "env"))
@@ -151,7 +151,7 @@ func TestBehindProxy(t *testing.T) {
 	if !ok {
 		t.Skip("another test runs this one")
 	}
-	p := buildWith(t, nil, working().with("vault_uri", "https://example.vault.invalid"), lookup)
+	p := buildWith(t, nil, working().With("vault_uri", "https://example.vault.invalid"), lookup)
 	azurevault.SetPatience(p, 10*time.Second)
 	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"AAAA","key_version":"1","algo":"RSA-OAEP-256"}`)); err == nil {
 		t.Error("a vault that is not there has answered")

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
 // TestDamage damages files of OpenTofu's in every way that is one truncation or
@@ -17,7 +17,7 @@ import (
 // let the rest be.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	for vector, counts := range map[vectortest.Vector][4]int{
+	for vector, counts := range map[kindtest.Vector][4]int{
 		"external_key_provider":         {1, 220, 138, 0},
 		"external_key_provider_rotated": {1, 220, 138, 0},
 		"pbkdf2_chain_external":         {1, 399, 138, 0},
@@ -27,7 +27,7 @@ func TestDamage(t *testing.T) {
 			t.Parallel()
 			file := vector.Sealed(t)
 			var derivations encryptiontest.Derivations
-			registry := vectortest.Registry(external.Block(), derivations.Quick(pbkdf2.Block(), file))
+			registry := kindtest.Registry(external.Block(), derivations.Quick(pbkdf2.Block(), file))
 			encryptiontest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})
 	}

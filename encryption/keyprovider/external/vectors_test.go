@@ -7,19 +7,19 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
-func registry() encryption.Registry { return vectortest.Registry(external.Block(), pbkdf2.Block()) }
+func registry() encryption.Registry { return kindtest.Registry(external.Block(), pbkdf2.Block()) }
 
 // TestVectors opens files that OpenTofu wrote, with the programs that it ran.
 // OpenTofu fails on err_fallback_setup_aborts, because the program of the
 // primary is not there; a reader need not give up the fallback for that.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	for _, vector := range []vectortest.Vector{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
+	for _, vector := range []kindtest.Vector{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
 		"err_fallback_setup_aborts"} {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()

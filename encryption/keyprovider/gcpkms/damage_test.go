@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
-const vector = vectortest.Vector("gcp_kms_32")
+const vector = kindtest.Vector("gcp_kms_32")
 
 // TestDamage damages a file of OpenTofu's in every way that is one truncation or
 // one flipped bit; the service sees what becomes of the wrapped key.
@@ -20,6 +20,6 @@ func TestDamage(t *testing.T) {
 		"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": bytes.Repeat([]byte{0x11}, 32),
 	}}
 	env := func(name string) (string, bool) { return gcpkmstest.Token, name == "GOOGLE_OAUTH_ACCESS_TOKEN" }
-	target := vector.Target(t, vectortest.Registry(gcpkms.Block(s.Start(t)...)), env)
+	target := vector.Target(t, kindtest.Registry(gcpkms.Block(s.Start(t)...)), env)
 	encryptiontest.DamageEnvelope(t, vector.Sealed(t), [4]int{1, 178, 138, 0}, target)
 }

@@ -60,9 +60,9 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		return nil
 	}
 	s.Before = users.Before
-	bare := working().with("access_token", nil)
+	bare := working().With("access_token", nil)
 	external := func(source string) attrs {
-		return bare.with("credentials", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"https://sts.googleapis.com/v1/token","credential_source":`+source+`}`)
+		return bare.With("credentials", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"https://sts.googleapis.com/v1/token","credential_source":`+source+`}`)
 	}
 	for name, c := range map[string]struct {
 		attrs   attrs
@@ -71,14 +71,14 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		want    string // part of the error; "" when the key comes
 	}{
 		"token":         {attrs: working(), options: s.Start(t)},
-		"user":          {attrs: bare.with("credentials", user), options: users.Start(t)},
-		"impersonation": {attrs: working().with("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
+		"user":          {attrs: bare.With("credentials", user), options: users.Start(t)},
+		"impersonation": {attrs: working().With("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
 		"file of environment": {attrs: bare, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/canary"},
 			want: "GOOGLE_APPLICATION_CREDENTIALS"},
 		"metadata": {attrs: bare, env: map[string]string{"GCE_METADATA_HOST": "canary.invalid"}, want: "GCE_METADATA_HOST"},
 		"certificates": {attrs: working(), env: map[string]string{"GOOGLE_API_CERTIFICATE_CONFIG": "/canary"},
 			want: "GOOGLE_API_CERTIFICATE_CONFIG"},
-		"boundary": {attrs: bare.with("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"},
+		"boundary": {attrs: bare.With("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"},
 			want: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"},
 		"aws": {attrs: external(`{"environment_id":"aws1","regional_cred_verification_url":"https://sts.{region}.amazonaws.com"}`),
 			env:  map[string]string{"AWS_REGION": "canary", "AWS_ACCESS_KEY_ID": "canary", "AWS_SECRET_ACCESS_KEY": "canary"},
@@ -86,8 +86,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		"program": {attrs: external(`{"executable":{"command":"touch ` + home + `/canary"}}`),
 			env: map[string]string{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}, want: "a program's credentials"},
 		"certificate":       {attrs: external(`{"certificate":{"use_default_certificate_config":true}}`), want: "a certificate's credentials"},
-		"distributed cloud": {attrs: bare.with("credentials", `{"type":"gdch_service_account"}`), want: "Distributed Cloud"},
-		"within":            {attrs: bare.with("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), want: "credentials of AWS"},
+		"distributed cloud": {attrs: bare.With("credentials", `{"type":"gdch_service_account"}`), want: "Distributed Cloud"},
+		"within":            {attrs: bare.With("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), want: "credentials of AWS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range c.env {
@@ -180,8 +180,8 @@ func TestProgram(t *testing.T) {
 	users := service()
 	users.Token = "user-token"
 	options := users.Start(t)
-	bare := working().with("access_token", nil)
-	if _, err := build(t, options, bare.with("credentials", document())).Key(t.Context(), nil, stored); err == nil {
+	bare := working().With("access_token", nil)
+	if _, err := build(t, options, bare.With("credentials", document())).Key(t.Context(), nil, stored); err == nil {
 		t.Error("a program ran without being allowed to")
 	}
 	t.Setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
@@ -197,7 +197,7 @@ func TestProgram(t *testing.T) {
 		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", c.environment)
 		a := bare
 		if c.attrs != "" {
-			a = bare.with("credentials", c.attrs)
+			a = bare.With("credentials", c.attrs)
 		}
 		if _, err := build(t, options, a).Key(t.Context(), nil, stored); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -216,7 +216,7 @@ func TestProgram(t *testing.T) {
 	}
 	// A token that is still valid spares the run.
 	write(output, answer)
-	if _, err := build(t, options, bare.with("credentials", document("output_file", output))).Key(t.Context(), nil, stored); err != nil {
+	if _, err := build(t, options, bare.With("credentials", document("output_file", output))).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "env")); err == nil {
@@ -224,13 +224,13 @@ func TestProgram(t *testing.T) {
 	}
 	write(output, strings.Replace(answer, "4102444800", "1", 1))
 	for _, command := range []string{script + " fail", script + " exit", "", "/nonexistent/canary"} {
-		_, err := build(t, options, bare.with("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
+		_, err := build(t, options, bare.With("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
 		if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%q: %v", command, err)
 		}
 	}
 	impersonated := `{"type":"impersonated_service_account","service_account_impersonation_url":"https://iamcredentials.googleapis.com/x","source_credentials":` + document() + `}`
-	if _, err := build(t, options, bare.with("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil ||
+	if _, err := build(t, options, bare.With("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil ||
 		!strings.Contains(err.Error(), "impersonate_service_account") {
 		t.Errorf("a program within other credentials: %v", err)
 	}

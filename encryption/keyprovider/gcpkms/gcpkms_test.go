@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 )
@@ -32,37 +32,10 @@ const (
 	canary = "canary"
 )
 
-func list(items ...string) cty.Value {
-	var values []cty.Value
-	for _, i := range items {
-		values = append(values, cty.StringVal(i))
-	}
-	return cty.ListVal(values)
-}
-
-type attrs map[string]cty.Value
-
-// with returns a copy with strings and numbers added; nil takes away.
-func (a attrs) with(kv ...any) attrs {
-	out := maps.Clone(a)
-	for i := 0; i < len(kv); i += 2 {
-		name := kv[i].(string)
-		switch v := kv[i+1].(type) {
-		case string:
-			out[name] = cty.StringVal(v)
-		case int:
-			out[name] = cty.NumberIntVal(int64(v))
-		case float64:
-			out[name] = cty.NumberFloatVal(v)
-		case nil:
-			delete(out, name)
-		}
-	}
-	return out
-}
+type attrs = kindtest.Attrs
 
 func working() attrs {
-	return attrs{}.with("kms_encryption_key", keyA, "key_length", 32, "access_token", gcpkmstest.Token)
+	return attrs{}.With("kms_encryption_key", keyA, "key_length", 32, "access_token", gcpkmstest.Token)
 }
 
 func service() *gcpkmstest.Service {
@@ -80,16 +53,7 @@ func build(t *testing.T, options []option.ClientOption, a attrs) encryption.KeyP
 // buildWith switches the environment off where lookup is nil.
 func buildWith(t *testing.T, options []option.ClientOption, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
 	t.Helper()
-	block := gcpkms.Block(options...)
-	values, err := attr.NewEntry("key_provider.gcp_kms.x", block.Table, a).Decode(block.Table, lookup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return kindtest.Build(t, gcpkms.Block(options...), a, lookup)
 }
 
 func newKey(t *testing.T, p encryption.KeyProvider) ([]byte, json.RawMessage) {
@@ -106,22 +70,22 @@ func TestSuite(t *testing.T) {
 	long := base64.StdEncoding.EncodeToString(make([]byte, 64*1024+1))
 	encryptiontest.KeyProvider{
 		Block: gcpkms.Block(service().Start(t)...),
-		Attrs: working().with("additional_authenticated_data", "YWFk"),
-		Other: working().with("kms_encryption_key", keyB),
+		Attrs: working().With("additional_authenticated_data", "YWFk"),
+		Other: working().With("kms_encryption_key", keyB),
 		Bad: []map[string]cty.Value{
 			attrs{},
-			working().with("kms_encryption_key", nil),
-			working().with("kms_encryption_key", ""),
-			working().with("kms_encryption_key", "a"),
-			working().with("kms_encryption_key", keyA+"/cryptoKeyVersions/1"),
-			working().with("kms_encryption_key", keyA+"\n"),
-			working().with("key_length", nil),
-			working().with("key_length", 0),
-			working().with("key_length", -1),
-			working().with("key_length", 1025),
-			working().with("key_length", 1.5),
-			working().with("additional_authenticated_data", "canary!"),
-			working().with("additional_authenticated_data", long),
+			working().With("kms_encryption_key", nil),
+			working().With("kms_encryption_key", ""),
+			working().With("kms_encryption_key", "a"),
+			working().With("kms_encryption_key", keyA+"/cryptoKeyVersions/1"),
+			working().With("kms_encryption_key", keyA+"\n"),
+			working().With("key_length", nil),
+			working().With("key_length", 0),
+			working().With("key_length", -1),
+			working().With("key_length", 1025),
+			working().With("key_length", 1.5),
+			working().With("additional_authenticated_data", "canary!"),
+			working().With("additional_authenticated_data", long),
 		},
 		Secrets: []string{gcpkmstest.Token, canary},
 	}.Run(t)
@@ -263,7 +227,7 @@ func TestAdditionalData(t *testing.T) {
 	t.Parallel()
 	s := service()
 	options := s.Start(t)
-	bound := working().with("additional_authenticated_data", "YWFk")
+	bound := working().With("additional_authenticated_data", "YWFk")
 	key, stored := newKey(t, build(t, options, bound))
 	if strings.Contains(string(stored), "YWFk") || !strings.HasPrefix(string(stored), `{"ciphertext":"`) {
 		t.Errorf("stored: %s", stored)
@@ -271,7 +235,7 @@ func TestAdditionalData(t *testing.T) {
 	if got, err := build(t, options, bound).Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
-	for _, other := range []attrs{working(), working().with("additional_authenticated_data", "b3RoZXI=")} {
+	for _, other := range []attrs{working(), working().With("additional_authenticated_data", "b3RoZXI=")} {
 		if _, err := build(t, options, other).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("other data: %v", err)
 		}
@@ -372,7 +336,7 @@ func TestBrokenCredentials(t *testing.T) {
 		`{"type":"authorized_user"}`, dir, write("empty", ""), write("text", "canary"),
 		write("large", `"`+strings.Repeat("a", 1<<20)+`"`), strings.Repeat("canary", 10_000),
 	} {
-		_, err := build(t, options, working().with("access_token", nil, "credentials", c)).Key(t.Context(), nil, stored)
+		_, err := build(t, options, working().With("access_token", nil, "credentials", c)).Key(t.Context(), nil, stored)
 		if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%.40s: %v", c, err)
 		}
@@ -380,7 +344,7 @@ func TestBrokenCredentials(t *testing.T) {
 	if after := len(s.Calls()); after != before {
 		t.Errorf("%d calls were made", after-before)
 	}
-	wrong := build(t, options, working().with("access_token", "canary"))
+	wrong := build(t, options, working().With("access_token", "canary"))
 	if _, err := wrong.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
 		strings.Contains(err.Error(), canary) {
 		t.Errorf("a wrong token: %v", err)

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
 // The file was sealed by OpenTofu 1.12.6, with a service that used the same
@@ -34,7 +34,7 @@ func TestVector(t *testing.T) {
 		Token: settings.Env["GOOGLE_OAUTH_ACCESS_TOKEN"],
 	}
 	env := func(name string) (string, bool) { v, ok := settings.Env[name]; return v, ok }
-	target := vector.Target(t, vectortest.Registry(gcpkms.Block(s.Start(t)...)), env)
+	target := vector.Target(t, kindtest.Registry(gcpkms.Block(s.Start(t)...)), env)
 	var readers sync.WaitGroup
 	for range 20 {
 		readers.Go(func() { vector.Opens(t, target) })

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
@@ -21,16 +22,8 @@ func TestBehindProxy(t *testing.T) {
 	if !ok {
 		t.Skip("another test runs this one")
 	}
-	block := openbao.Block()
-	a := with(nil, "address", "http://bao.invalid", "key_name", "k", "token", "t", "max_retries", 0)
-	values, err := attr.NewEntry("key_provider.openbao.x", block.Table, a).Decode(block.Table, lookup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := attrs{}.With("address", "http://bao.invalid", "key_name", "k", "token", "t", "max_retries", 0)
+	p := kindtest.Build(t, openbao.Block(), a, lookup)
 	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"dmF1bHQ6djE6AAAA"}`)); err == nil {
 		t.Error("a server that is not there has answered")
 	}

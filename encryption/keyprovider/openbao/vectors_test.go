@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 )
 
 // vectors are files that OpenTofu wrote with such a transit engine, and where it
 // was mounted.
-func vectors() map[vectortest.Vector]string {
-	return map[vectortest.Vector]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""}
+func vectors() map[kindtest.Vector]string {
+	return map[kindtest.Vector]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""}
 }
 
 // vectorServer has the key of the vectors. Variables lead there.
@@ -36,7 +36,7 @@ func TestVectors(t *testing.T) {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
 			s, env := vectorServer(t, mount)
-			target := vector.Target(t, vectortest.Registry(openbao.Block(), pbkdf2.Block()), env)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), pbkdf2.Block()), env)
 			for range 20 {
 				vector.Opens(t, target)
 			}

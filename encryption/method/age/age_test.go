@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
 )
 
@@ -34,31 +34,12 @@ func testdata(tb testing.TB, name string) []byte {
 
 // attrs makes attributes of pairs: a name, and a string or a list of strings.
 func attrs(pairs ...any) map[string]cty.Value {
-	out := map[string]cty.Value{}
-	for i := 0; i < len(pairs); i += 2 {
-		name := pairs[i].(string)
-		switch v := pairs[i+1].(type) {
-		case string:
-			out[name] = cty.StringVal(v)
-		case []string:
-			var list []cty.Value
-			for _, s := range v {
-				list = append(list, cty.StringVal(s))
-			}
-			out[name] = cty.ListVal(list)
-		}
-	}
-	return out
+	return kindtest.Attrs{}.With(pairs...)
 }
 
 func build(tb testing.TB, pairs ...any) (encryption.Method, error) {
 	tb.Helper()
-	block := age.Block()
-	values, err := attr.NewEntry("method.age.m", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	return block.Build(values)
+	return kindtest.TryBuild(age.Block(), attrs(pairs...), os.LookupEnv)
 }
 
 func newMethod(tb testing.TB, pairs ...any) encryption.Method {

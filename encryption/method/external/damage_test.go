@@ -12,8 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 )
@@ -48,7 +48,7 @@ func (a authenticating) Decrypt(ctx context.Context, keys encryption.Keys, data 
 // one flipped bit.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	for vector, counts := range map[vectortest.Vector][4]int{
+	for vector, counts := range map[kindtest.Vector][4]int{
 		"external_method_no_keys":   {1, 0, 138 + 4*7, 0}, // its "meta" is empty, and its name as good as any
 		"external_method_with_keys": {1, 220, 138, 0},
 	} {

@@ -30,6 +30,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
@@ -68,14 +69,7 @@ const (
 func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte,
 	stored map[string]any) {
 	t.Helper()
-	values, err := attr.NewEntry("key_provider.x.x", block.Table, a).Decode(block.Table, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := kindtest.Build(t, block, a, env)
 	dataKey, document, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

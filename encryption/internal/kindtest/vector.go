@@ -1,6 +1,4 @@
-// Package vectortest opens the vectors of one key provider or method, for the
-// tests in its folder.
-package vectortest
+package kindtest
 
 import (
 	"bytes"

@@ -1,0 +1,87 @@
+// Package kindtest is what the tests of key providers and methods share, each of
+// which is in the folder of its kind.
+package kindtest
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// Attrs are the attributes of an entry.
+type Attrs map[string]cty.Value
+
+// With returns a copy with more attributes, in pairs of a name and a string, a
+// number, a bool, a list of strings or a block. The value nil takes one away.
+func (a Attrs) With(pairs ...any) Attrs {
+	out := Attrs{}
+	maps.Copy(out, a)
+	for i := 0; i < len(pairs); i += 2 {
+		name := pairs[i].(string)
+		if pairs[i+1] == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = value(pairs[i+1])
+	}
+	return out
+}
+
+func value(v any) cty.Value {
+	switch v := v.(type) {
+	case string:
+		return cty.StringVal(v)
+	case int:
+		return cty.NumberIntVal(int64(v))
+	case float64:
+		return cty.NumberFloatVal(v)
+	case bool:
+		return cty.BoolVal(v)
+	case []string:
+		return List(v...)
+	case Attrs:
+		return cty.ObjectVal(v)
+	}
+	return v.(cty.Value)
+}
+
+// List is a list of strings, which may be empty.
+func List(texts ...string) cty.Value {
+	if len(texts) == 0 {
+		return cty.ListValEmpty(cty.String)
+	}
+	values := make([]cty.Value, len(texts))
+	for i, text := range texts {
+		values[i] = cty.StringVal(text)
+	}
+	return cty.ListVal(values)
+}
+
+// TryBuild makes a key provider or a method as a configuration does. The
+// environment is switched off if env is nil.
+func TryBuild[T any](block encryption.Block[T], attrs Attrs, env attr.LookupEnv) (T, error) {
+	var none T
+	kind := "method."
+	if _, ok := any(&none).(*encryption.KeyProvider); ok {
+		kind = "key_provider."
+	}
+	values, err := attr.NewEntry(kind+block.Name+".x", block.Table, attrs).Decode(block.Table, env)
+	if err != nil {
+		return none, err
+	}
+	return block.Build(values)
+}
+
+// Build is [TryBuild] with attributes that must be right.
+func Build[T any](tb testing.TB, block encryption.Block[T], attrs Attrs, env attr.LookupEnv) T {
+	tb.Helper()
+	built, err := TryBuild(block, attrs, env)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return built
+}
