@@ -3,6 +3,7 @@
 package kindtest
 
 import (
+	"encoding/json"
 	"maps"
 	"testing"
 
@@ -84,4 +85,14 @@ func Build[T any](tb testing.TB, block encryption.Block[T], attrs Attrs, env att
 		tb.Fatal(err)
 	}
 	return built
+}
+
+// NewKey makes a key, and returns it with what a file stores of it.
+func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.RawMessage) {
+	tb.Helper()
+	key, stored, err := p.(encryption.KeyMaker).NewKey(tb.Context(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key, stored
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,7 +66,8 @@ func seen(t *testing.T, server http.Handler) string {
 // With the environment switched off, nothing of it is used, neither by us nor
 // by the SDK: the arguments, the shared files and the instance are left.
 func TestEnvironmentIsSwitchedOff(t *testing.T) {
-	server, sts, metadata := standard(t), awskmstest.NewSTS(t), instanceMetadata(t)
+	server, sts := standard(t), awskmstest.NewSTS(t)
+	metadata, _ := instanceMetadata(t, "token")
 	key, stored := wrapped(t, server, static())
 	canaries(t)
 	token := write(t, "token-of-file")
@@ -111,7 +113,7 @@ kms =
 sts =
   endpoint_url = `+sts.URL+`
 `)
-	files := anonymous().With("shared_config_files", []string{profiles}).With("ec2_metadata_service_endpoint", metadata.URL)
+	files := anonymous().With("shared_config_files", []string{profiles}).With("ec2_metadata_service_endpoint", metadata)
 	for name, c := range map[string]struct {
 		attrs attrs
 		key   string // the access key that signs; else a part of the error
@@ -268,10 +270,13 @@ endpoint_url = `+server.URL+`
 	}
 }
 
-// instanceMetadata serves the role of an EC2 instance.
-func instanceMetadata(t *testing.T) *httptest.Server {
+// instanceMetadata serves the role of an EC2 instance, with this session token,
+// and counts the requests.
+func instanceMetadata(t *testing.T, token string) (url string, asked *atomic.Int32) {
 	t.Helper()
+	asked = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/api/token"):
 			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
@@ -279,12 +284,12 @@ func instanceMetadata(t *testing.T) *httptest.Server {
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
 			fmt.Fprint(w, "role")
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/role"):
-			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"secret","Token":"token","Expiration":%q}`,
-				time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"canary","Token":%q,"Expiration":%q}`,
+				token, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
 	t.Cleanup(s.Close)
-	return s
+	return s.URL, asked
 }

@@ -121,14 +121,7 @@ func placed(a attrs) attrs {
 func wrapped(t *testing.T, server *awskmstest.Server, a attrs) (key, stored []byte) {
 	t.Helper()
 	server.Allow("GenerateDataKey")
-	maker, ok := provider(t, a).(encryption.KeyMaker)
-	if !ok {
-		t.Fatal("it makes no keys")
-	}
-	key, stored, err := maker.NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, stored = kindtest.NewKey(t, provider(t, a))
 	server.Requests()
 	return key, stored
 }

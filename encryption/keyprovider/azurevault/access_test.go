@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
 )
 
@@ -53,7 +54,7 @@ func TestAuthentication(t *testing.T) {
 	t.Setenv("AZURE_CLIENT_ID", "workload")
 	t.Setenv("AZURE_TENANT_ID", azurevaulttest.Tenant)
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "federated-token"))
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 
 	noID := bare().With("tenant_id", azurevaulttest.Tenant)
 	id := noID.With("client_id", azurevaulttest.ClientID)
@@ -128,7 +129,7 @@ func TestBrokenAuthentication(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", "")
 	t.Setenv("AZURE_CLIENT_ID", "")
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	id := working().With("client_secret", nil)
 	oidc := id.With("use_oidc", true)
 	for name, a := range map[string]attrs{
@@ -170,7 +171,7 @@ func TestCLI(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for az is a shell script")
 	}
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	dir := t.TempDir()
 	script := "#!/bin/sh\necho \"$* $TF_ENCRYPTION\" >" + dir + "/asked\n[ -e " + dir +
 		"/fail ] && { echo canary >&2; exit 1; }\necho '{\"accessToken\":\"" + azurevaulttest.Token + "\",\"expires_on\":4102444800}'\n"

@@ -73,15 +73,6 @@ func buildWith(t *testing.T, client *http.Client, a attrs, lookup attr.LookupEnv
 	return p
 }
 
-func newKey(t *testing.T, p encryption.KeyProvider) ([]byte, json.RawMessage) {
-	t.Helper()
-	key, stored, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, stored
-}
-
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	for _, symmetric := range []bool{false, true} {
@@ -125,7 +116,7 @@ func TestAlgorithms(t *testing.T) {
 		"A192GCM":      working().With("vault_key_name", "aes192", "symmetric", true, "symmetric_key_size", 192),
 		"A256GCM":      working().With("vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256),
 	} {
-		key, stored := newKey(t, build(t, client, a))
+		key, stored := kindtest.NewKey(t, build(t, client, a))
 		var m map[string]any
 		if err := json.Unmarshal(stored, &m); err != nil {
 			t.Fatal(err)
@@ -176,7 +167,7 @@ func TestHostileMetadata(t *testing.T) {
 // denies everything else.
 func TestOneDecrypt(t *testing.T) {
 	t.Parallel()
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	s := service()
 	s.AllowEncrypt = false
 	p := build(t, s.Start(t), working())
@@ -194,7 +185,7 @@ func TestOneDecrypt(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for name, c := range map[string]struct {
 		status      int
 		code, inner string
@@ -240,7 +231,7 @@ func TestErrors(t *testing.T) {
 
 func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	s := service()
 	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Retry-After", "3600")
@@ -257,7 +248,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 
 func TestCancellation(t *testing.T) {
 	t.Parallel()
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	s := service()
 	arrived, hang := make(chan struct{}, 1), true
 	s.Before = func(_ http.ResponseWriter, r *http.Request) bool {
@@ -287,7 +278,7 @@ func TestCancellation(t *testing.T) {
 // somebody else's service.
 func TestHostileChallenge(t *testing.T) {
 	t.Parallel()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for _, challenge := range []string{
 		`Bearer authorization="x", resource="https://vault.azure.net"`,
 		`Bearer authorization="https://login.microsoftonline.com", resource="https://vault.azure.net"`,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
@@ -26,7 +27,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	for _, name := range []string{"MSI_ENDPOINT", "IDENTITY_ENDPOINT", "IMDS_ENDPOINT"} {
 		t.Setenv(name, "")
 	}
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	steered := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL.Path) }))
 	t.Cleanup(steered.Close)
 	msi := bare().With("use_msi", true, "client_id", "off")
@@ -71,7 +72,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 // With the environment on, what the SDK reads of it by itself leads a secret of
 // the code to no other cloud, and to no host outside of Microsoft's.
 func TestSteered(t *testing.T) {
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for name, c := range map[string]struct{ variable, value, host string }{
 		"authority":               {"AZURE_AUTHORITY_HOST", "https://evil.example", " login.microsoftonline.com/"},
 		"cloud":                   {"ARM_METADATA_HOST", "evil.example", " login.microsoftonline.com/"},
@@ -110,7 +111,7 @@ func TestEnvironmentOfTheCLI(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for az is a shell script")
 	}
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	dir := t.TempDir()
 	script := "#!/bin/sh\nenv >" + dir + "/env\necho '{\"accessToken\":\"" + azurevaulttest.Token + "\",\"expires_on\":4102444800}'\n"
 	if err := os.WriteFile(filepath.Join(dir, "az"), []byte(script), 0o700); err != nil {

@@ -37,7 +37,7 @@ const user = `{"type":"authorized_user","client_id":"c","client_secret":"canary-
 // These share google, and hence run one after the other.
 func TestCredentials(t *testing.T) {
 	s := service()
-	_, stored := newKey(t, build(t, s.Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	path := filepath.Join(t.TempDir(), "credentials.json")
 	if err := os.WriteFile(path, []byte(user), 0o600); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestCredentials(t *testing.T) {
 func TestImpersonation(t *testing.T) {
 	s := service()
 	options := s.Start(t)
-	_, stored := newKey(t, build(t, options, working()))
+	_, stored := kindtest.NewKey(t, build(t, options, working()))
 	acting := working().With("access_token", "base-token", "impersonate_service_account", "target@p.iam.gserviceaccount.com")
 	acting["impersonate_service_account_delegates"] = kindtest.List("middle@p.iam.gserviceaccount.com")
 	if _, err := build(t, options, acting).Key(t.Context(), nil, stored); err != nil {
@@ -128,7 +128,7 @@ func TestCancelledToken(t *testing.T) {
 func TestServiceAccount(t *testing.T) {
 	s := service()
 	options := s.Start(t)
-	_, stored := newKey(t, build(t, options, working()))
+	_, stored := kindtest.NewKey(t, build(t, options, working()))
 	// The service here knows only its constant token, so it shows what came.
 	var sent string
 	other := service()

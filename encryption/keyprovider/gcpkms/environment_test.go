@@ -19,6 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
@@ -46,7 +47,7 @@ func canaries(t *testing.T) {
 // by themselves is not used.
 func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	s := service()
-	key, stored := newKey(t, build(t, s.Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	canaries(t)
@@ -134,7 +135,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 // With the environment on, a variable of Google's client that names another cloud
 // leads no secret of the code there: the client says that they do not fit.
 func TestAnotherUniverse(t *testing.T) {
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	t.Setenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "evil.example")
 	evil := service()
 	if _, err := build(t, evil.Start(t), working()).Key(t.Context(), nil, stored); err == nil || len(evil.Calls()) > 0 {
@@ -147,7 +148,7 @@ func TestProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell script")
 	}
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
 	script := filepath.Join(dir, "program")

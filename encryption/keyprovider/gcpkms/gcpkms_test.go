@@ -56,15 +56,6 @@ func buildWith(t *testing.T, options []option.ClientOption, a attrs, lookup attr
 	return kindtest.Build(t, gcpkms.Block(options...), a, lookup)
 }
 
-func newKey(t *testing.T, p encryption.KeyProvider) ([]byte, json.RawMessage) {
-	t.Helper()
-	key, stored, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, stored
-}
-
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	long := base64.StdEncoding.EncodeToString(make([]byte, 64*1024+1))
@@ -96,7 +87,7 @@ func TestOneDecrypt(t *testing.T) {
 	t.Parallel()
 	s := service()
 	options := s.Start(t)
-	key, stored := newKey(t, build(t, options, working()))
+	key, stored := kindtest.NewKey(t, build(t, options, working()))
 	readOnly := service()
 	readOnly.AllowEncrypt = false
 	p := build(t, readOnly.Start(t), working())
@@ -137,7 +128,7 @@ func TestErrors(t *testing.T) {
 			t.Parallel()
 			s := service()
 			options := s.Start(t)
-			_, stored := newKey(t, build(t, options, working()))
+			_, stored := kindtest.NewKey(t, build(t, options, working()))
 			s = service()
 			s.Before = func(context.Context, string) error { return status.Error(code, "canary: the service says too much") }
 			p := build(t, s.Start(t), working())
@@ -171,7 +162,7 @@ func TestUnavailableOnce(t *testing.T) {
 	t.Parallel()
 	s := service()
 	options := s.Start(t)
-	key, stored := newKey(t, build(t, options, working()))
+	key, stored := kindtest.NewKey(t, build(t, options, working()))
 	failed := false
 	s.Before = func(context.Context, string) error {
 		if !failed {
@@ -190,7 +181,7 @@ func TestCancellation(t *testing.T) {
 	t.Parallel()
 	s := service()
 	options := s.Start(t)
-	key, stored := newKey(t, build(t, options, working()))
+	key, stored := kindtest.NewKey(t, build(t, options, working()))
 	hang := true
 	arrived := make(chan struct{}, 1)
 	s.Before = func(ctx context.Context, _ string) error {
@@ -228,7 +219,7 @@ func TestAdditionalData(t *testing.T) {
 	s := service()
 	options := s.Start(t)
 	bound := working().With("additional_authenticated_data", "YWFk")
-	key, stored := newKey(t, build(t, options, bound))
+	key, stored := kindtest.NewKey(t, build(t, options, bound))
 	if strings.Contains(string(stored), "YWFk") || !strings.HasPrefix(string(stored), `{"ciphertext":"`) {
 		t.Errorf("stored: %s", stored)
 	}
@@ -247,7 +238,7 @@ func TestChecksums(t *testing.T) {
 	s := service()
 	options := s.Start(t)
 	p := build(t, options, working())
-	_, stored := newKey(t, p)
+	_, stored := kindtest.NewKey(t, p)
 
 	s.After = func(r *kmspb.DecryptResponse) { r.Plaintext[0] ^= 1 }
 	if _, err := p.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
@@ -329,7 +320,7 @@ func TestBrokenCredentials(t *testing.T) {
 	}
 	s := service()
 	options := s.Start(t)
-	_, stored := newKey(t, build(t, options, working()))
+	_, stored := kindtest.NewKey(t, build(t, options, working()))
 	before := len(s.Calls())
 	for _, c := range []string{
 		"canary, neither a path nor JSON", `{"type":"canary"}`, `{}`, `{"type":"service_account","private_key":"canary"}`,

@@ -54,10 +54,7 @@ func sealed(t *testing.T, more ...any) (s *openbaotest.Server, base attrs, key, 
 	s = openbaotest.New(t, master())
 	s.Token, s.MakesKeys = "canary-token", true
 	base = attrs{}.With("address", s.URL, "key_name", "tofu", "token", "canary-token", "max_retries", 0)
-	key, stored, err := build(t, base.With(more...), nil).(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, stored = kindtest.NewKey(t, build(t, base.With(more...), nil))
 	s.MakesKeys = false
 	return s, base, key, stored
 }

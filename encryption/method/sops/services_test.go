@@ -69,11 +69,7 @@ const (
 func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte,
 	stored map[string]any) {
 	t.Helper()
-	p := kindtest.Build(t, block, a, env)
-	dataKey, document, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dataKey, document := kindtest.NewKey(t, kindtest.Build(t, block, a, env))
 	if err := json.Unmarshal(document, &stored); err != nil {
 		t.Fatal(err)
 	}
