@@ -5,6 +5,7 @@ package kindtest
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -95,4 +96,17 @@ func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.Ra
 		tb.Fatal(err)
 	}
 	return key, stored
+}
+
+// BehindProxy is the environment of a test that cloudtest.CheckProxies runs in a
+// process of its own: an empty one, or nil. In any other process,
+// the test is skipped.
+func BehindProxy(t *testing.T) attr.LookupEnv {
+	t.Helper()
+	modes := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
+	lookup, ok := modes[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
+	if !ok {
+		t.Skip("another test runs this one")
+	}
+	return lookup
 }

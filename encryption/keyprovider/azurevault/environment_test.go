@@ -147,11 +147,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
-	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
-	if !ok {
-		t.Skip("another test runs this one")
-	}
+	lookup := kindtest.BehindProxy(t)
 	p := buildWith(t, nil, working().With("vault_uri", "https://example.vault.invalid"), lookup)
 	azurevault.SetPatience(p, 10*time.Second)
 	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"AAAA","key_version":"1","algo":"RSA-OAEP-256"}`)); err == nil {

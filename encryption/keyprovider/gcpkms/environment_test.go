@@ -245,11 +245,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
-	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
-	if !ok {
-		t.Skip("another test runs this one")
-	}
+	lookup := kindtest.BehindProxy(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	once := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
 		defer cancel() // one attempt is enough

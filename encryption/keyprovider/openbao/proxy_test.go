@@ -1,10 +1,8 @@
 package openbao_test
 
 import (
-	"os"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
@@ -17,11 +15,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
-	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
-	if !ok {
-		t.Skip("another test runs this one")
-	}
+	lookup := kindtest.BehindProxy(t)
 	a := attrs{}.With("address", "http://bao.invalid", "key_name", "k", "token", "t", "max_retries", 0)
 	p := kindtest.Build(t, openbao.Block(), a, lookup)
 	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"dmF1bHQ6djE6AAAA"}`)); err == nil {
