@@ -247,9 +247,9 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 func TestBehindProxy(t *testing.T) {
 	lookup := kindtest.BehindProxy(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	once := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+	once := func(ctx context.Context, method string, in, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
 		defer cancel() // one attempt is enough
-		return invoke(ctx, method, req, reply, cc, o...)
+		return invoke(ctx, method, in, out, c, o...)
 	}
 	p := buildWith(t, []option.ClientOption{option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(once))}, working(), lookup)
 	if _, err := p.Key(ctx, nil, []byte(`{"ciphertext":"AAAA"}`)); err == nil {
