@@ -23,6 +23,7 @@ key_provider "static" "short" {
 }
 key_provider "pbkdf2" "main" {
 	passphrase = "correct-horse-battery-staple"
+	iterations = 200000
 	exportable = true
 }
 key_provider "pbkdf2" "documented" {
@@ -41,8 +42,10 @@ key_provider "pbkdf2" "small" {
 	exportable = true
 }
 key_provider "pbkdf2" "chained" {
-	chain      = key_provider.static.root
-	exportable = true
+	chain         = key_provider.static.root
+	iterations    = 200000
+	hash_function = "sha256"
+	exportable    = true
 }
 key_provider "pbkdf2" "on_pbkdf2" {
 	chain      = key_provider.pbkdf2.main
@@ -60,9 +63,9 @@ var derivedKeys = []struct {
 	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed9", 16},
 	{"key_provider.static.root", "other", "", "", "ca63aaf002b4d099e44cbc9542a93d3deb2e91be32597825be1d41c78b92fe7f" +
 		"3472613e89ce89cabb0559169517535ab1cfc90a682839eabd14e5d3ede73f10", 64},
-	{"key_provider.pbkdf2.main", "backup", "0123456789abcdef", "", "f3b510843b680515468a436243e00df0f1561911e5fe9e910576992a059b8b6e", 32},
+	{"key_provider.pbkdf2.main", "backup", "0123456789abcdef", "", "6246a4c33cfb0e814ff79fa25dfafd779d12ee267354bf90be3823e00ea7ec43", 32},
 	{"key_provider.pbkdf2.main", "backup", "", `{"salt":"MDEyMzQ1Njc4OWFiY2RlZg==","iterations":200000,"hash_function":"sha256","key_length":16}`, "1e953ddf15bce7cc74d9716012cc43d328be0b73ca87eaf0a6ff78194c1c0c94", 32},
-	{"key_provider.pbkdf2.chained", "backup", "0123456789abcdef", "", "9a221be1a387a698d24f4886e640280c030d9a4c7e028cb871990312619327a3", 32},
+	{"key_provider.pbkdf2.chained", "backup", "0123456789abcdef", "", "e41a9682cb98a92cdd84a127adde4fc0f6d0c2b48776d8222df043782959b98c", 32},
 	{"key_provider.static.root", "backup", "", "", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219", 32},
 	{"key_provider.static.root", "signing", "", "", "870f87635baa3bff5e2d7eed5a4fcd08", 16},
 	{"key_provider.pbkdf2.documented", "backup", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", "",

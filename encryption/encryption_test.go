@@ -236,8 +236,9 @@ func TestMetadataNames(t *testing.T) {
 	t.Parallel()
 	writer := func(name, alias string) string {
 		return fmt.Sprintf(`key_provider "pbkdf2" %q {
-			passphrase = "sixteen bytes or more"
-			iterations = 200000
+			passphrase    = "sixteen bytes or more"
+			iterations    = 200000
+			hash_function = "sha256"
 			%s
 		}
 		method "aes_gcm" "m" { keys = key_provider.pbkdf2.%[1]s }
@@ -277,12 +278,14 @@ func TestMetadataNames(t *testing.T) {
 func TestAmbiguousMetadata(t *testing.T) {
 	t.Parallel()
 	file := seal(t, `key_provider "pbkdf2" "up" {
-		passphrase = "sixteen bytes or more"
-		iterations = 200000
+		passphrase    = "sixteen bytes or more"
+		iterations    = 200000
+		hash_function = "sha256"
 	}
 	key_provider "pbkdf2" "k" {
-		chain      = key_provider.pbkdf2.up
-		iterations = 200000
+		chain         = key_provider.pbkdf2.up
+		iterations    = 200000
+		hash_function = "sha256"
 	}
 	method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
 	state { method = method.aes_gcm.m }`, state)
@@ -429,10 +432,14 @@ func TestSameMetadataNameTwice(t *testing.T) {
 	enc := newEncryption(t, builtin.Registry(), `
 key_provider "pbkdf2" "up" {
 	passphrase               = "sixteen bytes or more"
+	iterations               = 200000
+	hash_function            = "sha256"
 	encrypted_metadata_alias = "x"
 }
 key_provider "pbkdf2" "k" {
 	chain                    = key_provider.pbkdf2.up
+	iterations               = 200000
+	hash_function            = "sha256"
 	encrypted_metadata_alias = "x"
 }
 method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }

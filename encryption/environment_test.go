@@ -61,15 +61,22 @@ state { method = method.aes_gcm.main }`, mark))
 	}
 }
 
+// tokenServer answers nothing, and shows the token of the last request.
+func tokenServer(t *testing.T) (server *httptest.Server, got *atomic.Value) {
+	t.Helper()
+	got = new(atomic.Value)
+	server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got.Store(r.Header.Get("X-Vault-Token"))
+	}))
+	t.Cleanup(server.Close)
+	return server, got
+}
+
 // TestEnvironmentRedirectsNoSecret: whoever sets TF_ENCRYPTION does not get the
 // token that stands in the code.
 func TestEnvironmentRedirectsNoSecret(t *testing.T) {
 	t.Parallel()
-	var got atomic.Value
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		got.Store(r.Header.Get("X-Vault-Token"))
-	}))
-	t.Cleanup(server.Close)
+	server, got := tokenServer(t)
 	const method = `
 method "aes_gcm" "main" { keys = key_provider.openbao.main }
 state { method = method.aes_gcm.main }
@@ -111,11 +118,7 @@ key_provider "openbao" "main" {
 // that comes from a variable as well.
 func TestEnvironmentFillsNoAddress(t *testing.T) {
 	t.Parallel()
-	var got atomic.Value
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		got.Store(r.Header.Get("X-Vault-Token"))
-	}))
-	t.Cleanup(server.Close)
+	server, got := tokenServer(t)
 	const settings = `
 method "aes_gcm" "main" { keys = key_provider.openbao.main }
 state { method = method.aes_gcm.main }

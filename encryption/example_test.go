@@ -38,7 +38,7 @@ func Example() {
 	os.Setenv("TF_ENCRYPTION", exampleText)
 	defer os.Unsetenv("TF_ENCRYPTION")
 
-	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	file, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func ExampleModule() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	file, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func ExamplePassphrase() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	file, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func ExampleLoad() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	file, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func ExampleLayer_WithVariables() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	file, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func ExampleInspect() {
 
 // Say why a file cannot be opened.
 func ExampleTarget_Decrypt() {
-	sealed, err := os.ReadFile("../examples/demo/network.tfstate")
+	sealed, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func ExampleTarget_Encrypt() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	file, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
@@ -17,32 +18,41 @@ import (
 
 func TestPassphrase(t *testing.T) {
 	t.Parallel()
-	load := func(layers ...encryption.Layer) *encryption.Encryption {
-		enc, err := encryption.Load(builtin.Registry(), layers...)
+	load := func(registry encryption.Registry, layers ...encryption.Layer) *encryption.Encryption {
+		enc, err := encryption.Load(registry, layers...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return enc
 	}
 	const passphrase = "correct-horse-battery-staple"
-	byPassphrase, byText := load(encryption.Passphrase(passphrase)), load(encryption.Code(exampleText, "text"))
-	for plain, target := range map[string]encryption.Target{state: byPassphrase.State(), plan: byPassphrase.Plan()} {
-		file, err := target.Encrypt(t.Context(), []byte(plain))
+	var derivations encryptiontest.Derivations // shared by those that open
+	remembering := encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{derivations.Quick(pbkdf2.Block(), nil)},
+		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+	}
+	byText := load(remembering, encryption.Code(exampleText, "text"))
+	sealing, opening := load(builtin.Registry(), encryption.Passphrase(passphrase)), load(remembering, encryption.Passphrase(passphrase))
+	for plain, c := range map[string]struct{ sealing, opening encryption.Target }{
+		state: {sealing.State(), opening.State()},
+		plan:  {sealing.Plan(), opening.Plan()},
+	} {
+		file, err := c.sealing.Encrypt(t.Context(), []byte(plain))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if opened, err := byText.Use("method.aes_gcm.main").Decrypt(t.Context(), file); err != nil || string(opened.Data) != plain {
 			t.Errorf("by OpenTofu's text: %v", err)
 		}
-		if opened, err := target.Decrypt(t.Context(), file); err != nil || string(opened.Data) != plain {
+		if opened, err := c.opening.Decrypt(t.Context(), file); err != nil || string(opened.Data) != plain {
 			t.Errorf("%v", err)
 		}
-		if _, err := target.Decrypt(t.Context(), []byte(plain)); reason(t, err) != "plaintext" {
+		if _, err := c.opening.Decrypt(t.Context(), []byte(plain)); reason(t, err) != "plaintext" {
 			t.Errorf("plaintext: %v", err)
 		}
 	}
 
-	short := load(encryption.Passphrase("short-canary"))
+	short := load(builtin.Registry(), encryption.Passphrase("short-canary"))
 	if _, err := short.State().Encrypt(t.Context(), []byte(state)); err == nil ||
 		!strings.Contains(err.Error(), "key_provider.pbkdf2.main.passphrase: the passphrase is too short") ||
 		strings.Contains(err.Error(), "canary") {
@@ -72,7 +82,8 @@ func TestMistakesInCode(t *testing.T) {
 		keys, method map[string]cty.Value
 		want         string
 	}{
-		"an alias": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.StringVal("a")}, method: reference},
+		"an alias": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.StringVal("a"),
+			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
 		"misspelled": {
 			keys:   map[string]cty.Value{"passphrase": passphrase, "iteratons": cty.NumberIntVal(1_000_000)},
 			method: reference,

@@ -19,6 +19,7 @@ import (
 func block(passphrase string) string {
 	return "encryption {\n  key_provider \"pbkdf2\" \"k\" {\n    passphrase = " + passphrase + `
     iterations = 200000
+    hash_function = "sha256"
   }
   method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
   state {
@@ -36,7 +37,7 @@ const (
 	wrong = `"another horse, another battery"`
 
 	jsonBlock = `{"terraform": {"encryption": {
-		"key_provider": {"pbkdf2": {"k": {"passphrase": "${local.p}", "iterations": 200000}}},
+		"key_provider": {"pbkdf2": {"k": {"passphrase": "${local.p}", "iterations": 200000, "hash_function": "sha256"}}},
 		"method": {"aes_gcm": {"m": {"keys": "${key_provider.pbkdf2.k}"}}},
 		"state": {"method": "method.aes_gcm.m"}}},
 		"variable": {"p": {"default": ` + right + `}}, "locals": {"p": "${var.p}"}}`

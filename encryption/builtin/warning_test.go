@@ -41,7 +41,11 @@ func TestKeyServicesWarn(t *testing.T) {
 	address  = %q
 	%s
 }
-key_provider "pbkdf2" "x" { chain = key_provider.openbao.x }
+key_provider "pbkdf2" "x" {
+	chain         = key_provider.openbao.x
+	iterations    = 200000
+	hash_function = "sha256"
+}
 method "aes_gcm" "x" { keys = %s }
 state { method = method.aes_gcm.x }`, c.address, c.rest, keys)
 			enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "code"), encryption.Environment(variables(c.env...)))

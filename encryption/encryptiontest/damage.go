@@ -31,10 +31,12 @@ type Harmless struct {
 	Count int // how many damaged files open for this reason; -1 where it differs from file to file
 }
 
-// Damage damages file in every way that is one truncation or one flipped bit.
-// Open, which is called from several goroutines and may overwrite what it gets,
-// must give an error, or the same result as for the whole file; and the latter
-// only for one of the reasons, the first that applies.
+// Damage damages file in every way that is one truncation or one flipped bit. Open,
+// which is called from several goroutines and may overwrite what it gets, must give
+// an error, or the same result as for the whole file; and the latter only for one of
+// the reasons, the first that applies.
+//
+// With -short, only one byte in 16 is damaged, and Count is not compared.
 func Damage(t *testing.T, file []byte, open func(file []byte) (result string, err error), harmless ...Harmless) {
 	t.Helper()
 	want, err := open(bytes.Clone(file))
@@ -77,14 +79,18 @@ func Damage(t *testing.T, file []byte, open func(file []byte) (result string, er
 			}
 		})
 	}
-	for at := range file {
+	step := 1
+	if testing.Short() {
+		step = 16
+	}
+	for at := 0; at < len(file); at += step {
 		places <- at
 	}
 	close(places)
 	workers.Wait()
 	for i, h := range harmless {
 		t.Logf("%d damaged files open: %s", accepted[i], h.Why)
-		if h.Count >= 0 && accepted[i] != h.Count {
+		if !testing.Short() && h.Count >= 0 && accepted[i] != h.Count {
 			t.Errorf("%d damaged files open, %d are expected: %s", accepted[i], h.Count, h.Why)
 		}
 	}

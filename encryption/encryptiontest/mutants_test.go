@@ -324,7 +324,7 @@ func keyMutants() []keyMutant {
 			return *d, nil
 		})},
 		{name: "works as long as the file asks", check: "hostile metadata", change: func(h *keyHooks) {
-			h.limit = 2 * time.Second
+			h.limit = time.Second / 4
 			h.read = func(stored json.RawMessage) (document, error) {
 				var d document
 				if json.Unmarshal(stored, &d) == nil && d.Rounds > 1<<30 {

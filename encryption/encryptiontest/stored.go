@@ -104,11 +104,11 @@ func StoredIn(tb testing.TB, path, name string) string {
 }
 
 // DamageEnvelope damages an encrypted state, with [Damage], in every way that is
-// one truncation or one flipped bit. Open gives the plaintext. What opens all
-// the same is damaged outside of the encrypted data; counts says how many
-// mutants do: for a line end that is missing at the end, in the metadata, in the
-// names of other members, and in bits of base64 that hold nothing.
-func DamageEnvelope(t *testing.T, file []byte, counts [4]int, open func(file []byte) ([]byte, error)) {
+// one truncation or one flipped bit. What target opens all the same is damaged
+// outside of the encrypted data; counts says how many mutants do: for a line end
+// that is missing at the end, in the metadata, in the names of other members, and
+// in bits of base64 that hold nothing.
+func DamageEnvelope(t *testing.T, file []byte, counts [4]int, target encryption.Target) {
 	t.Helper()
 	part := func(name string, end byte) [2]int {
 		start := bytes.Index(file, []byte(name))
@@ -121,8 +121,11 @@ func DamageEnvelope(t *testing.T, file []byte, counts [4]int, open func(file []b
 	metadata, data := part(`"meta": {`, '}'), part(`"encrypted_data": "`, '"')
 	in := func(d Damaged, part [2]int) bool { return !d.Cut && d.At >= part[0] && d.At < part[1] }
 	Damage(t, file, func(file []byte) (string, error) {
-		plain, err := open(file)
-		return string(plain), err
+		opened, err := target.Decrypt(t.Context(), file)
+		if err != nil {
+			return "", err
+		}
+		return string(opened.Data), nil
 	}, Harmless{
 		Why: "the line end at the end is missing", Count: counts[0],
 		Is: func(d Damaged) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },

@@ -38,10 +38,10 @@ role_arn = `+reader+`
 source_profile = team
 `)
 	token := write(t, "canary-token-of-file")
-	role := attrs{}.with("role_arn", reader)
+	role := attrs{}.With("role_arn", reader)
 	environment := map[string]string{"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "canary-env",
 		"AWS_SESSION_TOKEN": "canary-session"}
-	files := anonymous().with("shared_config_files", []string{profiles})
+	files := anonymous().With("shared_config_files", []string{profiles})
 	for name, c := range map[string]struct {
 		attrs attrs
 		env   map[string]string
@@ -50,38 +50,38 @@ source_profile = team
 	}{
 		"access key":                  {static(), nil, "AKIASTATIC", ""},
 		"access key over environment": {static(), environment, "AKIASTATIC", ""},
-		"access key over profile": {static().with("profile", "team").with("shared_config_files", []string{profiles}), nil, "AKIASTATIC",
+		"access key over profile": {static().With("profile", "team").With("shared_config_files", []string{profiles}), nil, "AKIASTATIC",
 			""},
 		"environment":              {anonymous(), environment, "AKIAENV", ""},
 		"default profile":          {files, nil, "AKIADEFAULT", ""},
-		"profile":                  {files.with("profile", "team"), nil, "AKIATEAM", ""},
-		"profile over environment": {files.with("profile", "team"), environment, "AKIATEAM", ""},
+		"profile":                  {files.With("profile", "team"), nil, "AKIATEAM", ""},
+		"profile over environment": {files.With("profile", "team"), environment, "AKIATEAM", ""},
 		"profile of environment":   {files, map[string]string{"AWS_PROFILE": "team"}, "AKIATEAM", ""},
 		"file of environment":      {anonymous(), map[string]string{"AWS_CONFIG_FILE": profiles}, "AKIADEFAULT", ""},
-		"profile with a role":      {files.with("profile", "chained"), nil, "ASIAAssumeRole", "AssumeRole by AKIATEAM"},
-		"role":                     {static().with("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIASTATIC"},
-		"role over a profile":      {files.with("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIADEFAULT"},
-		"web identity": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+		"profile with a role":      {files.With("profile", "chained"), nil, "ASIAAssumeRole", "AssumeRole by AKIATEAM"},
+		"role":                     {static().With("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIASTATIC"},
+		"role over a profile":      {files.With("assume_role", role), nil, "ASIAAssumeRole", "AssumeRole by AKIADEFAULT"},
+		"web identity": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token", "canary-token")),
 			nil, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity of a file": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token_file", token)), nil,
+		"web identity of a file": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token_file", token)), nil,
 			"ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity over environment": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+		"web identity over environment": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token", "canary-token")),
 			environment, "ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity with environment": {anonymous().with("assume_role_with_web_identity", attrs{}.with("duration", "15m")),
+		"web identity with environment": {anonymous().With("assume_role_with_web_identity", attrs{}.With("duration", "15m")),
 			map[string]string{"AWS_ROLE_ARN": reader, "AWS_WEB_IDENTITY_TOKEN_FILE": token}, "ASIAAssumeRoleWithWebIdentity",
 			"AssumeRoleWithWebIdentity by "},
 		"web identity of environment": {anonymous(), map[string]string{"AWS_ROLE_ARN": reader, "AWS_WEB_IDENTITY_TOKEN_FILE": token},
 			"ASIAAssumeRoleWithWebIdentity", "AssumeRoleWithWebIdentity by "},
-		"web identity, then role": {anonymous().with("assume_role_with_web_identity",
-			role.with("web_identity_token", "canary-token")).with("assume_role", role), nil, "ASIAAssumeRole",
+		"web identity, then role": {anonymous().With("assume_role_with_web_identity",
+			role.With("web_identity_token", "canary-token")).With("assume_role", role), nil, "ASIAAssumeRole",
 			"AssumeRoleWithWebIdentity by ; AssumeRole by ASIAAssumeRoleWithWebIdentity"},
-		"access key over a web identity": {static().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+		"access key over a web identity": {static().With("assume_role_with_web_identity", role.With("web_identity_token", "canary-token")),
 			nil, "AKIASTATIC", ""},
-		"allowed account": {static().with("allowed_account_ids", []string{"1", "111122223333"}), nil, "AKIASTATIC",
+		"allowed account": {static().With("allowed_account_ids", []string{"1", "111122223333"}), nil, "AKIASTATIC",
 			"GetCallerIdentity by AKIASTATIC"},
-		"not a forbidden account": {static().with("forbidden_account_ids", []string{"1"}), nil, "AKIASTATIC",
+		"not a forbidden account": {static().With("forbidden_account_ids", []string{"1"}), nil, "AKIASTATIC",
 			"GetCallerIdentity by AKIASTATIC"},
-		"no validation, whatever is asked": {static().with("skip_credentials_validation", false).with("skip_requesting_account_id", false), nil,
+		"no validation, whatever is asked": {static().With("skip_credentials_validation", false).With("skip_requesting_account_id", false), nil,
 			"AKIASTATIC", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,11 +114,11 @@ source_profile = team
 func TestAssumeRole(t *testing.T) {
 	server, sts := standard(t), awskmstest.NewSTS(t)
 	_, stored := wrapped(t, server, static())
-	role := attrs{}.with("role_arn", reader).with("session_name", "s").with("external_id", "e").with("duration", "20m").
-		with("policy", "{}").with("policy_arns", []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}).with("transitive_tag_keys", []string{"team"})
+	role := attrs{}.With("role_arn", reader).With("session_name", "s").With("external_id", "e").With("duration", "20m").
+		With("policy", "{}").With("policy_arns", []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}).With("transitive_tag_keys", []string{"team"})
 	role["tags"] = pairs("team", "x")
 	// The endpoint without a scheme would be https, so it is tried with one.
-	a := static().with("endpoints", attrs{}.with("sts", sts.URL)).with("sts_region", "us-east-1").with("assume_role", role)
+	a := static().With("endpoints", attrs{}.With("sts", sts.URL)).With("sts_region", "us-east-1").With("assume_role", role)
 	if _, err := provider(t, a).Key(t.Context(), nil, stored); err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +146,8 @@ func TestEndpointOfProfilesWithRoles(t *testing.T) {
 	_, stored := wrapped(t, server, static())
 	profiles := write(t, "[profile team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary\n[profile chained]\nrole_arn = "+
 		reader+"\nsource_profile = team\n")
-	a := anonymous().with("endpoints", attrs{}.with("sts", sts.URL).with("iam", "iam.invalid")).with("shared_config_files",
-		[]string{profiles}).with("profile", "chained")
+	a := anonymous().With("endpoints", attrs{}.With("sts", sts.URL).With("iam", "iam.invalid")).With("shared_config_files",
+		[]string{profiles}).With("profile", "chained")
 	if _, err := provider(t, a).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
@@ -163,7 +163,7 @@ func TestNoCredentials(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_STS", sts.URL)
 	t.Setenv("AWS_PROFILE", "")
 	sts.Deny("AccessDenied")
-	role := attrs{}.with("role_arn", reader)
+	role := attrs{}.With("role_arn", reader)
 	failing := write(t, "[profile x]\ncredential_process = sh -c 'echo canary; exit 1'\n")
 	broken := write(t, "[profile x]\nrole_arn = canary\nsource_profile = gone\n")
 	wrong := write(t, "[profile x]\nretry_mode = canary\n")
@@ -172,18 +172,18 @@ func TestNoCredentials(t *testing.T) {
 		text  string
 	}{
 		"none":            {anonymous(), "set access_key and secret_key, a profile or a role"},
-		"no such profile": {anonymous().with("profile", "none"), `no profile "none"`},
-		"broken profile":  {anonymous().with("profile", "x").with("shared_config_files", []string{broken}), `no profile "gone"`},
-		"broken setting":  {anonymous().with("profile", "x").with("shared_config_files", []string{wrong}), "not valid"},
-		"failing program": {anonymous().with("profile", "x").with("shared_config_files", []string{failing}), `the profile is "x"`},
-		"role denied": {static().with("assume_role", role), "STS AssumeRole: access is denied (AccessDenied); the role to assume is " +
+		"no such profile": {anonymous().With("profile", "none"), `no profile "none"`},
+		"broken profile":  {anonymous().With("profile", "x").With("shared_config_files", []string{broken}), `no profile "gone"`},
+		"broken setting":  {anonymous().With("profile", "x").With("shared_config_files", []string{wrong}), "not valid"},
+		"failing program": {anonymous().With("profile", "x").With("shared_config_files", []string{failing}), `the profile is "x"`},
+		"role denied": {static().With("assume_role", role), "STS AssumeRole: access is denied (AccessDenied); the role to assume is " +
 			reader},
-		"token denied": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token", "canary-token")),
+		"token denied": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token", "canary-token")),
 			"AssumeRoleWithWebIdentity: access is denied"},
-		"no token file": {anonymous().with("assume_role_with_web_identity", role.with("web_identity_token_file", "/nonexistent/token")),
+		"no token file": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token_file", "/nonexistent/token")),
 			"/nonexistent/token"},
-		"identity denied": {static().with("allowed_account_ids", []string{"1"}), "the AWS account of the credentials cannot be told"},
-		"role out of reach": {static().with("assume_role", role).with("endpoints", attrs{}.with("sts", "http://127.0.0.1:1")).with("max_retries",
+		"identity denied": {static().With("allowed_account_ids", []string{"1"}), "the AWS account of the credentials cannot be told"},
+		"role out of reach": {static().With("assume_role", role).With("endpoints", attrs{}.With("sts", "http://127.0.0.1:1")).With("max_retries",
 			1),
 			"connection refused"},
 	} {
@@ -195,8 +195,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 	sts.Deny("")
 	for text, a := range map[string]attrs{
-		"which allowed_account_ids does not list": static().with("allowed_account_ids", []string{"1"}),
-		"which forbidden_account_ids lists":       static().with("forbidden_account_ids", []string{"1", "111122223333"}),
+		"which allowed_account_ids does not list": static().With("allowed_account_ids", []string{"1"}),
+		"which forbidden_account_ids lists":       static().With("forbidden_account_ids", []string{"1", "111122223333"}),
 	} {
 		if _, err := provider(t, a).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
 			!strings.Contains(err.Error(), text) {
@@ -214,26 +214,26 @@ func TestTableWithoutEnvironment(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
 	t.Setenv("AWS_REGION", "us-east-1")
-	if _, err := build(t, static().with("region", nil), nil); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
+	if _, err := build(t, static().With("region", nil), nil); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("no region: %v", err)
 	}
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	secure := nettest.Start(t, server)
 	t.Setenv("AWS_CA_BUNDLE", write(t, nettest.PEM(secure.Certificate())))
 	t.Setenv("AWS_ENDPOINT_URL_KMS", secure.URL)
-	p, err := build(t, static().with("max_retries", 1).with("shared_config_files", []string{endpoints(t, secure.URL)}), nil)
+	p, err := build(t, static().With("max_retries", 1).With("shared_config_files", []string{endpoints(t, secure.URL)}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("the CA of the environment: %v", err)
 	}
-	if _, err := provider(t, static().with("max_retries", 1)).Key(t.Context(), nil, stored); err == nil {
+	if _, err := provider(t, static().With("max_retries", 1)).Key(t.Context(), nil, stored); err == nil {
 		t.Error("the endpoint and the CA of the environment get what a key of the code signs")
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIASTATIC")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
-	if _, err := provider(t, anonymous().with("max_retries", 1)).Key(t.Context(), nil, stored); err != nil {
+	if _, err := provider(t, anonymous().With("max_retries", 1)).Key(t.Context(), nil, stored); err != nil {
 		t.Errorf("the CA of the environment, switched on: %v", err)
 	}
 	for _, r := range server.Requests() {
@@ -248,13 +248,13 @@ func TestTLS(t *testing.T) {
 	_, stored := wrapped(t, server, static())
 	secure := nettest.Start(t, server)
 	t.Setenv("AWS_ENDPOINT_URL_KMS", secure.URL)
-	once := static().with("max_retries", 1)
+	once := static().With("max_retries", 1)
 	for text, a := range map[string]attrs{
-		"":                      once.with("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate()))),
-		"<nil>":                 once.with("insecure", true),
+		"":                      once.With("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate()))),
+		"<nil>":                 once.With("insecure", true),
 		"unknown authority":     once,
-		"holds no certificate":  once.with("custom_ca_bundle", write(t, "canary")),
-		"custom_ca_bundle: \"/": once.with("custom_ca_bundle", "/nonexistent/ca.pem"),
+		"holds no certificate":  once.With("custom_ca_bundle", write(t, "canary")),
+		"custom_ca_bundle: \"/": once.With("custom_ca_bundle", "/nonexistent/ca.pem"),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
 		if errors.Is(err, encryption.ErrNoKey) || !strings.Contains(fmt.Sprint(err), text) || (err == nil) != (text == "" || text == "<nil>") {
@@ -313,15 +313,15 @@ func TestProxy(t *testing.T) {
 	front := httptest.NewServer(p)
 	t.Cleanup(front.Close)
 	t.Setenv("AWS_ENDPOINT_URL_KMS", "https://example.com") // the name in the certificate
-	trusting := static().with("max_retries", 1).with("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate())))
+	trusting := static().With("max_retries", 1).With("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate())))
 	for name, c := range map[string]struct {
 		attrs attrs
 		env   string
 	}{
-		"https_proxy":                {trusting.with("https_proxy", front.URL), ""},
-		"http_proxy alone":           {trusting.with("http_proxy", front.URL), ""},
+		"https_proxy":                {trusting.With("https_proxy", front.URL), ""},
+		"http_proxy alone":           {trusting.With("http_proxy", front.URL), ""},
 		"of the environment":         {trusting, front.URL},
-		"https_proxy before another": {trusting.with("http_proxy", "http://127.0.0.1:1").with("https_proxy", front.URL), "http://127.0.0.1:2"},
+		"https_proxy before another": {trusting.With("http_proxy", "http://127.0.0.1:1").With("https_proxy", front.URL), "http://127.0.0.1:2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("HTTPS_PROXY", c.env)
@@ -335,8 +335,8 @@ func TestProxy(t *testing.T) {
 	}
 	t.Setenv("AWS_ENDPOINT_URL_KMS", "https://kms.invalid")
 	for name, a := range map[string]attrs{
-		"no_proxy":          trusting.with("https_proxy", front.URL).with("no_proxy", ".invalid"),
-		"empty https_proxy": trusting.with("http_proxy", front.URL).with("https_proxy", ""),
+		"no_proxy":          trusting.With("https_proxy", front.URL).With("no_proxy", ".invalid"),
+		"empty https_proxy": trusting.With("http_proxy", front.URL).With("https_proxy", ""),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
 		if got := p.take(); err == nil || got != "" {
@@ -353,13 +353,13 @@ func TestHosts(t *testing.T) {
 	p := &proxy{}
 	front := httptest.NewServer(p)
 	t.Cleanup(front.Close)
-	a := static().with("max_retries", 1).with("https_proxy", strings.Replace(front.URL, "http://", "http://user:canary@", 1))
+	a := static().With("max_retries", 1).With("https_proxy", strings.Replace(front.URL, "http://", "http://user:canary@", 1))
 	for host, a := range map[string]attrs{
 		"kms.eu-west-1.amazonaws.com":      a,
-		"kms.eu-west-1.api.aws":            a.with("use_dualstack_endpoint", true),
-		"kms-fips.us-east-1.amazonaws.com": a.with("use_fips_endpoint", true).with("region", "us-east-1"),
-		"sts.eu-west-1.amazonaws.com":      a.with("assume_role", attrs{}.with("role_arn", reader)),
-		"sts.us-west-2.amazonaws.com":      a.with("assume_role", attrs{}.with("role_arn", reader)).with("sts_region", "us-west-2"),
+		"kms.eu-west-1.api.aws":            a.With("use_dualstack_endpoint", true),
+		"kms-fips.us-east-1.amazonaws.com": a.With("use_fips_endpoint", true).With("region", "us-east-1"),
+		"sts.eu-west-1.amazonaws.com":      a.With("assume_role", attrs{}.With("role_arn", reader)),
+		"sts.us-west-2.amazonaws.com":      a.With("assume_role", attrs{}.With("role_arn", reader)).With("sts_region", "us-west-2"),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
 		if got := p.take(); got != "CONNECT "+host+":443" || err == nil || errors.Is(err, encryption.ErrNoKey) {
@@ -371,7 +371,7 @@ func TestHosts(t *testing.T) {
 
 // Whoever reads is told of a connection that others can listen to.
 func TestWarning(t *testing.T) {
-	at := func(url string) attrs { return static().with("endpoints", attrs{"kms": cty.StringVal(url)}) }
+	at := func(url string) attrs { return static().With("endpoints", attrs{"kms": cty.StringVal(url)}) }
 	for name, c := range map[string]struct {
 		attrs attrs
 		env   string // AWS_ENDPOINT_URL_KMS
@@ -379,8 +379,8 @@ func TestWarning(t *testing.T) {
 	}{
 		"AWS's own":    {attrs: static()},
 		"another":      {attrs: at("https://kms.example.com")},
-		"this machine": {attrs: at("http://127.0.0.1:4566").with("insecure", true)},
-		"not verified": {attrs: static().with("insecure", true), want: encryption.Warning{
+		"this machine": {attrs: at("http://127.0.0.1:4566").With("insecure", true)},
+		"not verified": {attrs: static().With("insecure", true), want: encryption.Warning{
 			Title: "Unverified connection", Text: "The certificate of AWS KMS was not verified, because insecure is set. " +
 				"Anybody on the way can read the credentials and the keys.",
 		}},

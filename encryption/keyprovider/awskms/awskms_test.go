@@ -13,11 +13,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
 
 func TestSuite(t *testing.T) {
@@ -26,39 +25,39 @@ func TestSuite(t *testing.T) {
 		awskmstest.Key{ID: "alias/other", Master: master(2)},
 	)
 	server.Allow("GenerateDataKey")
-	role := attrs{}.with("role_arn", "arn:aws:iam::111122223333:role/reader")
+	role := attrs{}.With("role_arn", "arn:aws:iam::111122223333:role/reader")
 	encryptiontest.KeyProvider{
 		Block: awskms.Block(),
-		Attrs: static().with("shared_config_files", []string{endpoints(t, server.URL)}),
-		Other: static().with("shared_config_files", []string{endpoints(t, server.URL)}).with("kms_key_id", "alias/other"),
+		Attrs: static().With("shared_config_files", []string{endpoints(t, server.URL)}),
+		Other: static().With("shared_config_files", []string{endpoints(t, server.URL)}).With("kms_key_id", "alias/other"),
 		Bad: []map[string]cty.Value{
 			{},
-			static().with("kms_key_id", nil),
-			static().with("kms_key_id", ""),
-			static().with("key_spec", nil),
-			static().with("key_spec", "AES_192"),
-			static().with("key_spec", "aes_256"),
-			static().with("region", nil),
-			static().with("region", ""),
-			static().with("secret_key", nil),
-			static().with("access_key", nil),
-			anonymous().with("token", "canary-token"),
-			static().with("allowed_account_ids", []string{"1"}).with("forbidden_account_ids", []string{"2"}),
-			static().with("max_retries", -1),
-			static().with("max_retries", 1001),
-			static().with("retry_mode", "canary"),
-			static().with("http_proxy", "http://u:canary@[::1"),
-			static().with("https_proxy", "http://u:canary@:3128"),
-			static().with("ec2_metadata_service_endpoint_mode", "IPv5"),
-			static().with("custom_ca_bundle", filepath.Join(t.TempDir(), "missing")),
-			static().with("assume_role", attrs{}.with("session_name", "x")),
-			static().with("assume_role", role.with("duration", "14m")),
-			static().with("assume_role", role.with("duration", "13h")),
-			static().with("assume_role", role.with("duration", "canary")),
-			static().with("assume_role", role.with("policy_arns", []string{"canary"})),
-			static().with("assume_role", role.with("policy_arns", []string{"arn:aws:iam::aws:role/x"})),
-			anonymous().with("assume_role_with_web_identity", role),
-			anonymous().with("assume_role_with_web_identity", attrs{}.with("web_identity_token", "canary")),
+			static().With("kms_key_id", nil),
+			static().With("kms_key_id", ""),
+			static().With("key_spec", nil),
+			static().With("key_spec", "AES_192"),
+			static().With("key_spec", "aes_256"),
+			static().With("region", nil),
+			static().With("region", ""),
+			static().With("secret_key", nil),
+			static().With("access_key", nil),
+			anonymous().With("token", "canary-token"),
+			static().With("allowed_account_ids", []string{"1"}).With("forbidden_account_ids", []string{"2"}),
+			static().With("max_retries", -1),
+			static().With("max_retries", 1001),
+			static().With("retry_mode", "canary"),
+			static().With("http_proxy", "http://u:canary@[::1"),
+			static().With("https_proxy", "http://u:canary@:3128"),
+			static().With("ec2_metadata_service_endpoint_mode", "IPv5"),
+			static().With("custom_ca_bundle", filepath.Join(t.TempDir(), "missing")),
+			static().With("assume_role", attrs{}.With("session_name", "x")),
+			static().With("assume_role", role.With("duration", "14m")),
+			static().With("assume_role", role.With("duration", "13h")),
+			static().With("assume_role", role.With("duration", "canary")),
+			static().With("assume_role", role.With("policy_arns", []string{"canary"})),
+			static().With("assume_role", role.With("policy_arns", []string{"arn:aws:iam::aws:role/x"})),
+			anonymous().With("assume_role_with_web_identity", role),
+			anonymous().With("assume_role_with_web_identity", attrs{}.With("web_identity_token", "canary")),
 			withContext(static(), "k", strings.Repeat("v", 8192)),
 		},
 		Secrets: []string{"canary"},
@@ -66,7 +65,7 @@ func TestSuite(t *testing.T) {
 }
 
 func withContext(a attrs, kv ...string) attrs {
-	out := a.with("encryption_context", nil)
+	out := a.With("encryption_context", nil)
 	out["encryption_context"] = pairs(kv...)
 	return out
 }
@@ -74,35 +73,22 @@ func withContext(a attrs, kv ...string) attrs {
 // The files are those of real OpenTofu against a fake. Reading one is one
 // Decrypt, which is all that the fake allows.
 func TestVectors(t *testing.T) {
-	for _, name := range []string{"aws_kms_aes256", "aws_kms_aes128_alias"} {
-		t.Run(name, func(t *testing.T) {
-			read := func(file string) []byte {
-				b, err := os.ReadFile(filepath.Join("testdata", name, file))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return b
-			}
+	for _, v := range []kindtest.Vector{"aws_kms_aes256", "aws_kms_aes128_alias"} {
+		t.Run(string(v), func(t *testing.T) {
 			var vector struct{ Env map[string]string }
-			if err := json.Unmarshal(read("case.json"), &vector); err != nil {
+			if err := json.Unmarshal(v.Read(t, "case.json"), &vector); err != nil {
 				t.Fatal(err)
 			}
 			server := awskmstest.New(t,
 				awskmstest.Key{ID: "arn:aws:kms:eu-central-1:000000000000:key/11111111-2222-3333-4444-555555555555", Master: master(0x11)},
 				awskmstest.Key{ID: "alias/throwaway", Master: master(0x11)},
 			)
-			for k, v := range vector.Env {
-				t.Setenv(k, strings.ReplaceAll(v, "${FAKE_URL}", server.URL))
+			for name, value := range vector.Env {
+				t.Setenv(name, strings.ReplaceAll(value, "${FAKE_URL}", server.URL))
 			}
-			enc := parse(t, string(read("config.hcl")))
+			target := v.Target(t, kindtest.Registry(awskms.Block()), os.LookupEnv)
 			for range 20 {
-				opened, err := enc.State().Decrypt(t.Context(), read("state.tfstate.enc"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !bytes.Equal(bytes.TrimSpace(opened.Data), bytes.TrimSpace(read("plain_state.json"))) {
-					t.Errorf("got %s", opened.Data)
-				}
+				v.Opens(t, target)
 			}
 			got := server.Requests()
 			if len(got) != 1 || got[0].Operation != "Decrypt" || got[0].AccessKey != "AKIATHROWAWAYTEST000" || got[0].Region != "eu-central-1" {
@@ -112,22 +98,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, text string) *encryption.Encryption {
+func parse(t *testing.T, text string) encryption.Target {
 	t.Helper()
-	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{awskms.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
-	}
-	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.LookupEnv = os.LookupEnv
-	enc, err := encryption.New(registry, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return enc
+	return kindtest.Target(t, kindtest.Registry(awskms.Block()), text, os.LookupEnv)
 }
 
 // The metadata is what OpenTofu reads: these names, and no context where none
@@ -140,7 +113,7 @@ func TestMetadata(t *testing.T) {
 		size  int
 	}{
 		{static(), 1, 32},
-		{static().with("key_spec", "AES_128"), 1, 16},
+		{static().With("key_spec", "AES_128"), 1, 16},
 		{withContext(static(), "env", "prod"), 2, 32},
 	} {
 		key, stored := wrapped(t, server, c.attrs)
@@ -198,7 +171,7 @@ key_provider "aws_kms" "on" {
 method "aes_gcm" "off" { keys = key_provider.aws_kms.off }
 method "aes_gcm" "on" { keys = key_provider.aws_kms.on }
 `
-	sealed, err := parse(t, entries+`state { method = method.aes_gcm.on }`).State().Encrypt(t.Context(),
+	sealed, err := parse(t, entries+`state { method = method.aes_gcm.on }`).Encrypt(t.Context(),
 		[]byte(`{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +180,7 @@ method "aes_gcm" "on" { keys = key_provider.aws_kms.on }
 	opened, err := parse(t, strings.ReplaceAll(entries, `"shared"`, `"key_provider.aws_kms.off"`)+`state {
   method = method.aes_gcm.off
   fallback { method = method.aes_gcm.on }
-}`).State().Decrypt(t.Context(), sealed)
+}`).Decrypt(t.Context(), sealed)
 	if err != nil || !opened.UsedFallback {
 		t.Errorf("got %+v, %v", opened, err)
 	}
@@ -243,8 +216,8 @@ func TestStored(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	server, sts := standard(t), awskmstest.NewSTS(t)
 	key, stored := wrapped(t, server, static())
-	p := provider(t, static().with("endpoints", attrs{}.with("sts", sts.URL)).with("assume_role",
-		attrs{}.with("role_arn", "arn:aws:iam::111122223333:role/reader")))
+	p := provider(t, static().With("endpoints", attrs{}.With("sts", sts.URL)).With("assume_role",
+		attrs{}.With("role_arn", "arn:aws:iam::111122223333:role/reader")))
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {

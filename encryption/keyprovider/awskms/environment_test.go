@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,7 +66,8 @@ func seen(t *testing.T, server http.Handler) string {
 // With the environment switched off, nothing of it is used, neither by us nor
 // by the SDK: the arguments, the shared files and the instance are left.
 func TestEnvironmentIsSwitchedOff(t *testing.T) {
-	server, sts, metadata := standard(t), awskmstest.NewSTS(t), instanceMetadata(t)
+	server, sts := standard(t), awskmstest.NewSTS(t)
+	metadata, _ := instanceMetadata(t, "token")
 	key, stored := wrapped(t, server, static())
 	canaries(t)
 	token := write(t, "token-of-file")
@@ -111,26 +113,26 @@ kms =
 sts =
   endpoint_url = `+sts.URL+`
 `)
-	files := anonymous().with("shared_config_files", []string{profiles}).with("ec2_metadata_service_endpoint", metadata.URL)
+	files := anonymous().With("shared_config_files", []string{profiles}).With("ec2_metadata_service_endpoint", metadata)
 	for name, c := range map[string]struct {
 		attrs attrs
 		key   string // the access key that signs; else a part of the error
 	}{
-		"access key":           {static().with("shared_config_files", []string{profiles}), "AKIASTATIC"},
-		"profile":              {files.with("profile", "team"), "AKIATEAM"},
-		"profile with a role":  {files.with("profile", "chained"), "ASIAAssumeRole"},
-		"role of a token file": {files.with("profile", "web"), "ASIAAssumeRoleWithWebIdentity"},
+		"access key":           {static().With("shared_config_files", []string{profiles}), "AKIASTATIC"},
+		"profile":              {files.With("profile", "team"), "AKIATEAM"},
+		"profile with a role":  {files.With("profile", "chained"), "ASIAAssumeRole"},
+		"role of a token file": {files.With("profile", "web"), "ASIAAssumeRoleWithWebIdentity"},
 		"instance":             {files, "ASIAINSTANCE"},
-		"role of the instance": {files.with("profile", "instance"), "ASIAAssumeRole"},
-		"role":                 {files.with("profile", "team").with("assume_role", attrs{}.with("role_arn", reader)), "ASIAAssumeRole"},
-		"web identity": {files.with("profile", "team").with("assume_role_with_web_identity",
-			attrs{}.with("role_arn", reader).with("web_identity_token", "token")), "ASIAAssumeRoleWithWebIdentity"},
-		"instance left alone": {files.with("skip_metadata_api_check", true), "no AWS credentials"},
-		"named environment":   {files.with("profile", "elsewhere"), "credential_source"},
-		"named container":     {files.with("profile", "container"), "credential_source"},
-		"browser":             {files.with("profile", "browser"), "browser session"},
-		"device":              {files.with("profile", "device"), "mfa_serial"},
-		"no such profile":     {files.with("profile", "canary-not"), "no profile"},
+		"role of the instance": {files.With("profile", "instance"), "ASIAAssumeRole"},
+		"role":                 {files.With("profile", "team").With("assume_role", attrs{}.With("role_arn", reader)), "ASIAAssumeRole"},
+		"web identity": {files.With("profile", "team").With("assume_role_with_web_identity",
+			attrs{}.With("role_arn", reader).With("web_identity_token", "token")), "ASIAAssumeRoleWithWebIdentity"},
+		"instance left alone": {files.With("skip_metadata_api_check", true), "no AWS credentials"},
+		"named environment":   {files.With("profile", "elsewhere"), "credential_source"},
+		"named container":     {files.With("profile", "container"), "credential_source"},
+		"browser":             {files.With("profile", "browser"), "browser session"},
+		"device":              {files.With("profile", "device"), "mfa_serial"},
+		"no such profile":     {files.With("profile", "canary-not"), "no profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Requests()
@@ -154,18 +156,18 @@ sts =
 			}
 		})
 	}
-	if _, err := build(t, static().with("region", nil), nil); err == nil {
+	if _, err := build(t, static().With("region", nil), nil); err == nil {
 		t.Error("the region of the environment is read")
 	}
 	for host, a := range map[string]attrs{
 		"kms.eu-west-1.amazonaws.com":      static(),
-		"kms.eu-west-1.api.aws":            static().with("use_dualstack_endpoint", true),
-		"kms-fips.eu-west-1.amazonaws.com": static().with("use_fips_endpoint", true),
+		"kms.eu-west-1.api.aws":            static().With("use_dualstack_endpoint", true),
+		"kms-fips.eu-west-1.amazonaws.com": static().With("use_fips_endpoint", true),
 	} {
 		refusing := &proxy{}
 		front := httptest.NewServer(refusing)
 		t.Cleanup(front.Close)
-		p, err := build(t, a.with("max_retries", 1).with("https_proxy", front.URL).with("shared_config_files", []string{write(t, "")}), nil)
+		p, err := build(t, a.With("max_retries", 1).With("https_proxy", front.URL).With("shared_config_files", []string{write(t, "")}), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,14 +208,14 @@ func TestEnvironmentOfPrograms(t *testing.T) {
 	saw := write(t, "")
 	program := write(t, "env >'"+saw+"'\necho '{\"Version\":1,\"AccessKeyId\":\"AKIAPROGRAM\",\"SecretAccessKey\":\"canary\","+
 		"\"SessionToken\":\"canary\"}'\n")
-	files := anonymous().with("shared_config_files", []string{write(t, `[default]
+	files := anonymous().With("shared_config_files", []string{write(t, `[default]
 credential_process = sh "`+program+`"
 endpoint_url = `+server.URL+`
 [profile role]
 role_arn = `+reader+`
 source_profile = default
 endpoint_url = `+server.URL+`
-`)}).with("endpoints", attrs{}.with("sts", sts.URL))
+`)}).With("endpoints", attrs{}.With("sts", sts.URL))
 	for _, name := range []string{"TF_ENCRYPTION", "TF_VAR_passphrase", "TF_HTTP_PASSWORD", "GIT_PASSWORD", "STATE_PASSPHRASE", "TOFU_X"} {
 		t.Setenv(name, "canary")
 	}
@@ -225,8 +227,8 @@ endpoint_url = `+server.URL+`
 	}{
 		"on":             {files, os.LookupEnv, "AKIAPROGRAM"},
 		"off":            {files, nil, "AKIAPROGRAM"},
-		"role, on":       {files.with("profile", "role"), os.LookupEnv, "ASIAAssumeRole"},
-		"role, off":      {files.with("profile", "role"), nil, "ASIAAssumeRole"},
+		"role, on":       {files.With("profile", "role"), os.LookupEnv, "ASIAAssumeRole"},
+		"role, off":      {files.With("profile", "role"), nil, "ASIAAssumeRole"},
 		"of AWS_PROFILE": {files, func(name string) (string, bool) { return os.LookupEnv(name) }, "ASIAAssumeRole"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,10 +270,13 @@ endpoint_url = `+server.URL+`
 	}
 }
 
-// instanceMetadata serves the role of an EC2 instance.
-func instanceMetadata(t *testing.T) *httptest.Server {
+// instanceMetadata serves the role of an EC2 instance, with this session token,
+// and counts the requests.
+func instanceMetadata(t *testing.T, token string) (url string, asked *atomic.Int32) {
 	t.Helper()
+	asked = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/api/token"):
 			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
@@ -279,12 +284,12 @@ func instanceMetadata(t *testing.T) *httptest.Server {
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
 			fmt.Fprint(w, "role")
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/role"):
-			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"secret","Token":"token","Expiration":%q}`,
-				time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ASIAINSTANCE","SecretAccessKey":"canary","Token":%q,"Expiration":%q}`,
+				token, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
 	t.Cleanup(s.Close)
-	return s
+	return s.URL, asked
 }

@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 		for range c.times {
 			server.Fail(c.status, c.code)
 		}
-		_, err := provider(t, static().with("max_retries", c.times)).Key(t.Context(), nil, stored)
+		_, err := hasty(t, static().With("max_retries", c.times)).Key(t.Context(), nil, stored)
 		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey || !strings.Contains(err.Error(), c.text) ||
 			!strings.Contains(err.Error(), keyARN) || len(err.Error()) > 500 || strings.Contains(err.Error(), "\u202e") {
 			t.Errorf("%s: got %v", c.code, err)
@@ -80,7 +80,7 @@ func TestKeys(t *testing.T) {
 		"missing":    "NotFoundException",
 		"arn:aws:kms:us-east-1:111122223333:key/x": "the ARN is of us-east-1, and the request went to eu-west-1 (NotFoundException)",
 	} {
-		_, err := provider(t, static().with("kms_key_id", id)).Key(t.Context(), nil, stored)
+		_, err := provider(t, static().With("kms_key_id", id)).Key(t.Context(), nil, stored)
 		if !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), code) {
 			t.Errorf("%s: got %v", id, err)
 		}
@@ -107,7 +107,7 @@ func TestRetry(t *testing.T) {
 	_, stored := wrapped(t, server, static())
 	for _, mode := range []string{"standard", "adaptive"} {
 		server.Fail(400, "ThrottlingException")
-		if _, err := provider(t, static().with("retry_mode", mode)).Key(t.Context(), nil, stored); err != nil {
+		if _, err := hasty(t, static().With("retry_mode", mode)).Key(t.Context(), nil, stored); err != nil {
 			t.Error(err)
 		}
 		if n := len(server.Requests()); n != 2 {
@@ -178,7 +178,7 @@ func TestBrokenService(t *testing.T) {
 		case "unknown host":
 			t.Setenv("AWS_ENDPOINT_URL_KMS", "http://kms.invalid")
 		}
-		_, err := provider(t, static().with("max_retries", 1)).Key(t.Context(), nil, stored)
+		_, err := provider(t, static().With("max_retries", 1)).Key(t.Context(), nil, stored)
 		if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: got %v", text, err)
 		}

@@ -13,6 +13,9 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
 	server := standard(t)
 	key, stored := wrapped(t, server, static())
 	says := func(status int, code string) http.HandlerFunc {
@@ -35,7 +38,7 @@ func TestFaults(t *testing.T) {
 		Server: server,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			t.Setenv("AWS_ENDPOINT_URL_KMS", url)
-			p := provider(t, static().with("custom_ca_bundle", write(t, ca)))
+			p := provider(t, static().With("custom_ca_bundle", write(t, ca)))
 			awskms.SetPatience(p, patience/2, time.Millisecond)
 			return p
 		},

@@ -19,7 +19,7 @@ func FuzzKey(f *testing.F) {
 	if err := os.WriteFile(profile, []byte("[default]\nendpoint_url = "+server.URL+"\n"), 0o600); err != nil {
 		f.Fatal(err)
 	}
-	provider := encryptiontest.Build(f, awskms.Block(), static().with("kms_key_id", arn).with("shared_config_files", []string{profile}))
+	provider := encryptiontest.Build(f, awskms.Block(), static().With("kms_key_id", arn).With("shared_config_files", []string{profile}))
 	f.Cleanup(func() {
 		for _, r := range server.Requests() {
 			if r.Operation != "Decrypt" || r.KeyID != arn {

@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 )
@@ -55,38 +57,7 @@ func standard(t *testing.T) *awskmstest.Server {
 	return startKMS(t, awskmstest.Key{ID: keyARN, Names: []string{alias}, Master: master(1)})
 }
 
-type attrs map[string]cty.Value
-
-// with returns a with more attributes: a string, a list of strings, or a value.
-func (a attrs) with(name string, value any) attrs {
-	out := attrs{name: cty.NilVal}
-	for k, v := range a {
-		out[k] = v
-	}
-	switch v := value.(type) {
-	case string:
-		out[name] = cty.StringVal(v)
-	case []string:
-		out[name] = list(v...)
-	case int:
-		out[name] = cty.NumberIntVal(int64(v))
-	case bool:
-		out[name] = cty.BoolVal(v)
-	case attrs:
-		out[name] = cty.ObjectVal(v)
-	case nil:
-		delete(out, name)
-	}
-	return out
-}
-
-func list(texts ...string) cty.Value {
-	var out []cty.Value
-	for _, s := range texts {
-		out = append(out, cty.StringVal(s))
-	}
-	return cty.ListVal(out)
-}
+type attrs = kindtest.Attrs
 
 func pairs(kv ...string) cty.Value {
 	out := map[string]cty.Value{}
@@ -98,21 +69,16 @@ func pairs(kv ...string) cty.Value {
 
 // anonymous is a configuration that leaves the credentials to the SDK.
 func anonymous() attrs {
-	return attrs{}.with("kms_key_id", keyARN).with("key_spec", "AES_256").with("region", "eu-west-1").with("max_retries", 2)
+	return attrs{}.With("kms_key_id", keyARN).With("key_spec", "AES_256").With("region", "eu-west-1").With("max_retries", 2)
 }
 
 func static() attrs {
-	return anonymous().with("access_key", "AKIASTATIC").with("secret_key", "canary-secret")
+	return anonymous().With("access_key", "AKIASTATIC").With("secret_key", "canary-secret")
 }
 
 func build(t *testing.T, a attrs, env attr.LookupEnv) (encryption.KeyProvider, error) {
 	t.Helper()
-	block := awskms.Block()
-	values, err := attr.NewEntry("key_provider.aws_kms.x", block.Table, a).Decode(block.Table, env)
-	if err != nil {
-		return nil, err
-	}
-	return block.Build(values)
+	return kindtest.TryBuild(awskms.Block(), a, env)
 }
 
 func provider(t *testing.T, a attrs) encryption.KeyProvider {
@@ -121,6 +87,14 @@ func provider(t *testing.T, a attrs) encryption.KeyProvider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// hasty is a provider that hardly waits between attempts.
+func hasty(t *testing.T, a attrs) encryption.KeyProvider {
+	t.Helper()
+	p := provider(t, a)
+	awskms.SetPatience(p, time.Minute, time.Millisecond)
 	return p
 }
 
@@ -135,10 +109,10 @@ func placed(a attrs) attrs {
 		}
 		for _, name := range []string{"kms", "sts"} {
 			if url := os.Getenv("AWS_ENDPOINT_URL_" + strings.ToUpper(name)); url != "" && endpoints[name] == cty.NilVal {
-				endpoints = endpoints.with(name, url)
+				endpoints = endpoints.With(name, url)
 			}
 		}
-		a = a.with("endpoints", endpoints)
+		a = a.With("endpoints", endpoints)
 	}
 	return a
 }
@@ -147,14 +121,7 @@ func placed(a attrs) attrs {
 func wrapped(t *testing.T, server *awskmstest.Server, a attrs) (key, stored []byte) {
 	t.Helper()
 	server.Allow("GenerateDataKey")
-	maker, ok := provider(t, a).(encryption.KeyMaker)
-	if !ok {
-		t.Fatal("it makes no keys")
-	}
-	key, stored, err := maker.NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, stored = kindtest.NewKey(t, provider(t, a))
 	server.Requests()
 	return key, stored
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
 )
 
@@ -53,13 +54,13 @@ func TestAuthentication(t *testing.T) {
 	t.Setenv("AZURE_CLIENT_ID", "workload")
 	t.Setenv("AZURE_TENANT_ID", azurevaulttest.Tenant)
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "federated-token"))
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 
-	noID := bare().with("tenant_id", azurevaulttest.Tenant)
-	id := noID.with("client_id", azurevaulttest.ClientID)
+	noID := bare().With("tenant_id", azurevaulttest.Tenant)
+	id := noID.With("client_id", azurevaulttest.ClientID)
 	cert := certificate(t)
 	secretForm := map[string]string{"client_id": azurevaulttest.ClientID, "client_secret": azurevaulttest.Secret}
-	oidc := id.with("use_oidc", true)
+	oidc := id.With("use_oidc", true)
 	// The SDK keeps tokens of managed identities for the whole process, so each
 	// case whose requests are looked at has an identity of its own.
 	for name, c := range map[string]struct {
@@ -68,34 +69,34 @@ func TestAuthentication(t *testing.T) {
 		other string            // another request that must have been made
 	}{
 		"client secret":      {attrs: working(), form: secretForm},
-		"client secret file": {attrs: id.with("client_secret_file_path", write(t, azurevaulttest.Secret)), form: secretForm},
-		"client id file": {attrs: working().with("client_id", nil, "client_id_file_path", write(t, azurevaulttest.ClientID)),
+		"client secret file": {attrs: id.With("client_secret_file_path", write(t, azurevaulttest.Secret)), form: secretForm},
+		"client id file": {attrs: working().With("client_id", nil, "client_id_file_path", write(t, azurevaulttest.ClientID)),
 			form: secretForm},
-		"certificate": {attrs: id.with("client_certificate", base64.StdEncoding.EncodeToString([]byte(cert))),
+		"certificate": {attrs: id.With("client_certificate", base64.StdEncoding.EncodeToString([]byte(cert))),
 			form: map[string]string{"client_assertion": "*"}},
-		"certificate file": {attrs: working().with("client_certificate_path", write(t, cert)),
+		"certificate file": {attrs: working().With("client_certificate_path", write(t, cert)),
 			form: map[string]string{"client_assertion": "*"}},
-		"oidc token": {attrs: oidc.with("oidc_token", "oidc-token"), form: map[string]string{"client_assertion": "oidc-token"}},
-		"oidc token file": {attrs: oidc.with("oidc_token_file_path", write(t, "oidc-token")),
+		"oidc token": {attrs: oidc.With("oidc_token", "oidc-token"), form: map[string]string{"client_assertion": "oidc-token"}},
+		"oidc token file": {attrs: oidc.With("oidc_token_file_path", write(t, "oidc-token")),
 			form: map[string]string{"client_assertion": "oidc-token"}},
-		"oidc request": {attrs: oidc.with("oidc_request_url", "https://ci.test/oidc?x=1", "oidc_request_token", "request-token"),
+		"oidc request": {attrs: oidc.With("oidc_request_url", "https://ci.test/oidc?x=1", "oidc_request_token", "request-token"),
 			form: map[string]string{"client_assertion": "oidc-token"}, other: "GET ci.test/oidc?audience=api%3A%2F%2FAzureADTokenExchange&x=1"},
-		"managed identity": {attrs: bare().with("use_msi", true)},
-		"user-assigned": {attrs: bare().with("use_msi", true, "client_id", "mine"),
+		"managed identity": {attrs: bare().With("use_msi", true)},
+		"user-assigned": {attrs: bare().With("use_msi", true, "client_id", "mine"),
 			other: "GET 169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01&client_id=mine"},
-		"msi endpoint": {attrs: bare().with("use_msi", true, "client_id", "other", "msi_endpoint",
+		"msi endpoint": {attrs: bare().With("use_msi", true, "client_id", "other", "msi_endpoint",
 			"http://identity.test/identity/oauth2/token"), other: "GET identity.test/identity/oauth2/token?"},
-		"workload identity": {attrs: bare().with("use_aks_workload_identity", true),
+		"workload identity": {attrs: bare().With("use_aks_workload_identity", true),
 			form: map[string]string{"client_id": "workload", "client_assertion": "federated-token"}},
-		"us government": {attrs: working().with("environment", "usgovernment"), form: secretForm, other: "POST login.microsoftonline.us/"},
-		"china":         {attrs: working().with("environment", "china"), form: secretForm, other: "POST login.chinacloudapi.cn/"},
-		"metadata host": {attrs: working().with("metadata_host", "management.private.test"), form: secretForm,
+		"us government": {attrs: working().With("environment", "usgovernment"), form: secretForm, other: "POST login.microsoftonline.us/"},
+		"china":         {attrs: working().With("environment", "china"), form: secretForm, other: "POST login.chinacloudapi.cn/"},
+		"metadata host": {attrs: working().With("metadata_host", "management.private.test"), form: secretForm,
 			other: "POST login.private.test/"},
-		"secret before cli":  {attrs: working().with("use_cli", true), form: secretForm},
-		"secret before oidc": {attrs: working().with("use_oidc", true, "oidc_token", "x"), form: secretForm},
-		"oidc before msi": {attrs: oidc.with("oidc_token", "oidc-token", "use_msi", true),
+		"secret before cli":  {attrs: working().With("use_cli", true), form: secretForm},
+		"secret before oidc": {attrs: working().With("use_oidc", true, "oidc_token", "x"), form: secretForm},
+		"oidc before msi": {attrs: oidc.With("oidc_token", "oidc-token", "use_msi", true),
 			form: map[string]string{"client_assertion": "oidc-token"}},
-		"msi before workload": {attrs: bare().with("use_msi", true, "client_id", "third", "use_aks_workload_identity", true),
+		"msi before workload": {attrs: bare().With("use_msi", true, "client_id", "third", "use_aks_workload_identity", true),
 			other: "GET 169.254.169.254/"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,28 +129,28 @@ func TestBrokenAuthentication(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", "")
 	t.Setenv("AZURE_CLIENT_ID", "")
-	_, stored := newKey(t, build(t, service().Start(t), working()))
-	id := working().with("client_secret", nil)
-	oidc := id.with("use_oidc", true)
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
+	id := working().With("client_secret", nil)
+	oidc := id.With("use_oidc", true)
 	for name, a := range map[string]attrs{
 		"nothing":             bare(),
-		"no az":               bare().with("use_cli", true),
+		"no az":               bare().With("use_cli", true),
 		"no client secret":    id,
-		"wrong client secret": working().with("client_secret", "canary"),
-		"other secret file":   working().with("client_secret_file_path", write(t, "canary")),
-		"missing file":        id.with("client_secret_file_path", filepath.Join(t.TempDir(), "missing")),
-		"empty file":          id.with("client_secret_file_path", write(t, "")),
-		"directory":           id.with("client_secret_file_path", t.TempDir()),
-		"certificate":         id.with("client_certificate", "canary!"),
-		"certificate content": id.with("client_certificate", base64.StdEncoding.EncodeToString([]byte("canary")), "client_certificate_password",
+		"wrong client secret": working().With("client_secret", "canary"),
+		"other secret file":   working().With("client_secret_file_path", write(t, "canary")),
+		"missing file":        id.With("client_secret_file_path", filepath.Join(t.TempDir(), "missing")),
+		"empty file":          id.With("client_secret_file_path", write(t, "")),
+		"directory":           id.With("client_secret_file_path", t.TempDir()),
+		"certificate":         id.With("client_certificate", "canary!"),
+		"certificate content": id.With("client_certificate", base64.StdEncoding.EncodeToString([]byte("canary")), "client_certificate_password",
 			"canary"),
-		"tenant":              working().with("tenant_id", "canary canary"),
+		"tenant":              working().With("tenant_id", "canary canary"),
 		"oidc without token":  oidc,
-		"oidc without id":     bare().with("use_oidc", true, "oidc_token", "canary"),
-		"oidc request denied": oidc.with("oidc_request_url", "https://ci.test/oidc", "oidc_request_token", "canary"),
-		"oidc request broken": oidc.with("oidc_request_url", "https://ci.test/other?token=canary", "oidc_request_token", "canary"),
-		"oidc token file":     oidc.with("oidc_token_file_path", filepath.Join(t.TempDir(), "missing")),
-		"oidc token refused":  oidc.with("oidc_token", "canary"),
+		"oidc without id":     bare().With("use_oidc", true, "oidc_token", "canary"),
+		"oidc request denied": oidc.With("oidc_request_url", "https://ci.test/oidc", "oidc_request_token", "canary"),
+		"oidc request broken": oidc.With("oidc_request_url", "https://ci.test/other?token=canary", "oidc_request_token", "canary"),
+		"oidc token file":     oidc.With("oidc_token_file_path", filepath.Join(t.TempDir(), "missing")),
+		"oidc token refused":  oidc.With("oidc_token", "canary"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := service()
@@ -170,7 +171,7 @@ func TestCLI(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for az is a shell script")
 	}
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	dir := t.TempDir()
 	script := "#!/bin/sh\necho \"$* $TF_ENCRYPTION\" >" + dir + "/asked\n[ -e " + dir +
 		"/fail ] && { echo canary >&2; exit 1; }\necho '{\"accessToken\":\"" + azurevaulttest.Token + "\",\"expires_on\":4102444800}'\n"
@@ -179,7 +180,7 @@ func TestCLI(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("TF_ENCRYPTION", "canary")
-	a := bare().with("use_cli", nil, "subscription_id", "sub")
+	a := bare().With("use_cli", nil, "subscription_id", "sub")
 	client := service().Start(t)
 	if got, err := build(t, client, a).Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
 		t.Fatalf("%d bytes, %v", len(got), err)

@@ -6,7 +6,6 @@ import (
 	"crypto/rsa"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,42 +18,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
 )
 
 const canary = "canary"
 
-type attrs map[string]cty.Value
-
-// with returns a copy with values added; nil takes away.
-func (a attrs) with(kv ...any) attrs {
-	out := maps.Clone(a)
-	for i := 0; i < len(kv); i += 2 {
-		name := kv[i].(string)
-		switch v := kv[i+1].(type) {
-		case string:
-			out[name] = cty.StringVal(v)
-		case int:
-			out[name] = cty.NumberIntVal(int64(v))
-		case float64:
-			out[name] = cty.NumberFloatVal(v)
-		case bool:
-			out[name] = cty.BoolVal(v)
-		case nil:
-			delete(out, name)
-		}
-	}
-	return out
-}
+type attrs = kindtest.Attrs
 
 // bare lacks any way to authenticate.
 func bare() attrs {
-	return attrs{}.with("vault_uri", "https://example.vault.azure.net/", "vault_key_name", "a", "key_length", 32, "use_cli", false)
+	return attrs{}.With("vault_uri", "https://example.vault.azure.net/", "vault_key_name", "a", "key_length", 32, "use_cli", false)
 }
 
 func working() attrs {
-	return bare().with("tenant_id", azurevaulttest.Tenant, "client_id", azurevaulttest.ClientID, "client_secret", azurevaulttest.Secret)
+	return bare().With("tenant_id", azurevaulttest.Tenant, "client_id", azurevaulttest.ClientID, "client_secret", azurevaulttest.Secret)
 }
 
 var privateKeys = sync.OnceValue(func() (keys [2]*rsa.PrivateKey) {
@@ -89,25 +68,9 @@ func buildWith(t *testing.T, client *http.Client, a attrs, lookup attr.LookupEnv
 	if client != nil {
 		block = azurevault.BlockWith(azurevault.Options{Transport: client})
 	}
-	values, err := attr.NewEntry("key_provider.azure_vault.x", block.Table, a).Decode(block.Table, lookup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := kindtest.Build(t, block, a, lookup)
 	azurevault.SetRetryDelay(p, time.Millisecond)
 	return p
-}
-
-func newKey(t *testing.T, p encryption.KeyProvider) ([]byte, json.RawMessage) {
-	t.Helper()
-	key, stored, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, stored
 }
 
 func TestSuite(t *testing.T) {
@@ -115,28 +78,28 @@ func TestSuite(t *testing.T) {
 	for _, symmetric := range []bool{false, true} {
 		w := working()
 		if symmetric {
-			w = w.with("vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256)
+			w = w.With("vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256)
 		}
 		encryptiontest.KeyProvider{
 			Block: azurevault.BlockWith(azurevault.Options{Transport: service().Start(t)}),
 			Attrs: w,
-			Other: w.with("vault_key_name", "b"),
+			Other: w.With("vault_key_name", "b"),
 			Bad: []map[string]cty.Value{
 				attrs{},
-				w.with("vault_uri", nil), w.with("vault_key_name", nil), w.with("key_length", nil),
-				w.with("vault_uri", "example.vault.azure.net"), w.with("vault_uri", "http://example.vault.azure.net"),
-				w.with("vault_uri", "https://u:canary@example.vault.azure.net"), w.with("vault_uri", "https://example.vault.azure.net/?sig=canary"),
-				w.with("vault_uri", "https://example.vault.azure.net/keys/a"),
-				w.with("vault_uri", "https://ab.vault.azure.net"), w.with("vault_uri", "https://1ab.vault.azure.net"),
-				w.with("vault_uri", "https://abc-.vault.azure.net"), w.with("vault_uri", "https://a--b.vault.azure.net"),
-				w.with("vault_uri", "https://"+strings.Repeat("a", 25)+".vault.azure.net"),
-				w.with("vault_key_name", ""), w.with("vault_key_name", "a/b"), w.with("vault_key_name", "a_b"),
-				w.with("vault_key_name", strings.Repeat("a", 128)),
-				w.with("key_length", 0), w.with("key_length", 1025), w.with("key_length", 1.5),
-				w.with("symmetric", true, "symmetric_key_size", nil), w.with("symmetric", true, "symmetric_key_size", 196),
-				w.with("symmetric", true, "symmetric_key_size", 512),
-				w.with("environment", "mars"), w.with("metadata_host", "https://host/"), w.with("metadata_host", "host/path"),
-				w.with("use_oidc", true, "oidc_request_url", "http://plain.test/canary"), w.with("use_msi", true, "msi_endpoint", "canary"),
+				w.With("vault_uri", nil), w.With("vault_key_name", nil), w.With("key_length", nil),
+				w.With("vault_uri", "example.vault.azure.net"), w.With("vault_uri", "http://example.vault.azure.net"),
+				w.With("vault_uri", "https://u:canary@example.vault.azure.net"), w.With("vault_uri", "https://example.vault.azure.net/?sig=canary"),
+				w.With("vault_uri", "https://example.vault.azure.net/keys/a"),
+				w.With("vault_uri", "https://ab.vault.azure.net"), w.With("vault_uri", "https://1ab.vault.azure.net"),
+				w.With("vault_uri", "https://abc-.vault.azure.net"), w.With("vault_uri", "https://a--b.vault.azure.net"),
+				w.With("vault_uri", "https://"+strings.Repeat("a", 25)+".vault.azure.net"),
+				w.With("vault_key_name", ""), w.With("vault_key_name", "a/b"), w.With("vault_key_name", "a_b"),
+				w.With("vault_key_name", strings.Repeat("a", 128)),
+				w.With("key_length", 0), w.With("key_length", 1025), w.With("key_length", 1.5),
+				w.With("symmetric", true, "symmetric_key_size", nil), w.With("symmetric", true, "symmetric_key_size", 196),
+				w.With("symmetric", true, "symmetric_key_size", 512),
+				w.With("environment", "mars"), w.With("metadata_host", "https://host/"), w.With("metadata_host", "host/path"),
+				w.With("use_oidc", true, "oidc_request_url", "http://plain.test/canary"), w.With("use_msi", true, "msi_endpoint", "canary"),
 			},
 			Secrets: []string{azurevaulttest.Secret, azurevaulttest.Token, canary},
 		}.Run(t)
@@ -149,11 +112,11 @@ func TestAlgorithms(t *testing.T) {
 	client := s.Start(t)
 	for algorithm, a := range map[string]attrs{
 		"RSA-OAEP-256": working(),
-		"A128GCM":      working().with("vault_key_name", "aes128", "symmetric", true, "symmetric_key_size", 128),
-		"A192GCM":      working().with("vault_key_name", "aes192", "symmetric", true, "symmetric_key_size", 192),
-		"A256GCM":      working().with("vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256),
+		"A128GCM":      working().With("vault_key_name", "aes128", "symmetric", true, "symmetric_key_size", 128),
+		"A192GCM":      working().With("vault_key_name", "aes192", "symmetric", true, "symmetric_key_size", 192),
+		"A256GCM":      working().With("vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256),
 	} {
-		key, stored := newKey(t, build(t, client, a))
+		key, stored := kindtest.NewKey(t, build(t, client, a))
 		var m map[string]any
 		if err := json.Unmarshal(stored, &m); err != nil {
 			t.Fatal(err)
@@ -163,7 +126,7 @@ func TestAlgorithms(t *testing.T) {
 			t.Errorf("stored: %s", stored)
 		}
 		// The file names the algorithm, not the configuration.
-		reader := a.with("symmetric", nil, "symmetric_key_size", nil, "key_length", 16)
+		reader := a.With("symmetric", nil, "symmetric_key_size", nil, "key_length", 16)
 		if got, err := build(t, client, reader).Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
 			t.Errorf("%s: %d bytes, %v", algorithm, len(got), err)
 		}
@@ -204,7 +167,7 @@ func TestHostileMetadata(t *testing.T) {
 // denies everything else.
 func TestOneDecrypt(t *testing.T) {
 	t.Parallel()
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	s := service()
 	s.AllowEncrypt = false
 	p := build(t, s.Start(t), working())
@@ -222,7 +185,7 @@ func TestOneDecrypt(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for name, c := range map[string]struct {
 		status      int
 		code, inner string
@@ -268,7 +231,7 @@ func TestErrors(t *testing.T) {
 
 func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	s := service()
 	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Retry-After", "3600")
@@ -285,7 +248,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 
 func TestCancellation(t *testing.T) {
 	t.Parallel()
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	s := service()
 	arrived, hang := make(chan struct{}, 1), true
 	s.Before = func(_ http.ResponseWriter, r *http.Request) bool {
@@ -315,7 +278,7 @@ func TestCancellation(t *testing.T) {
 // somebody else's service.
 func TestHostileChallenge(t *testing.T) {
 	t.Parallel()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for _, challenge := range []string{
 		`Bearer authorization="x", resource="https://vault.azure.net"`,
 		`Bearer authorization="https://login.microsoftonline.com", resource="https://vault.azure.net"`,

@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
 
 // TestDamage damages files in every way that is one truncation or one flipped
@@ -39,19 +35,9 @@ func TestDamage(t *testing.T) {
 method "aes_gcm" "m" { keys = key_provider.azure_vault.v }
 state { method = method.aes_gcm.m }
 `
-			registry := encryption.Registry{
-				KeyProviders: []encryption.Block[encryption.KeyProvider]{azurevault.BlockWith(azurevault.Options{Transport: service().Start(t)})},
-				Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
-			}
-			cfg, err := config.Parse(text, "damage", registry.Options(cty.NilVal))
-			if err != nil {
-				t.Fatal(err)
-			}
-			enc, err := encryption.New(registry, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sealed, err := enc.State().Encrypt(t.Context(), []byte(`{"version":4,"serial":1,"lineage":"cc40cc45-badd-0861-8973-8098304515dd","outputs":{"x":{"value":"canary","type":"string"}}}`))
+			registry := kindtest.Registry(azurevault.BlockWith(azurevault.Options{Transport: service().Start(t)}))
+			target := kindtest.Target(t, registry, text, nil)
+			sealed, err := target.Encrypt(t.Context(), []byte(`{"version":4,"serial":1,"lineage":"cc40cc45-badd-0861-8973-8098304515dd","outputs":{"x":{"value":"canary","type":"string"}}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,13 +45,7 @@ state { method = method.aes_gcm.m }
 			if err := json.Indent(&file, sealed, "", "  "); err != nil {
 				t.Fatal(err)
 			}
-			encryptiontest.DamageEnvelope(t, file.Bytes(), [4]int{0, -1, 138, -1}, func(file []byte) ([]byte, error) {
-				opened, err := enc.State().Decrypt(t.Context(), file)
-				if err != nil {
-					return nil, err
-				}
-				return opened.Data, nil
-			})
+			encryptiontest.DamageEnvelope(t, file.Bytes(), [4]int{0, -1, 138, -1}, target)
 		})
 	}
 }

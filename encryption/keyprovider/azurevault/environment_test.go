@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
@@ -26,10 +27,10 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	for _, name := range []string{"MSI_ENDPOINT", "IDENTITY_ENDPOINT", "IMDS_ENDPOINT"} {
 		t.Setenv(name, "")
 	}
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	steered := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL.Path) }))
 	t.Cleanup(steered.Close)
-	msi := bare().with("use_msi", true, "client_id", "off")
+	msi := bare().With("use_msi", true, "client_id", "off")
 	for name, c := range map[string]struct {
 		attrs attrs
 		env   map[string]string
@@ -45,7 +46,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		"app service":      {msi, map[string]string{"IDENTITY_ENDPOINT": steered.URL, "IDENTITY_HEADER": "canary"}, "IDENTITY_ENDPOINT"},
 		"cloud shell":      {msi, map[string]string{"MSI_ENDPOINT": steered.URL}, "MSI_ENDPOINT"},
 		"arc":              {msi, map[string]string{"IMDS_ENDPOINT": steered.URL}, "IMDS_ENDPOINT"},
-		"workload identity": {bare().with("use_aks_workload_identity", true),
+		"workload identity": {bare().With("use_aks_workload_identity", true),
 			map[string]string{"AZURE_CLIENT_ID": "canary", "AZURE_TENANT_ID": azurevaulttest.Tenant,
 				"AZURE_FEDERATED_TOKEN_FILE": write(t, "canary")}, "use_oidc"},
 		"nothing configured": {bare(), map[string]string{"ARM_TENANT_ID": azurevaulttest.Tenant, "ARM_CLIENT_ID": azurevaulttest.ClientID,
@@ -71,7 +72,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 // With the environment on, what the SDK reads of it by itself leads a secret of
 // the code to no other cloud, and to no host outside of Microsoft's.
 func TestSteered(t *testing.T) {
-	key, stored := newKey(t, build(t, service().Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for name, c := range map[string]struct{ variable, value, host string }{
 		"authority":               {"AZURE_AUTHORITY_HOST", "https://evil.example", " login.microsoftonline.com/"},
 		"cloud":                   {"ARM_METADATA_HOST", "evil.example", " login.microsoftonline.com/"},
@@ -110,7 +111,7 @@ func TestEnvironmentOfTheCLI(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for az is a shell script")
 	}
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	dir := t.TempDir()
 	script := "#!/bin/sh\nenv >" + dir + "/env\necho '{\"accessToken\":\"" + azurevaulttest.Token + "\",\"expires_on\":4102444800}'\n"
 	if err := os.WriteFile(filepath.Join(dir, "az"), []byte(script), 0o700); err != nil {
@@ -125,7 +126,7 @@ func TestEnvironmentOfTheCLI(t *testing.T) {
 		lookup attr.LookupEnv
 		own    bool // az sees its own settings
 	}{"on": {os.LookupEnv, true}, "off": {nil, false}} {
-		if _, err := buildWith(t, service().Start(t), bare().with("use_cli", true), c.lookup).Key(t.Context(), nil, stored); err != nil {
+		if _, err := buildWith(t, service().Start(t), bare().With("use_cli", true), c.lookup).Key(t.Context(), nil, stored); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got, err := os.ReadFile(filepath.Join(dir, "env"))
@@ -146,12 +147,8 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
-	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
-	if !ok {
-		t.Skip("another test runs this one")
-	}
-	p := buildWith(t, nil, working().with("vault_uri", "https://example.vault.invalid"), lookup)
+	lookup := kindtest.BehindProxy(t)
+	p := buildWith(t, nil, working().With("vault_uri", "https://example.vault.invalid"), lookup)
 	azurevault.SetPatience(p, 10*time.Second)
 	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"AAAA","key_version":"1","algo":"RSA-OAEP-256"}`)); err == nil {
 		t.Error("a vault that is not there has answered")

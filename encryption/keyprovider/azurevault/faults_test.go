@@ -13,14 +13,18 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
 )
 
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
 	t.Parallel()
 	s := service()
-	key, stored := newKey(t, build(t, s.Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	says := func(status int, code, inner string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { azurevaulttest.Fail(w, status, code, inner) }
 	}
@@ -137,7 +141,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := service()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Retry-After", "60")
 		azurevaulttest.Fail(w, 503, "ServiceUnavailable", "")

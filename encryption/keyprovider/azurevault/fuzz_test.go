@@ -18,7 +18,7 @@ import (
 func FuzzKey(f *testing.F) {
 	master := bytes.Repeat([]byte{7}, 32)
 	s := &azurevaulttest.Service{AES: map[string][]byte{"aes256": master}}
-	a := working().with("vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256)
+	a := working().With("vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256)
 	provider := encryptiontest.Build(f, azurevault.BlockWith(azurevault.Options{Transport: s.Start(f)}), a)
 	f.Cleanup(func() {
 		for _, call := range s.Calls() {

@@ -10,8 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys/fake"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 )
 
@@ -32,14 +31,7 @@ func TestSDKFake(t *testing.T) {
 		},
 	}
 	block := azurevault.BlockWith(azurevault.Options{Transport: fake.NewServerTransport(&server), Credential: &azfake.TokenCredential{}})
-	values, err := attr.NewEntry("key_provider.azure_vault.x", block.Table, bare()).Decode(block.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p encryption.KeyProvider
-	if p, err = block.Build(values); err != nil {
-		t.Fatal(err)
-	}
+	p := kindtest.Build(t, block, bare(), nil)
 	got, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"Vg==","iv":"SQ==","authentication_tag":"VA==","additional_authenticated_data":"QQ==","key_version":"v1","algo":"A256GCM"}`))
 	if err != nil || string(got) != "the key" {
 		t.Errorf("got %q, %v", got, err)

@@ -15,21 +15,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 )
 
 func command(args ...string) map[string]cty.Value {
-	values := cty.ListValEmpty(cty.String)
-	if len(args) > 0 {
-		list := make([]cty.Value, len(args))
-		for i, a := range args {
-			list[i] = cty.StringVal(a)
-		}
-		values = cty.ListVal(list)
-	}
-	return map[string]cty.Value{"command": values}
+	return kindtest.Attrs{}.With("command", args)
 }
 
 // keys makes a folder for the example program.
@@ -53,16 +45,7 @@ const (
 
 func provider(t *testing.T, args ...string) encryption.KeyProvider {
 	t.Helper()
-	block := external.Block()
-	values, err := attr.NewEntry("key_provider.external.x", block.Table, command(args...)).Decode(block.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return encryptiontest.Build(t, external.Block(), command(args...))
 }
 
 // TestSuite runs with the example program.

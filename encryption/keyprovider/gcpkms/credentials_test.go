@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
@@ -36,7 +37,7 @@ const user = `{"type":"authorized_user","client_id":"c","client_secret":"canary-
 // These share google, and hence run one after the other.
 func TestCredentials(t *testing.T) {
 	s := service()
-	_, stored := newKey(t, build(t, s.Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	path := filepath.Join(t.TempDir(), "credentials.json")
 	if err := os.WriteFile(path, []byte(user), 0o600); err != nil {
 		t.Fatal(err)
@@ -45,11 +46,11 @@ func TestCredentials(t *testing.T) {
 	users := service()
 	users.Token = "user-token"
 	options := users.Start(t)
-	bare := working().with("access_token", nil)
+	bare := working().With("access_token", nil)
 	for name, a := range map[string]attrs{
-		"contents": bare.with("credentials", user),
-		"path":     bare.with("credentials", path),
-		"home":     bare.with("credentials", "~/credentials.json"),
+		"contents": bare.With("credentials", user),
+		"path":     bare.With("credentials", path),
+		"home":     bare.With("credentials", "~/credentials.json"),
 	} {
 		if _, err := build(t, options, a).Key(t.Context(), nil, stored); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -64,7 +65,7 @@ func TestCredentials(t *testing.T) {
 	}
 
 	// The access token goes before the credentials.
-	if _, err := build(t, s.Start(t), working().with("credentials", user)).Key(t.Context(), nil, stored); err != nil {
+	if _, err := build(t, s.Start(t), working().With("credentials", user)).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
 	if got := google.Requests(); len(got) != 0 {
@@ -72,7 +73,7 @@ func TestCredentials(t *testing.T) {
 	}
 
 	revoked := strings.Replace(user, "good", "canary-refresh", 1)
-	_, err := build(t, options, bare.with("credentials", revoked)).Key(t.Context(), nil, stored)
+	_, err := build(t, options, bare.With("credentials", revoked)).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "403") {
 		t.Errorf("revoked: %v", err)
 	}
@@ -82,9 +83,9 @@ func TestCredentials(t *testing.T) {
 func TestImpersonation(t *testing.T) {
 	s := service()
 	options := s.Start(t)
-	_, stored := newKey(t, build(t, options, working()))
-	acting := working().with("access_token", "base-token", "impersonate_service_account", "target@p.iam.gserviceaccount.com")
-	acting["impersonate_service_account_delegates"] = list("middle@p.iam.gserviceaccount.com")
+	_, stored := kindtest.NewKey(t, build(t, options, working()))
+	acting := working().With("access_token", "base-token", "impersonate_service_account", "target@p.iam.gserviceaccount.com")
+	acting["impersonate_service_account_delegates"] = kindtest.List("middle@p.iam.gserviceaccount.com")
 	if _, err := build(t, options, acting).Key(t.Context(), nil, stored); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestImpersonation(t *testing.T) {
 			t.Errorf("%q lacks %q", got[0], want)
 		}
 	}
-	_, err := build(t, options, acting.with("impersonate_service_account", "denied@p.iam.gserviceaccount.com")).Key(t.Context(), nil, stored)
+	_, err := build(t, options, acting.With("impersonate_service_account", "denied@p.iam.gserviceaccount.com")).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) ||
 		!strings.Contains(err.Error(), "serviceAccountTokenCreator") {
 		t.Errorf("denied: %v", err)
@@ -117,7 +118,7 @@ func TestCancelledToken(t *testing.T) {
 		google.Requests()
 	}()
 	start := time.Now()
-	_, err := build(t, nil, working().with("access_token", nil, "credentials", user)).Key(ctx, nil, json.RawMessage(`{"ciphertext":"AAAA"}`))
+	_, err := build(t, nil, working().With("access_token", nil, "credentials", user)).Key(ctx, nil, json.RawMessage(`{"ciphertext":"AAAA"}`))
 	if !errors.Is(err, context.Canceled) || time.Since(start) > 45*time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
@@ -127,7 +128,7 @@ func TestCancelledToken(t *testing.T) {
 func TestServiceAccount(t *testing.T) {
 	s := service()
 	options := s.Start(t)
-	_, stored := newKey(t, build(t, options, working()))
+	_, stored := kindtest.NewKey(t, build(t, options, working()))
 	// The service here knows only its constant token, so it shows what came.
 	var sent string
 	other := service()
@@ -136,7 +137,7 @@ func TestServiceAccount(t *testing.T) {
 		sent = strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), " ")
 		return status.Error(codes.PermissionDenied, "seen")
 	}
-	_, err := build(t, other.Start(t), working().with("access_token", nil, "credentials",
+	_, err := build(t, other.Start(t), working().With("access_token", nil, "credentials",
 		cloudtest.NewServiceAccount(t).JSON)).Key(t.Context(), nil, stored)
 	if !errors.Is(err, encryption.ErrNoKey) || !strings.HasPrefix(sent, "Bearer ey") || strings.Count(sent, ".") != 2 {
 		t.Errorf("sent %.30q, %v", sent, err)

@@ -12,14 +12,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/api/option"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
 
@@ -47,7 +47,7 @@ func canaries(t *testing.T) {
 // by themselves is not used.
 func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	s := service()
-	key, stored := newKey(t, build(t, s.Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	canaries(t)
@@ -61,9 +61,9 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		return nil
 	}
 	s.Before = users.Before
-	bare := working().with("access_token", nil)
+	bare := working().With("access_token", nil)
 	external := func(source string) attrs {
-		return bare.with("credentials", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"https://sts.googleapis.com/v1/token","credential_source":`+source+`}`)
+		return bare.With("credentials", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"https://sts.googleapis.com/v1/token","credential_source":`+source+`}`)
 	}
 	for name, c := range map[string]struct {
 		attrs   attrs
@@ -72,14 +72,14 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		want    string // part of the error; "" when the key comes
 	}{
 		"token":         {attrs: working(), options: s.Start(t)},
-		"user":          {attrs: bare.with("credentials", user), options: users.Start(t)},
-		"impersonation": {attrs: working().with("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
+		"user":          {attrs: bare.With("credentials", user), options: users.Start(t)},
+		"impersonation": {attrs: working().With("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
 		"file of environment": {attrs: bare, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/canary"},
 			want: "GOOGLE_APPLICATION_CREDENTIALS"},
 		"metadata": {attrs: bare, env: map[string]string{"GCE_METADATA_HOST": "canary.invalid"}, want: "GCE_METADATA_HOST"},
 		"certificates": {attrs: working(), env: map[string]string{"GOOGLE_API_CERTIFICATE_CONFIG": "/canary"},
 			want: "GOOGLE_API_CERTIFICATE_CONFIG"},
-		"boundary": {attrs: bare.with("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"},
+		"boundary": {attrs: bare.With("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"},
 			want: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"},
 		"aws": {attrs: external(`{"environment_id":"aws1","regional_cred_verification_url":"https://sts.{region}.amazonaws.com"}`),
 			env:  map[string]string{"AWS_REGION": "canary", "AWS_ACCESS_KEY_ID": "canary", "AWS_SECRET_ACCESS_KEY": "canary"},
@@ -87,8 +87,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		"program": {attrs: external(`{"executable":{"command":"touch ` + home + `/canary"}}`),
 			env: map[string]string{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}, want: "a program's credentials"},
 		"certificate":       {attrs: external(`{"certificate":{"use_default_certificate_config":true}}`), want: "a certificate's credentials"},
-		"distributed cloud": {attrs: bare.with("credentials", `{"type":"gdch_service_account"}`), want: "Distributed Cloud"},
-		"within":            {attrs: bare.with("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), want: "credentials of AWS"},
+		"distributed cloud": {attrs: bare.With("credentials", `{"type":"gdch_service_account"}`), want: "Distributed Cloud"},
+		"within":            {attrs: bare.With("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), want: "credentials of AWS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range c.env {
@@ -135,7 +135,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 // With the environment on, a variable of Google's client that names another cloud
 // leads no secret of the code there: the client says that they do not fit.
 func TestAnotherUniverse(t *testing.T) {
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	t.Setenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "evil.example")
 	evil := service()
 	if _, err := build(t, evil.Start(t), working()).Key(t.Context(), nil, stored); err == nil || len(evil.Calls()) > 0 {
@@ -148,7 +148,7 @@ func TestProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell script")
 	}
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
 	script := filepath.Join(dir, "program")
@@ -181,8 +181,8 @@ func TestProgram(t *testing.T) {
 	users := service()
 	users.Token = "user-token"
 	options := users.Start(t)
-	bare := working().with("access_token", nil)
-	if _, err := build(t, options, bare.with("credentials", document())).Key(t.Context(), nil, stored); err == nil {
+	bare := working().With("access_token", nil)
+	if _, err := build(t, options, bare.With("credentials", document())).Key(t.Context(), nil, stored); err == nil {
 		t.Error("a program ran without being allowed to")
 	}
 	t.Setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
@@ -198,7 +198,7 @@ func TestProgram(t *testing.T) {
 		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", c.environment)
 		a := bare
 		if c.attrs != "" {
-			a = bare.with("credentials", c.attrs)
+			a = bare.With("credentials", c.attrs)
 		}
 		if _, err := build(t, options, a).Key(t.Context(), nil, stored); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -217,7 +217,7 @@ func TestProgram(t *testing.T) {
 	}
 	// A token that is still valid spares the run.
 	write(output, answer)
-	if _, err := build(t, options, bare.with("credentials", document("output_file", output))).Key(t.Context(), nil, stored); err != nil {
+	if _, err := build(t, options, bare.With("credentials", document("output_file", output))).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "env")); err == nil {
@@ -225,13 +225,13 @@ func TestProgram(t *testing.T) {
 	}
 	write(output, strings.Replace(answer, "4102444800", "1", 1))
 	for _, command := range []string{script + " fail", script + " exit", "", "/nonexistent/canary"} {
-		_, err := build(t, options, bare.with("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
+		_, err := build(t, options, bare.With("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
 		if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%q: %v", command, err)
 		}
 	}
 	impersonated := `{"type":"impersonated_service_account","service_account_impersonation_url":"https://iamcredentials.googleapis.com/x","source_credentials":` + document() + `}`
-	if _, err := build(t, options, bare.with("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil ||
+	if _, err := build(t, options, bare.With("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil ||
 		!strings.Contains(err.Error(), "impersonate_service_account") {
 		t.Errorf("a program within other credentials: %v", err)
 	}
@@ -245,14 +245,14 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
-	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
-	if !ok {
-		t.Skip("another test runs this one")
+	lookup := kindtest.BehindProxy(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	once := func(ctx context.Context, method string, in, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		defer cancel() // one attempt is enough
+		return invoke(ctx, method, in, out, c, o...)
 	}
-	p := buildWith(t, nil, working(), lookup)
-	gcpkms.SetPatience(p, 10*time.Second)
-	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"AAAA"}`)); err == nil {
+	p := buildWith(t, []option.ClientOption{option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(once))}, working(), lookup)
+	if _, err := p.Key(ctx, nil, []byte(`{"ciphertext":"AAAA"}`)); err == nil {
 		t.Error("a call with a made-up token was answered")
 	}
 }

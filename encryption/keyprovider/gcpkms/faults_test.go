@@ -19,15 +19,19 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 )
 
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
 	t.Parallel()
 	s := service()
-	key, stored := newKey(t, build(t, s.Start(t), working()))
+	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	server := s.Server()
 	says := func(code codes.Code) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -134,7 +138,7 @@ func TestFaults(t *testing.T) {
 // An answer may say that it has two gigabytes, and send them.
 func TestLargeAnswer(t *testing.T) {
 	t.Parallel()
-	_, stored := newKey(t, build(t, service().Start(t), working()))
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	var sent atomic.Int64
 	front := faults.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/grpc")

@@ -12,6 +12,9 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
 	t.Parallel()
 	s, base, key, stored := sealed(t)
 	says := func(status int, text string) http.HandlerFunc {
@@ -26,7 +29,7 @@ func TestFaults(t *testing.T) {
 	encryptiontest.Faults{
 		Server: s,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
-			p := build(t, with(base, "address", url, "ca_cert_pem", ca, "client_timeout", patience.String(), "max_retries", 1), nil)
+			p := build(t, base.With("address", url, "ca_cert_pem", ca, "client_timeout", patience.String(), "max_retries", 1), nil)
 			openbao.SetRetryWait(p, time.Millisecond)
 			return p
 		},

@@ -13,8 +13,8 @@ import (
 func FuzzKey(f *testing.F) {
 	s := openbaotest.New(f, master())
 	s.Token, s.Keys = "s.throwaway-token", []string{"tofu-key"}
-	provider := encryptiontest.Build(f, openbao.Block(), with(nil, "address", s.URL, "key_name", "tofu-key", "token", s.Token, "max_retries",
-		0))
+	settings := attrs{}.With("address", s.URL, "key_name", "tofu-key", "token", s.Token, "max_retries", 0)
+	provider := encryptiontest.Build(f, openbao.Block(), settings)
 	f.Cleanup(func() {
 		for _, what := range s.Requests() {
 			if what != "decrypt" {

@@ -18,8 +18,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
@@ -28,30 +28,9 @@ import (
 // master is the key of the transit engine that the vectors were made with.
 func master() []byte { return bytes.Repeat([]byte{0x11}, 32) }
 
-type attrs = map[string]cty.Value
+type attrs = kindtest.Attrs
 
 func str(s string) cty.Value { return cty.StringVal(s) }
-
-// with adds to a configuration, in pairs.
-func with(base attrs, more ...any) attrs {
-	out := attrs{}
-	for k, v := range base {
-		out[k] = v
-	}
-	for i := 0; i < len(more); i += 2 {
-		switch v := more[i+1].(type) {
-		case string:
-			out[more[i].(string)] = str(v)
-		case int:
-			out[more[i].(string)] = cty.NumberIntVal(int64(v))
-		case bool:
-			out[more[i].(string)] = cty.BoolVal(v)
-		case attrs:
-			out[more[i].(string)] = cty.ObjectVal(v)
-		}
-	}
-	return out
-}
 
 func build(t *testing.T, a attrs, env map[string]string) encryption.KeyProvider {
 	t.Helper()
@@ -63,15 +42,10 @@ func build(t *testing.T, a attrs, env map[string]string) encryption.KeyProvider 
 }
 
 func tryBuild(a attrs, env map[string]string) (encryption.KeyProvider, error) {
-	block := openbao.Block()
-	values, err := attr.NewEntry("key_provider.openbao.x", block.Table, a).Decode(block.Table, func(name string) (string, bool) {
+	return kindtest.TryBuild(openbao.Block(), a, func(name string) (string, bool) {
 		v, ok := env[name]
 		return v, ok
 	})
-	if err != nil {
-		return nil, err
-	}
-	return block.Build(values)
 }
 
 // sealed is a server that has made a key, with its metadata.
@@ -79,11 +53,8 @@ func sealed(t *testing.T, more ...any) (s *openbaotest.Server, base attrs, key, 
 	t.Helper()
 	s = openbaotest.New(t, master())
 	s.Token, s.MakesKeys = "canary-token", true
-	base = with(nil, "address", s.URL, "key_name", "tofu", "token", "canary-token", "max_retries", 0)
-	key, stored, err := build(t, with(base, more...), nil).(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base = attrs{}.With("address", s.URL, "key_name", "tofu", "token", "canary-token", "max_retries", 0)
+	key, stored = kindtest.NewKey(t, build(t, base.With(more...), nil))
 	s.MakesKeys = false
 	return s, base, key, stored
 }
@@ -92,36 +63,36 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	s := openbaotest.New(t, master())
 	s.Token, s.MakesKeys = "canary-token", true
-	ok := with(nil, "address", s.URL, "key_name", "tofu", "token", "canary-token", "max_retries", 0)
+	ok := attrs{}.With("address", s.URL, "key_name", "tofu", "token", "canary-token", "max_retries", 0)
 	approle := attrs{"role_id": str("r"), "secret_id": str("canary-secret")}
 	encryptiontest.KeyProvider{
 		Block: openbao.Block(),
-		Attrs: with(ok, "associated_data", "YWFk"),
-		Other: with(ok, "key_name", "other", "key_length", 16),
-		Bad: []attrs{
+		Attrs: ok.With("associated_data", "YWFk"),
+		Other: ok.With("key_name", "other", "key_length", 16),
+		Bad: []map[string]cty.Value{
 			{},
-			with(ok, "key_name", ""),
-			with(ok, "key_name", ".."),
-			with(ok, "key_length", 24),
-			with(ok, "key_length", 128),
-			with(ok, "transit_engine_path", "/"),
-			with(ok, "associated_data", "canary!"),
-			with(ok, "address", "canary"),
-			with(ok, "address", "ftp://x"),
-			with(ok, "address", "https://canary:canary@x"),
-			with(ok, "address", "https://x?token=canary"),
-			with(ok, "proxy_address", "canary"),
-			with(ok, "client_timeout", "canary"),
-			with(ok, "client_timeout", "0"),
-			with(ok, "max_retries", -1),
-			with(ok, "client_cert_file", "/x"),
-			with(ok, "client_key_pem", "canary"),
-			with(ok, "ca_cert_file", "/nonexistent"),
-			with(ok, "ca_cert_pem", "canary"),
-			with(ok, "auth_approle", attrs{}),
-			with(ok, "auth_approle", approle, "auth_jwt", attrs{"jwt": str("canary")}),
-			with(ok, "auth_jwt", attrs{}),
-			with(ok, "auth_jwt", attrs{"jwt": str("canary"), "jwt_file": str("/x")}),
+			ok.With("key_name", ""),
+			ok.With("key_name", ".."),
+			ok.With("key_length", 24),
+			ok.With("key_length", 128),
+			ok.With("transit_engine_path", "/"),
+			ok.With("associated_data", "canary!"),
+			ok.With("address", "canary"),
+			ok.With("address", "ftp://x"),
+			ok.With("address", "https://canary:canary@x"),
+			ok.With("address", "https://x?token=canary"),
+			ok.With("proxy_address", "canary"),
+			ok.With("client_timeout", "canary"),
+			ok.With("client_timeout", "0"),
+			ok.With("max_retries", -1),
+			ok.With("client_cert_file", "/x"),
+			ok.With("client_key_pem", "canary"),
+			ok.With("ca_cert_file", "/nonexistent"),
+			ok.With("ca_cert_pem", "canary"),
+			ok.With("auth_approle", attrs{}),
+			ok.With("auth_approle", approle, "auth_jwt", attrs{"jwt": str("canary")}),
+			ok.With("auth_jwt", attrs{}),
+			ok.With("auth_jwt", attrs{"jwt": str("canary"), "jwt_file": str("/x")}),
 		},
 		Secrets: []string{"canary"},
 	}.Run(t)
@@ -160,7 +131,7 @@ func TestAssociatedData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound, other := with(base, "associated_data", "YWFk"), with(base, "associated_data", "b3RoZXI=")
+	bound, other := base.With("associated_data", "YWFk"), base.With("associated_data", "b3RoZXI=")
 	for name, c := range map[string]struct {
 		attrs  attrs
 		stored []byte
@@ -173,7 +144,7 @@ func TestAssociatedData(t *testing.T) {
 		"configured later": {bound, plain, plainKey, 2},
 		"neither":          {base, forget(t, stored), nil, 1},
 		"another":          {other, forget(t, stored), nil, 2},
-		"denied":           {with(bound, "token", "canary"), forget(t, stored), nil, 1},
+		"denied":           {bound.With("token", "canary"), forget(t, stored), nil, 1},
 	} {
 		before := len(s.Requests())
 		got, err := build(t, c.attrs, nil).Key(t.Context(), nil, c.stored)
@@ -191,7 +162,7 @@ func TestUnboundKey(t *testing.T) {
 	t.Parallel()
 	s, base, _, _ := sealed(t)
 	s.MakesKeys, s.Unbound = true, true
-	if _, _, err := build(t, with(base, "associated_data", "YWFk"), nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil ||
+	if _, _, err := build(t, base.With("associated_data", "YWFk"), nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil ||
 		errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "leave it out") {
 		t.Errorf("got %v", err)
 	}
@@ -226,7 +197,7 @@ func TestLogin(t *testing.T) {
 		"auth/kubernetes/login": {"role": "reader", "jwt": "canary-jwt"},
 		"auth/jwt/login":        {"jwt": "canary-jwt"},
 	}
-	base = with(base, "namespace", "team/a", "token", "canary-stale")
+	base = base.With("namespace", "team/a", "token", "canary-stale")
 	for name, login := range map[string]struct {
 		auth    string
 		values  attrs
@@ -241,7 +212,7 @@ func TestLogin(t *testing.T) {
 		"wrong mount":      {auth: "auth_approle", values: attrs{"role_id": str("r"), "mount_path": str("elsewhere")}, refused: true},
 	} {
 		before := len(s.Requests())
-		p := build(t, with(base, login.auth, login.values), nil)
+		p := build(t, base.With(login.auth, login.values), nil)
 		for range 3 {
 			got, err := p.Key(t.Context(), nil, stored)
 			switch {
@@ -256,17 +227,17 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	s.Lease = 1 // over before it is used again
-	p, before := build(t, with(base, "auth_jwt", attrs{"jwt": str("canary-jwt")}), nil), len(s.Requests())
-	for range 2 {
+	p, before := build(t, base.With("auth_jwt", attrs{"jwt": str("canary-jwt")}), nil), len(s.Requests())
+	for _, wait := range []time.Duration{0, time.Second} {
+		time.Sleep(wait)
 		if _, err := p.Key(t.Context(), nil, stored); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second)
 	}
 	if asked := s.Requests()[before:]; !slices.Equal(asked, []string{"login", "decrypt", "login", "decrypt"}) {
 		t.Errorf("a short lease: asked for %q", asked)
 	}
-	if _, err := build(t, with(base, "auth_jwt", attrs{"jwt_file": str("/nonexistent")}), nil).Key(t.Context(), nil, stored); err == nil ||
+	if _, err := build(t, base.With("auth_jwt", attrs{"jwt_file": str("/nonexistent")}), nil).Key(t.Context(), nil, stored); err == nil ||
 		errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("no file: %v", err)
 	}
@@ -277,7 +248,7 @@ func TestLoginOnce(t *testing.T) {
 	t.Parallel()
 	s, base, _, stored := sealed(t)
 	s.Logins = map[string]map[string]string{"auth/approle/login": {"role_id": "r"}}
-	p := build(t, with(base, "auth_approle", attrs{"role_id": str("r")}), nil)
+	p := build(t, base.With("auth_approle", attrs{"role_id": str("r")}), nil)
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -372,8 +343,9 @@ func TestRetries(t *testing.T) {
 		failed = true
 		return answer(503, `{"errors":["standby"]}`)(w, r)
 	}
-	got, err := build(t, with(base, "max_retries", 1), nil).Key(t.Context(), nil, stored)
-	if err != nil || !bytes.Equal(got, key) {
+	p := build(t, base.With("max_retries", 1), nil)
+	openbao.SetRetryWait(p, time.Millisecond)
+	if got, err := p.Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
 		t.Error(err)
 	}
 }
@@ -386,8 +358,8 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, active.URL+r.URL.Path, http.StatusTemporaryRedirect)
 		return true
 	}
-	base = with(base, "address", standby.URL)
-	if got, err := build(t, with(base, "disable_redirects", false), nil).Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
+	base = base.With("address", standby.URL)
+	if got, err := build(t, base.With("disable_redirects", false), nil).Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
 		t.Error(err)
 	}
 	before := len(active.Requests())
@@ -412,16 +384,16 @@ func TestNoAnswer(t *testing.T) {
 		time.Since(begin) > 45*time.Second {
 		t.Errorf("the context ends: %v after %v", err, time.Since(begin))
 	}
-	_, err := build(t, with(base, "client_timeout", "200ms"), nil).Key(t.Context(), nil, stored)
+	_, err := build(t, base.With("client_timeout", "200ms"), nil).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "within 200ms") {
 		t.Errorf("a timeout: %v", err)
 	}
-	_, err = build(t, with(base, "address", "http://"+nettest.Dead(t)), nil).Key(t.Context(), nil, stored)
+	_, err = build(t, base.With("address", "http://"+nettest.Dead(t)), nil).Key(t.Context(), nil, stored)
 	if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary") ||
 		strings.Count(err.Error(), "http://") != 1 {
 		t.Errorf("nobody there: %v", err)
 	}
-	if _, err := build(t, with(base, "address", strings.Replace(s.URL, "http:", "https:", 1)), nil).Key(t.Context(), nil,
+	if _, err := build(t, base.With("address", strings.Replace(s.URL, "http:", "https:", 1)), nil).Key(t.Context(), nil,
 		stored); err == nil || errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("no TLS there: %v", err)
 	}
@@ -451,11 +423,11 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("BAO_NAMESPACE", "wrong")
 	t.Setenv("BAO_CACERT", "/nonexistent")
 	t.Setenv("BAO_WRAP_TTL", "60s")
-	configured := with(base, "address", s.URL, "token", "canary-token", "namespace", "ns")
+	configured := base.With("address", s.URL, "token", "canary-token", "namespace", "ns")
 	if got, err := build(t, configured, nil).Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
 		t.Errorf("the environment is read: %v", err)
 	}
-	if _, err := build(t, with(base, "address", s.URL, "namespace", "ns"), nil).Key(t.Context(), nil, stored); !errors.Is(err,
+	if _, err := build(t, base.With("address", s.URL, "namespace", "ns"), nil).Key(t.Context(), nil, stored); !errors.Is(err,
 		encryption.ErrNoKey) || !strings.Contains(err.Error(), "set token") {
 		t.Errorf("no token: %v", err)
 	}

@@ -1,10 +1,9 @@
 package openbao_test
 
 import (
-	"os"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 )
@@ -16,21 +15,9 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
-	lookups := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
-	lookup, ok := lookups[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
-	if !ok {
-		t.Skip("another test runs this one")
-	}
-	block := openbao.Block()
-	a := with(nil, "address", "http://bao.invalid", "key_name", "k", "token", "t", "max_retries", 0)
-	values, err := attr.NewEntry("key_provider.openbao.x", block.Table, a).Decode(block.Table, lookup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lookup := kindtest.BehindProxy(t)
+	a := attrs{}.With("address", "http://bao.invalid", "key_name", "k", "token", "t", "max_retries", 0)
+	p := kindtest.Build(t, openbao.Block(), a, lookup)
 	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"dmF1bHQ6djE6AAAA"}`)); err == nil {
 		t.Error("a server that is not there has answered")
 	}

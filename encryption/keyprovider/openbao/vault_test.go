@@ -18,7 +18,7 @@ func TestRealVault(t *testing.T) {
 	t.Parallel()
 	v := vaulttest.Start(t, "state", "other")
 	roleID, secretID := v.AppRole(t, "state")
-	admin := with(nil, "address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
+	admin := attrs{}.With("address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
 	maker, ok := build(t, admin, nil).(encryption.KeyMaker)
 	if !ok {
 		t.Fatal("it makes no keys")
@@ -35,20 +35,20 @@ func TestRealVault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := with(admin, "token", v.Reader(t, "state"))
+	reader := admin.With("token", v.Reader(t, "state"))
 	for name, c := range map[string]struct {
 		attrs  attrs
 		stored []byte
 		want   string // "" when the key comes; otherwise a part of the error, which is that there is no key
 	}{
 		"least privilege":       {reader, stored, ""},
-		"approle":               {with(admin, "token", "", "auth_approle", with(nil, "role_id", roleID, "secret_id", secretID)), stored, ""},
-		"another key":           {with(admin, "key_name", "other"), stored, "the key is another one"},
-		"no such key":           {with(admin, "key_name", "gone"), stored, "there is no such key"},
-		"no such engine":        {with(admin, "transit_engine_path", "elsewhere"), stored, "transit_engine_path"},
-		"another reader":        {with(reader, "token", v.Reader(t, "other")), stored, "denies it"},
-		"unknown token":         {with(reader, "token", "canary"), stored, "denies it"},
-		"no token":              {with(reader, "token", ""), stored, "asks for a token"},
+		"approle":               {admin.With("token", "", "auth_approle", attrs{}.With("role_id", roleID, "secret_id", secretID)), stored, ""},
+		"another key":           {admin.With("key_name", "other"), stored, "the key is another one"},
+		"no such key":           {admin.With("key_name", "gone"), stored, "there is no such key"},
+		"no such engine":        {admin.With("transit_engine_path", "elsewhere"), stored, "transit_engine_path"},
+		"another reader":        {reader.With("token", v.Reader(t, "other")), stored, "denies it"},
+		"unknown token":         {reader.With("token", "canary"), stored, "denies it"},
+		"no token":              {reader.With("token", ""), stored, "asks for a token"},
 		"damaged":               {reader, damaged, "the key is another one"},
 		"a version yet to come": {reader, later, "version of the key is not there"},
 	} {
@@ -78,8 +78,8 @@ func TestRealVault(t *testing.T) {
 func TestRealVaultAssociatedData(t *testing.T) {
 	t.Parallel()
 	v := vaulttest.Start(t, "state")
-	base := with(nil, "address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
-	bound, other := with(base, "associated_data", "YWFk"), with(base, "associated_data", "b3RoZXI=")
+	base := attrs{}.With("address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
+	bound, other := base.With("associated_data", "YWFk"), base.With("associated_data", "b3RoZXI=")
 	if _, _, err := build(t, bound, nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) ||
 		!strings.Contains(err.Error(), "associated_data") {
 		t.Errorf("a key that is not bound to what it should be: %v", err)

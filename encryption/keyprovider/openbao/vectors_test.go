@@ -1,64 +1,44 @@
 package openbao_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
 
-// TestVectors opens files that OpenTofu wrote with such a transit engine. One
-// decrypt call is enough for all that is read of one file.
+// vectors are files that OpenTofu wrote with such a transit engine, and where it
+// was mounted.
+func vectors() map[kindtest.Vector]string {
+	return map[kindtest.Vector]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""}
+}
+
+// vectorServer has the key of the vectors. Variables lead there.
+func vectorServer(t *testing.T, mount string) (*openbaotest.Server, attr.LookupEnv) {
+	t.Helper()
+	s := openbaotest.New(t, master())
+	s.Token, s.Mount = "s.throwaway-token", mount
+	return s, func(name string) (string, bool) {
+		v, ok := map[string]string{"BAO_ADDR": s.URL, "BAO_TOKEN": s.Token}[name]
+		return v, ok
+	}
+}
+
+// TestVectors opens the vectors. One decrypt call is enough for all that is read
+// of one file.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{openbao.Block(), pbkdf2.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
-	}
-	for name, mount := range map[string]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""} {
-		t.Run(name, func(t *testing.T) {
+	for vector, mount := range vectors() {
+		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
-			file := func(f string) []byte {
-				b, err := os.ReadFile(filepath.Join("testdata", name, f))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return b
-			}
-			s := openbaotest.New(t, master())
-			s.Token, s.Mount = "s.throwaway-token", mount
-			cfg, err := config.Parse(string(file("config.hcl")), name, registry.Options(cty.NilVal))
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg.LookupEnv = func(name string) (string, bool) {
-				v, ok := map[string]string{"BAO_ADDR": s.URL, "BAO_TOKEN": s.Token}[name]
-				return v, ok
-			}
-			enc, err := encryption.New(registry, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, env := vectorServer(t, mount)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), pbkdf2.Block()), env)
 			for range 20 {
-				opened, err := enc.State().Decrypt(t.Context(), file("state.tfstate.enc"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				var got, want any
-				if json.Unmarshal(opened.Data, &got) != nil || json.Unmarshal(file("plain_state.json"), &want) != nil || !reflect.DeepEqual(got, want) {
-					t.Errorf("got %s", opened.Data)
-				}
+				vector.Opens(t, target)
 			}
 			if asked := s.Requests(); !slices.Equal(asked, []string{"decrypt"}) {
 				t.Errorf("asked for %q", asked)

@@ -6,25 +6,12 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 )
 
-func attrs(kv ...any) map[string]cty.Value {
-	out := map[string]cty.Value{}
-	for i := 0; i < len(kv); i += 2 {
-		switch v := kv[i+1].(type) {
-		case string:
-			out[kv[i].(string)] = cty.StringVal(v)
-		case int:
-			out[kv[i].(string)] = cty.NumberIntVal(int64(v))
-		case float64:
-			out[kv[i].(string)] = cty.NumberFloatVal(v)
-		}
-	}
-	return out
-}
+func attrs(pairs ...any) map[string]cty.Value { return kindtest.Attrs{}.With(pairs...) }
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
@@ -56,7 +43,7 @@ func TestSuiteWithChain(t *testing.T) {
 	t.Parallel()
 	encryptiontest.KeyProvider{
 		Block: pbkdf2.Block(),
-		Attrs: attrs("chain", "key_provider.static.a", "iterations", 200000, "max_iterations", 200000),
+		Attrs: attrs("chain", "key_provider.static.a", "iterations", 200000, "max_iterations", 200000, "hash_function", "sha256"),
 		Other: attrs("chain", "key_provider.static.b"),
 		Bad:   []map[string]cty.Value{attrs("chain", "key_provider.static.short")},
 		Keys: func(_ context.Context, address string) ([]byte, error) {
@@ -73,15 +60,7 @@ func TestSuiteWithChain(t *testing.T) {
 
 // BenchmarkKey derives a key with the parameters that OpenTofu writes by default.
 func BenchmarkKey(b *testing.B) {
-	block := pbkdf2.Block()
-	values, err := attr.NewEntry("key_provider.pbkdf2.x", block.Table, attrs("passphrase", "sixteen bytes or more")).Decode(block.Table, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	provider, err := block.Build(values)
-	if err != nil {
-		b.Fatal(err)
-	}
+	provider := encryptiontest.Build(b, pbkdf2.Block(), attrs("passphrase", "sixteen bytes or more"))
 	for b.Loop() {
 		_, err := provider.Key(b.Context(), nil, []byte(`{"salt":"AAAAAAAAAAAAAAAAAAAAAA==","iterations":600000,"hash_function":"sha512","key_length":32}`))
 		if err != nil {

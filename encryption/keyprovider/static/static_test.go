@@ -8,7 +8,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
 )
@@ -57,15 +56,7 @@ func TestSuite(t *testing.T) {
 			Secrets: []string{"canary"},
 		}.Run(t)
 
-		block := static.Block()
-		values, err := attr.NewEntry("key_provider.static.x", block.Table, form).Decode(block.Table, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		provider, err := block.Build(values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		provider := encryptiontest.Build(t, static.Block(), form)
 		// A file that stores nothing may still have been sealed with the key.
 		if got, err := provider.Key(t.Context(), nil, nil); err != nil || string(got) != string(raw) {
 			t.Errorf("%s: got %x, %v", name, got, err)

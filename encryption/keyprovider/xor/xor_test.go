@@ -9,7 +9,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
@@ -62,16 +61,8 @@ func TestSuite(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	block := xor.Block()
 	for pair, want := range map[[2]string]error{{"one", "two"}: nil, {"one", "missing"}: encryption.ErrNoKey} {
-		values, err := attr.NewEntry("key_provider.xor.x", block.Table, refs(pair[0], pair[1])).Decode(block.Table, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := block.Build(values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := encryptiontest.Build(t, xor.Block(), refs(pair[0], pair[1]))
 		key, err := p.Key(t.Context(), keys, nil)
 		if !errors.Is(err, want) || want == nil && string(key) != "\x00\x00\x00\x00\x00\x00\x00\x03" {
 			t.Errorf("%v: %x, %v", pair, key, err)

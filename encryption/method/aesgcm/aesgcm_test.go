@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
 
@@ -48,16 +48,7 @@ func TestSuite(t *testing.T) {
 
 func TestKeyLength(t *testing.T) {
 	t.Parallel()
-	block := aesgcm.Block()
-	values, err := attr.NewEntry("method.aes_gcm.m", block.Table,
-		map[string]cty.Value{"keys": cty.StringVal("key_provider.static.k")}).Decode(block.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	method, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	method := kindtest.Build(t, aesgcm.Block(), kindtest.Attrs{}.With("keys", "key_provider.static.k"), nil)
 	for _, length := range []int{0, 1, 15, 17, 31, 33, 64} {
 		_, err := method.Decrypt(t.Context(), keys(length, 1), make([]byte, 64))
 		if err == nil || !strings.Contains(err.Error(), "16, 24 or 32") {

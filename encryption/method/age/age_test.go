@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
 )
 
@@ -34,31 +34,12 @@ func testdata(tb testing.TB, name string) []byte {
 
 // attrs makes attributes of pairs: a name, and a string or a list of strings.
 func attrs(pairs ...any) map[string]cty.Value {
-	out := map[string]cty.Value{}
-	for i := 0; i < len(pairs); i += 2 {
-		name := pairs[i].(string)
-		switch v := pairs[i+1].(type) {
-		case string:
-			out[name] = cty.StringVal(v)
-		case []string:
-			var list []cty.Value
-			for _, s := range v {
-				list = append(list, cty.StringVal(s))
-			}
-			out[name] = cty.ListVal(list)
-		}
-	}
-	return out
+	return kindtest.Attrs{}.With(pairs...)
 }
 
 func build(tb testing.TB, pairs ...any) (encryption.Method, error) {
 	tb.Helper()
-	block := age.Block()
-	values, err := attr.NewEntry("method.age.m", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	return block.Build(values)
+	return kindtest.TryBuild(age.Block(), attrs(pairs...), os.LookupEnv)
 }
 
 func newMethod(tb testing.TB, pairs ...any) encryption.Method {
@@ -140,7 +121,7 @@ func TestSuite(t *testing.T) {
 		"armored":     sealsFor(toX25519, "identities", []string{hybrid, x25519}),
 		"hybrid":      sealsFor([]string{public(t, []byte(hybrid))}, "identities", []string{hybrid}),
 		"ssh_ed25519": sealsFor(list("ssh_ed25519.pub"), "identities", list("ssh_ed25519")),
-		"ssh_rsa":     sealsFor(list("ssh_rsa.pub"), "identity_files", []string{"testdata/ssh_rsa"}),
+		"ssh_rsa":     sealsFor(list("ssh_rsa.pub"), "identities", list("ssh_rsa")), // not as a file, which is read and parsed each time
 		"passphrase":  attrs("passphrase", filePassphrase),
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -171,6 +152,7 @@ func TestIdentities(t *testing.T) {
 	}{
 		"identity file": {"x25519", []any{"identity_files", []string{"testdata/other.key", "testdata/x25519.key"}, "passphrase",
 			"another"}},
+		"ssh key file":       {"ssh_rsa", []any{"identity_files", []string{"testdata/ssh_rsa"}}},
 		"two in one text":    {"x25519", []any{"identities", []string{"\n" + text("hybrid.key") + "\n" + text("x25519.key")}}},
 		"Windows":            {"x25519", []any{"identities", []string{strings.ReplaceAll(text("x25519.key"), "\n", "\r\n")}}},
 		"protected identity": {"x25519", []any{"identities", []string{text("protected.key")}, "identity_passphrase", identityPassphrase}},

@@ -7,17 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
@@ -53,20 +48,13 @@ func (a authenticating) Decrypt(ctx context.Context, keys encryption.Keys, data 
 // one flipped bit.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	for name, counts := range map[string][4]int{
+	for vector, counts := range map[kindtest.Vector][4]int{
 		"external_method_no_keys":   {1, 0, 138 + 4*7, 0}, // its "meta" is empty, and its name as good as any
 		"external_method_with_keys": {1, 220, 138, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
-			read := func(file string) []byte {
-				b, err := os.ReadFile(filepath.Join("testdata", name, file))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return b
-			}
-			file := read("state.tfstate.enc")
+			file := vector.Sealed(t)
 			var envelope struct {
 				Sealed []byte `json:"encrypted_data"`
 			}
@@ -83,22 +71,7 @@ func TestDamage(t *testing.T) {
 				KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 				Methods:      []encryption.Block[encryption.Method]{method},
 			}
-			text := strings.ReplaceAll(string(read("config.hcl")), "./", "testdata/"+name+"/")
-			cfg, err := config.Parse(text, name, registry.Options(cty.NilVal))
-			if err != nil {
-				t.Fatal(err)
-			}
-			enc, err := encryption.New(registry, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			encryptiontest.DamageEnvelope(t, file, counts, func(file []byte) ([]byte, error) {
-				opened, err := enc.State().Decrypt(t.Context(), file)
-				if err != nil {
-					return nil, err
-				}
-				return opened.Data, nil
-			})
+			encryptiontest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})
 	}
 }

@@ -5,32 +5,20 @@ package external_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
 )
-
-func list(args ...string) cty.Value {
-	values := make([]cty.Value, len(args))
-	for i, a := range args {
-		values[i] = cty.StringVal(a)
-	}
-	return cty.ListVal(values)
-}
 
 func commands(encrypt, decrypt cty.Value) map[string]cty.Value {
 	return map[string]cty.Value{"encrypt_command": encrypt, "decrypt_command": decrypt}
@@ -43,7 +31,7 @@ func TestSuite(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "../../../examples/external/method").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	attrs := commands(list(program, "encrypt"), list(program, "decrypt"))
+	attrs := commands(kindtest.List(program, "encrypt"), kindtest.List(program, "decrypt"))
 	attrs["keys"] = cty.StringVal("key_provider.static.k")
 	key := func(fill byte) encryption.Keys {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
@@ -53,12 +41,12 @@ func TestSuite(t *testing.T) {
 		Attrs: attrs,
 		Bad: []map[string]cty.Value{
 			{},
-			{"encrypt_command": list("x")},
-			{"decrypt_command": list("x")},
-			commands(list(""), list("x")),
-			commands(list("x"), list("")),
-			commands(cty.ListValEmpty(cty.String), list("x")),
-			commands(list("x"), cty.ListValEmpty(cty.String)),
+			{"encrypt_command": kindtest.List("x")},
+			{"decrypt_command": kindtest.List("x")},
+			commands(kindtest.List(""), kindtest.List("x")),
+			commands(kindtest.List("x"), kindtest.List("")),
+			commands(kindtest.List(), kindtest.List("x")),
+			commands(kindtest.List("x"), kindtest.List()),
 		},
 		Keys:  key(1),
 		Other: key(2),
@@ -68,21 +56,12 @@ func TestSuite(t *testing.T) {
 // answering is a method whose programs, after the header, are this script.
 func answering(t *testing.T, script string, keys string) encryption.Method {
 	t.Helper()
-	command := list("sh", "-c", `printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'; `+script)
+	command := kindtest.List("sh", "-c", `printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'; `+script)
 	attrs := commands(command, command)
 	if keys != "" {
 		attrs["keys"] = cty.StringVal(keys)
 	}
-	block := external.Block()
-	values, err := attr.NewEntry("method.external.x", block.Table, attrs).Decode(block.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return kindtest.Build(t, external.Block(), attrs, nil)
 }
 
 func canaryKey(context.Context, string) ([]byte, error) { return []byte("canary key"), nil }
@@ -147,38 +126,16 @@ func TestVectors(t *testing.T) {
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 		Methods:      []encryption.Block[encryption.Method]{external.Block()},
 	}
-	for _, name := range []string{"external_method_no_keys", "external_method_with_keys"} {
-		t.Run(name, func(t *testing.T) {
+	for _, vector := range []kindtest.Vector{"external_method_no_keys", "external_method_with_keys"} {
+		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
-			file := func(f string) []byte {
-				b, err := os.ReadFile(filepath.Join("testdata", name, f))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return b
-			}
-			text := strings.ReplaceAll(string(file("config.hcl")), "./", "testdata/"+name+"/")
-			cfg, err := config.Parse(text, name, registry.Options(cty.NilVal))
+			target := vector.Target(t, registry, nil)
+			opened := vector.Opens(t, target)
+			sealed, err := target.Encrypt(t.Context(), opened.Data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			enc, err := encryption.New(registry, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			opened, err := enc.State().Decrypt(t.Context(), file("state.tfstate.enc"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got, want any
-			if json.Unmarshal(opened.Data, &got) != nil || json.Unmarshal(file("plain_state.json"), &want) != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("got %s", opened.Data)
-			}
-			sealed, err := enc.State().Encrypt(t.Context(), opened.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := enc.State().Decrypt(t.Context(), sealed)
+			again, err := target.Decrypt(t.Context(), sealed)
 			if err != nil || !bytes.Equal(again.Data, opened.Data) {
 				t.Errorf("sealed and opened again: %v", err)
 			}

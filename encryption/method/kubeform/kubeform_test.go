@@ -12,8 +12,8 @@ import (
 	"golang.org/x/crypto/nacl/secretbox"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
@@ -53,16 +53,7 @@ func TestSuite(t *testing.T) {
 
 func newMethod(tb testing.TB, secretKey string) *method {
 	tb.Helper()
-	block := Block()
-	values, err := attr.NewEntry("method.kubeform.m", block.Table, key(secretKey)).Decode(block.Table, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	built, err := block.Build(values)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return built.(*method)
+	return kindtest.Build(tb, Block(), key(secretKey), nil).(*method)
 }
 
 // seal does the two outer layers, around anything.

@@ -102,6 +102,10 @@ func TestComments(t *testing.T) {
 // opens all the same is what was sealed, or lacks nothing but empty values.
 func TestMutants(t *testing.T) {
 	t.Parallel()
+	mutants := 10_000
+	if testing.Short() {
+		mutants = 500
+	}
 	identity, err := os.ReadFile("testdata/age_identity.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +118,7 @@ func TestMutants(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same mutants each time
 		strict := build(t, attrs{"age_identities": texts(string(identity))}, nil)
 		partial := build(t, attrs{"age_identities": texts(string(identity)), "allow_unencrypted_values": cty.True}, nil)
-		for range 10_000 {
+		for range mutants {
 			file := original
 			for range 1 + random.IntN(4) {
 				at, from := random.IntN(len(file)), random.IntN(len(file))

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
 
@@ -29,19 +29,11 @@ func FuzzDecrypt(f *testing.F) {
 		}
 		return b
 	}
-	block := sops.Block()
 	var methods []encryption.Method
 	for _, partial := range []bool{false, true} {
-		values, err := attr.NewEntry("method.sops.x", block.Table, map[string]cty.Value{
+		m := kindtest.Build(f, sops.Block(), attrs{
 			"age_identities": texts(string(read("age_identity.txt"))), "allow_unencrypted_values": cty.BoolVal(partial),
-		}).Decode(block.Table, nil)
-		if err != nil {
-			f.Fatal(err)
-		}
-		m, err := block.Build(values)
-		if err != nil {
-			f.Fatal(err)
-		}
+		}, nil)
 		methods = append(methods, m)
 	}
 	want := withoutEmpty(f, read("small.plain.json"))

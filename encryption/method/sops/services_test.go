@@ -30,6 +30,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
@@ -68,18 +69,7 @@ const (
 func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte,
 	stored map[string]any) {
 	t.Helper()
-	values, err := attr.NewEntry("key_provider.x.x", block.Table, a).Decode(block.Table, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := block.Build(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dataKey, document, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dataKey, document := kindtest.NewKey(t, kindtest.Build(t, block, a, env))
 	if err := json.Unmarshal(document, &stored); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +182,8 @@ func TestNotAllowed(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
 	all := []encryption.Block[encryption.KeyProvider]{awskms.Block(), gcpprovider.Block(), azurevault.Block(), openbao.Block()}
 	env := environment("VAULT_ADDR", "https://vault.example.com:8200", "VAULT_TOKEN", "canary", "GOOGLE_OAUTH_ACCESS_TOKEN", "canary",
-		"AZURE_TENANT_ID", "t", "AZURE_CLIENT_ID", "c", "AZURE_CLIENT_SECRET", "canary", "HTTPS_PROXY", address)
+		"AZURE_TENANT_ID", "t", "AZURE_CLIENT_ID", "c", "AZURE_CLIENT_SECRET", "canary", "HTTPS_PROXY", address,
+		"VAULT_MAX_RETRIES", "0")
 	b64, raw := base64.StdEncoding.EncodeToString(make([]byte, 60)), base64.RawURLEncoding.EncodeToString(make([]byte, 60))
 	vault := func(where, engine, name string) keys.MasterKey {
 		return &hcvault.MasterKey{VaultAddress: where, EnginePath: engine, KeyName: name, EncryptedKey: "vault:v1:" + b64}
@@ -408,7 +399,8 @@ func TestReasons(t *testing.T) {
 	}}.file(t)
 	a := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal("canary"),
 		"allowed_vault_addresses": texts("http://127.0.0.1:1")}
-	fails(t, build(t, a, nil, openbao.Block()), file, false,
+	once := environment("VAULT_MAX_RETRIES", "0")
+	fails(t, build(t, a, once, openbao.Block()), file, false,
 		"of 3 key groups, 1 can be opened and 2 must be", "key group 2, age recipient", "none of the 1 age identities fits",
 		"key group 3, Vault key", "cannot be reached")
 	delete(a, "allowed_vault_addresses")

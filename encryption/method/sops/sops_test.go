@@ -26,6 +26,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
 
@@ -48,15 +49,9 @@ func environment(pairs ...string) attr.LookupEnv {
 	}
 }
 
-type attrs map[string]cty.Value
+type attrs = kindtest.Attrs
 
-func texts(values ...string) cty.Value {
-	var out []cty.Value
-	for _, v := range values {
-		out = append(out, cty.StringVal(v))
-	}
-	return cty.ListVal(out)
-}
+func texts(values ...string) cty.Value { return kindtest.List(values...) }
 
 // build makes the method with attributes and an environment, which may be nil.
 func build(t *testing.T, a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) encryption.Method {
@@ -69,12 +64,7 @@ func build(t *testing.T, a attrs, env attr.LookupEnv, services ...encryption.Blo
 }
 
 func tryBuild(a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
-	block := sops.Block(services...)
-	values, err := attr.NewEntry("method.sops.x", block.Table, a).Decode(block.Table, env)
-	if err != nil {
-		return nil, err
-	}
-	return block.Build(values)
+	return kindtest.TryBuild(sops.Block(services...), a, env)
 }
 
 func newAge(t *testing.T) (identity, recipient string) {

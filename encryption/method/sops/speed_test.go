@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	filippoage "filippo.io/age"
-	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
 
@@ -36,16 +35,7 @@ func BenchmarkDecrypt(b *testing.B) {
 			}
 			dataKey := newDataKey()
 			file := sealed{plain: string(plain), dataKey: dataKey, groups: groupOf(ageKey(b, id.Recipient().String(), dataKey))}.file(b)
-			block := sops.Block()
-			values, err := attr.NewEntry("method.sops.x", block.Table, map[string]cty.Value{"age_identities": texts(id.String())}).
-				Decode(block.Table, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			m, err := block.Build(values)
-			if err != nil {
-				b.Fatal(err)
-			}
+			m := kindtest.Build(b, sops.Block(), attrs{"age_identities": texts(id.String())}, nil)
 			b.ReportAllocs()
 			b.SetBytes(int64(len(plain)))
 			for b.Loop() {

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
@@ -41,12 +42,7 @@ func TestSuite(t *testing.T) {
 
 func build(tb testing.TB, attrs map[string]cty.Value, env attr.LookupEnv) (encryption.Method, error) {
 	tb.Helper()
-	block := terraformbackendgit.Block()
-	values, err := attr.NewEntry("method.terraform_backend_git.m", block.Table, attrs).Decode(block.Table, env)
-	if err != nil {
-		return nil, err
-	}
-	return block.Build(values)
+	return kindtest.TryBuild(terraformbackendgit.Block(), attrs, env)
 }
 
 func TestEnvironment(t *testing.T) {

@@ -1,0 +1,112 @@
+// Package kindtest is what the tests of key providers and methods share, each of
+// which is in the folder of its kind.
+package kindtest
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// Attrs are the attributes of an entry.
+type Attrs map[string]cty.Value
+
+// With returns a copy with more attributes, in pairs of a name and a string, a
+// number, a bool, a list of strings or a block. The value nil takes one away.
+func (a Attrs) With(pairs ...any) Attrs {
+	out := Attrs{}
+	maps.Copy(out, a)
+	for i := 0; i < len(pairs); i += 2 {
+		name := pairs[i].(string)
+		if pairs[i+1] == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = value(pairs[i+1])
+	}
+	return out
+}
+
+func value(v any) cty.Value {
+	switch v := v.(type) {
+	case string:
+		return cty.StringVal(v)
+	case int:
+		return cty.NumberIntVal(int64(v))
+	case float64:
+		return cty.NumberFloatVal(v)
+	case bool:
+		return cty.BoolVal(v)
+	case []string:
+		return List(v...)
+	case Attrs:
+		return cty.ObjectVal(v)
+	}
+	return v.(cty.Value)
+}
+
+// List is a list of strings, which may be empty.
+func List(texts ...string) cty.Value {
+	if len(texts) == 0 {
+		return cty.ListValEmpty(cty.String)
+	}
+	values := make([]cty.Value, len(texts))
+	for i, text := range texts {
+		values[i] = cty.StringVal(text)
+	}
+	return cty.ListVal(values)
+}
+
+// TryBuild makes a key provider or a method as a configuration does. The
+// environment is switched off if env is nil.
+func TryBuild[T any](block encryption.Block[T], attrs Attrs, env attr.LookupEnv) (T, error) {
+	var none T
+	kind := "method."
+	if _, ok := any(&none).(*encryption.KeyProvider); ok {
+		kind = "key_provider."
+	}
+	values, err := attr.NewEntry(kind+block.Name+".x", block.Table, attrs).Decode(block.Table, env)
+	if err != nil {
+		return none, err
+	}
+	return block.Build(values)
+}
+
+// Build is [TryBuild] with attributes that must be right.
+func Build[T any](tb testing.TB, block encryption.Block[T], attrs Attrs, env attr.LookupEnv) T {
+	tb.Helper()
+	built, err := TryBuild(block, attrs, env)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return built
+}
+
+// NewKey makes a key, and returns it with what a file stores of it.
+func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.RawMessage) {
+	tb.Helper()
+	key, stored, err := p.(encryption.KeyMaker).NewKey(tb.Context(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key, stored
+}
+
+// BehindProxy is the environment of a test that cloudtest.CheckProxies runs in a
+// process of its own: an empty one, or nil. In any other process,
+// the test is skipped.
+func BehindProxy(t *testing.T) attr.LookupEnv {
+	t.Helper()
+	modes := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
+	lookup, ok := modes[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
+	if !ok {
+		t.Skip("another test runs this one")
+	}
+	return lookup
+}
