@@ -53,7 +53,8 @@ type Faults struct {
 	Sees, Cannot map[string]string
 
 	// Late names the rows that nothing but the patience of this key provider ends,
-	// besides the stalls. It is short in these rows and long in all others.
+	// besides the stalls. It is long in all other rows. In these it is a fraction
+	// of a second, and is doubled until the fault is seen.
 	Late []string
 }
 
@@ -87,6 +88,7 @@ func (h Faults) Run(t *testing.T) {
 		Sees:   h.Sees,
 		Cannot: h.Cannot,
 		Late:   h.Late,
+		Alone:  true,
 	}.Run(t)
 }
 
