@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/sidebyside"
 )
 
 // Suite stands between a client and its server, and runs the table of faults.
@@ -98,7 +100,6 @@ const (
 	moment     = time.Second / 10       // until the caller gives up, once the fault has begun
 	givenUp    = patience / 3           // until the caller is back who gave up; one try alone may take half of patience
 	recovering = time.Minute            // until an answer comes again, with HTTP/2
-	atOnce     = 8                      // rows
 	memory     = bombSize / 2           // bytes that may be allocated meanwhile, by other tests too
 	longest    = 3000                   // bytes of an error
 )
@@ -118,12 +119,15 @@ func (s Suite) Run(t *testing.T) {
 		defer building.Unlock()
 		return build(t, f)
 	}
+	waiting := map[string]func(*testing.T){}
 	for _, row := range rows {
-		if row.large {
-			s.runRow(t, row)
+		if row.large || s.Alone {
+			t.Run(row.name, func(t *testing.T) { s.runRow(t, row) })
+		} else {
+			waiting[row.name] = func(t *testing.T) { s.runRow(t, row) }
 		}
 	}
-	s.runTogether(t, slices.DeleteFunc(rows, func(r fault) bool { return r.large }))
+	sidebyside.Run(t, waiting)
 	t.Run("given up at the end of an answer", s.runGivenUp)
 }
 
@@ -143,39 +147,15 @@ func (s Suite) rows(t *testing.T) []fault {
 	return rows
 }
 
-func (s Suite) runTogether(t *testing.T, rows []fault) {
-	t.Helper()
-	next := make(chan fault)
-	workers := atOnce
-	if s.Alone {
-		workers = 1
-	}
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for row := range next {
-				s.runRow(t, row)
-			}
-		})
-	}
-	for _, row := range rows {
-		next <- row
-	}
-	close(next)
-	wg.Wait()
-}
-
 func (s Suite) runRow(t *testing.T, row fault) {
 	t.Helper()
-	t.Run(row.name, func(t *testing.T) {
-		if why, ok := s.Cannot[row.name]; ok {
-			t.Skip(why)
-		}
-		if _, declared := s.Sees[row.name]; !declared && !row.cancelled {
-			t.Fatal("what the user sees of this fault is not in Sees, nor in Cannot why it cannot happen")
-		}
-		s.run(t, row)
-	})
+	if why, ok := s.Cannot[row.name]; ok {
+		t.Skip(why)
+	}
+	if _, declared := s.Sees[row.name]; !declared && !row.cancelled {
+		t.Fatal("what the user sees of this fault is not in Sees, nor in Cannot why it cannot happen")
+	}
+	s.run(t, row)
 }
 
 // run shows one fault. A client with little patience may give up before it has

@@ -343,7 +343,11 @@ func TestProxy(t *testing.T) {
 	settings = settingsOf(attrs{"address": text("consul.invalid:8500")})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := opened(t, settings, request(t, attrs{"path": text("network")}, nil)).Fetch(ctx); err == nil || len(s.Requests()) > 0 {
+	src, err := hurried(new(time.Minute)).Start(settings)(request(t, attrs{"path": text("network")}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Fetch(ctx); err == nil || len(s.Requests()) > 0 {
 		t.Errorf("got %v; the environment was used, although it is switched off", err)
 	}
 }

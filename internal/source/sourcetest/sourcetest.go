@@ -176,7 +176,7 @@ func testStuck(t *testing.T, h Harness) {
 		t.Skip("this kind has no place that never answers")
 	}
 	p := h.Stuck(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second/4)
 	defer cancel()
 	begin := time.Now()
 	err := p.fails(ctx, t, p.Open(t, h.Kind, maxSize))
