@@ -62,7 +62,9 @@ type Faults struct {
 // try.
 const Works = faults.Works
 
-// Run runs the tests as subtests of t, one for each fault.
+// Run runs the tests as subtests of t, one for each fault. With -short, it runs
+// those that the key provider's own code decides, and not what a client of HTTP
+// or gRPC does by itself.
 //
 // net/http writes to the standard logger what a server sends without being
 // asked, which may be part of a key. A program that asks services for keys

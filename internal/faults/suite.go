@@ -131,7 +131,8 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("given up at the end of an answer", s.runGivenUp)
 }
 
-// rows are those of the table that this suite runs.
+// rows are those of the table that this suite runs. With -short, they are those
+// that the client's own code decides, and that are soon over.
 func (s Suite) rows(t *testing.T) []fault {
 	t.Helper()
 	rows := slices.DeleteFunc(table(s.Service), func(r fault) bool { return r.wire && s.SharedWire })
@@ -143,6 +144,9 @@ func (s Suite) rows(t *testing.T) []fault {
 	}
 	for i, row := range rows {
 		rows[i].late = row.late || slices.Contains(s.Late, row.name)
+	}
+	if testing.Short() {
+		rows = slices.DeleteFunc(rows, func(r fault) bool { return r.wire || r.large })
 	}
 	return rows
 }

@@ -328,6 +328,9 @@ func checkError(t *testing.T, err error) {
 
 // A state of 64 MiB is held twice at most: as it came, and as it is handed out.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a database takes seconds for a state of 64 MiB")
+	}
 	const size = 64 << 20
 	x := newTable(t)
 	x.Exec(t, "postgres", fmt.Sprintf("INSERT INTO %q.states (name, data) VALUES ('default', repeat('0123456789abcdef', %d))", x.schema,
