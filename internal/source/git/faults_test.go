@@ -118,8 +118,9 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.maxMemory = 100 << 20                                                                                 // so that it is soon full
-		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME="+strconv.Itoa(max(1, int(patience.Seconds())))) // instead of 30; the limit is ours
+		r.maxMemory = 100 << 20                    // so that it is soon full
+		seconds := max(1, int(patience.Seconds())) // instead of 30; the limit is ours
+		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME="+strconv.Itoa(seconds))
 		return r.open
 	}
 	return sourcetest.FaultHarness{
