@@ -185,7 +185,7 @@ func TestManInTheMiddle(t *testing.T) {
 					t.Errorf("%s: warnings %q", name, s.Warnings)
 				}
 			}
-			for name, environ := range trust {
+			for name, environ := range some(trust) {
 				r := newTestRun(t, c.env, c.block...)
 				r.environ = append(r.environ, environ.environ()...)
 				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 0 {
