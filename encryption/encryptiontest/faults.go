@@ -53,7 +53,8 @@ type Faults struct {
 	Sees, Cannot map[string]string
 
 	// Late names the rows that nothing but the patience of this key provider ends,
-	// besides the stalls. It is short in these rows and long in all others.
+	// besides the stalls. It is long in all other rows. In these it is a fraction
+	// of a second, and is doubled until the fault is seen.
 	Late []string
 }
 
@@ -61,7 +62,9 @@ type Faults struct {
 // try.
 const Works = faults.Works
 
-// Run runs the tests as subtests of t, one for each fault.
+// Run runs the tests as subtests of t, one for each fault. With -short, it runs
+// those that the key provider's own code decides, and not what a client of HTTP
+// or gRPC does by itself.
 //
 // net/http writes to the standard logger what a server sends without being
 // asked, which may be part of a key. A program that asks services for keys
@@ -87,6 +90,7 @@ func (h Faults) Run(t *testing.T) {
 		Sees:   h.Sees,
 		Cannot: h.Cannot,
 		Late:   h.Late,
+		Alone:  true,
 	}.Run(t)
 }
 

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,6 +21,8 @@ type Program struct {
 	Stdin    io.Reader     // may be nil
 	Patience time.Duration // how long it may take
 	Limit    int           // bytes that it may print
+
+	waitDelay time.Duration // for tests; zero is what is usual
 }
 
 // ErrTooLong means that a program printed more than it may.
@@ -33,7 +36,7 @@ func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	defer cancel()
 	stdout, stderr := &capped{limit: p.Limit + 1}, &capped{limit: maxSaid}
 	cmd := exec.CommandContext(limited, p.Args[0], p.Args[1:]...) //nolint:gosec // the caller has checked it
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Environ, p.Stdin, stdout, stderr, waitDelay
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Environ, p.Stdin, stdout, stderr, cmp.Or(p.waitDelay, waitDelay)
 	OwnGroup(cmd)
 	err = cmd.Run()
 	KillGroup(cmd)

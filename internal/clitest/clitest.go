@@ -27,10 +27,11 @@ type CLI struct {
 
 // All are the programs that there are: the OpenTofu that STATECRYPT_TOFU names,
 // as it is and encrypting, and the terraform in PATH, from 1.6 on, where its
-// backends have the arguments of today. Where there is none, the test is
-// skipped.
+// backends have the arguments of today. Where there is none, and with -short,
+// the test is skipped.
 func All(tb testing.TB) []CLI {
 	tb.Helper()
+	skipShort(tb)
 	var found []CLI
 	if path := os.Getenv("STATECRYPT_TOFU"); path != "" {
 		tofu := CLI{Name: "tofu", path: path}
@@ -43,6 +44,13 @@ func All(tb testing.TB) []CLI {
 		tb.Skip("there is neither STATECRYPT_TOFU nor terraform in PATH")
 	}
 	return found
+}
+
+func skipShort(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("a CLI that writes a state needs seconds")
+	}
 }
 
 // minor is the 11 of version 1.11.4.
@@ -61,10 +69,11 @@ func minor(tb testing.TB, path string) int {
 	return n
 }
 
-// Tofu is the OpenTofu that STATECRYPT_TOFU names. Where there is none, the test
-// is skipped.
+// Tofu is the OpenTofu that STATECRYPT_TOFU names. Where there is none, and with
+// -short, the test is skipped.
 func Tofu(tb testing.TB) CLI {
 	tb.Helper()
+	skipShort(tb)
 	path := os.Getenv("STATECRYPT_TOFU")
 	if path == "" {
 		tb.Skip("STATECRYPT_TOFU is not set")

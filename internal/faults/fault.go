@@ -30,6 +30,7 @@ type fault struct {
 	answer  func(*exchange)                        // in place of the server
 	once    bool                                   // it befalls the first answer only
 
+	wire      bool // decided by the HTTP client, before anybody looks at an answer
 	refusal   bool // the service says that it has no such key for this caller
 	large     bool // much more is sent than may be kept
 	stays     bool // nothing may be sent to another origin
@@ -237,7 +238,7 @@ func emptyPacks() func(*exchange) {
 // malformed is an answer in no protocol, or with what was sent where parsers
 // complain of it.
 func malformed(name, begin string) fault {
-	return fault{name: name, speech: begin + "no: frames\r\n\r\n", answer: func(x *exchange) {
+	return fault{name: name, wire: true, speech: begin + "no: frames\r\n\r\n", answer: func(x *exchange) {
 		conn := x.raw(200, nil, nil)
 		defer conn.Close()
 		echo := strings.ReplaceAll(strings.Map(oneLine, x.request.Text), " ", "")

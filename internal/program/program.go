@@ -39,7 +39,7 @@ type Command struct {
 	Argv  []string // no shell; the first is looked up in PATH
 	Magic string   // which protocol, as its header says
 
-	patience time.Duration // for tests; zero is a minute
+	patience, killDelay time.Duration // for tests; zero is what is usual
 }
 
 // What can be wrong with a program, for callers that treat them differently.
@@ -82,7 +82,7 @@ func (c Command) Run(ctx context.Context, input []byte, limit int, output any, s
 	cmd.Args[0] = c.Argv[0]
 	cmd.Env = child.Environ(os.Environ())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, &stderr
-	cmd.WaitDelay = killDelay
+	cmd.WaitDelay = cmp.Or(c.killDelay, killDelay)
 	child.OwnGroup(cmd)
 	err = cmd.Run()
 	if limited.Err() != nil {

@@ -18,7 +18,7 @@ import (
 const header = `printf '{"magic":"M","version":1,"later":"field"}\n'; `
 
 func sh(script string) Command {
-	return Command{Argv: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M"}
+	return Command{Argv: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M", killDelay: time.Second / 2}
 }
 
 type reply struct {
@@ -122,7 +122,7 @@ func TestStopped(t *testing.T) {
 			pids := filepath.Join(t.TempDir(), "pids")
 			p := sh(stubborn + `sh -c "` + stubborn + `echo \$\$ >'` + pids + `'; while :; do sleep 0.1; done" & wait; wait`)
 			started := func() bool { text, _ := os.ReadFile(pids); return bytes.HasSuffix(text, []byte("\n")) }
-			for p.patience = time.Second; !started(); p.patience *= 2 { // until it is enough for two shells to start
+			for p.patience = time.Second / 8; !started(); p.patience *= 2 { // until it is enough for two shells to start
 				err := p.Run(t.Context(), nil, 1000, &reply{})
 				if !errors.Is(err, errTimeout) || errors.Is(err, ErrFailed) {
 					t.Fatalf("time is over: %v", err)

@@ -57,7 +57,7 @@ func TestFaults(t *testing.T) {
 			"Content-Length too small":    notTheAPI,
 			"endless body":                encryptiontest.Works, // no more is read than the key takes
 			"endless header":              notHTTP,
-			"endless gzip of nothing":     "does not answer within 2s",
+			"endless gzip of nothing":     "does not answer within ",
 			"nested a million deep":       "its answer is not that of OpenBao or Vault",
 			"301 that names another host": "it redirects, which is not followed",
 			"401 that names another host": "its answer is not that of OpenBao or Vault (status 401)",
@@ -67,9 +67,9 @@ func TestFaults(t *testing.T) {
 			"malformed header":            notHTTP,
 			"another service":             notTheAPI,
 
-			"stall":             "does not answer within 2s",
-			"stall in the body": "does not answer within 2s",
-			"slow drip":         "does not answer within 2s",
+			"stall":             "does not answer within ",
+			"stall in the body": "does not answer within ",
+			"slow drip":         "does not answer within ",
 
 			"500, once":                      encryptiontest.Works,
 			"500":                            "cannot answer now (status 500)",
@@ -77,11 +77,11 @@ func TestFaults(t *testing.T) {
 			"503 with Retry-After, once":     encryptiontest.Works,
 			"429 with Retry-After, once":     encryptiontest.Works,
 			"429 with Retry-After":           "is asked too often (status 429)",
-			"429 with Retry-After of a year": "does not answer within 2s",
+			"429 with Retry-After of a year": "does not answer within ",
 
 			"throttled":            "is asked too often (status 429)",
 			"throttled, once":      encryptiontest.Works,
-			"throttled for a year": "does not answer within 2s",
+			"throttled for a year": "does not answer within ",
 			"unavailable":          "cannot answer now (status 503): it may be sealed",
 			"unavailable, once":    encryptiontest.Works,
 

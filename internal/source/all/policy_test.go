@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -251,6 +252,11 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ConnectDone: func(_, address string, err error) {
+		if err != nil && address == "127.0.0.1:8500" { // Consul's own: another try would be refused as well
+			cancel()
+		}
+	}})
 	snapshot, err := src.Fetch(ctx)
 	if err != nil {
 		return nil, err

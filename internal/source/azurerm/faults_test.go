@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -17,18 +19,26 @@ func TestFaults(t *testing.T) {
 		account   = "the storage account " + azuretest.Account
 		noAnswer  = "no usable answer from " + account
 		brokeOff  = "the connection broke off before the answer was complete (after 3 tries)"
-		tooSlow   = "there was no complete answer from " + account + " within 2s; timeout_seconds can be raised"
+		tooSlow   = "; timeout_seconds can be raised"
 		tooLarge  = "the file is larger than 1048576 bytes"
 		throttled = account + " is asked too often or is overloaded (429 Too Many Requests)"
 		answered  = account + " answered "
 	)
 	var client *http.Client
-	current := &http.Client{
-		Transport:     roundTrip(func(r *http.Request) (*http.Response, error) { return client.Transport.RoundTrip(r) }),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	var patience time.Duration
+	patient := kind(nil)
+	patient.Start = func(s source.Settings) source.Open {
+		open := kind(client).Start(s)
+		return func(req source.Request) (source.Source, error) {
+			src, err := open(req)
+			if l, ok := src.(*location); ok {
+				l.timeout = patience // timeout_seconds are whole ones
+			}
+			return src, err
+		}
 	}
 	sourcetest.Faults(t, sourcetest.FaultHarness{
-		Kind: kind(current),
+		Kind: patient,
 		Server: func(_ *testing.T, data []byte) http.Handler {
 			s := azuretest.New("tfstate")
 			s.Put("tfstate", "network.tfstate", azuretest.Blob{Data: data})
@@ -39,10 +49,13 @@ func TestFaults(t *testing.T) {
 			roots.AppendCertsFromPEM([]byte(f.CA))
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 			t.Cleanup(transport.CloseIdleConnections)
-			client = &http.Client{Transport: transport}
+			client = &http.Client{
+				Transport:     transport,
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}
+			patience = f.Patience
 			block := withKey().with("blob_endpoint", f.URL+"/"+azuretest.Account)
-			asks := place().with("timeout_seconds", int(f.Patience.Seconds()))
-			return sourcetest.Place{Attrs: asks, Settings: settings(block), Secrets: []string{azuretest.Key, canary}}
+			return sourcetest.Place{Attrs: place(), Settings: settings(block), Secrets: []string{azuretest.Key, canary}}
 		},
 		Sees: map[string]string{
 			"nobody listens":              noAnswer + ": the server cannot be reached: dial tcp",

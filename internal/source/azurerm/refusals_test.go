@@ -252,11 +252,12 @@ func TestLateAnswers(t *testing.T) {
 
 		patient := newRun(settings(withKey()))
 		patient.transport = late{newAccount().Client(t), func(r *http.Request) { <-r.Context().Done() }}
-		if src, err = patient.open(request(t, place().with("key", blob, "timeout_seconds", 1), nil)); err != nil {
+		if src, err = patient.open(request(t, place().with("key", blob), nil)); err != nil {
 			t.Fatal(err)
 		}
+		src.(*location).timeout = 200 * time.Millisecond
 		_, err = src.Fetch(t.Context())
-		checkRefusal(t, err, false, "there was no complete answer from the storage account "+azuretest.Account+" within 1s")
+		checkRefusal(t, err, false, "there was no complete answer from the storage account "+azuretest.Account+" within 200ms")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // States that a real CLI writes through its consul backend are read back: of
@@ -40,7 +41,7 @@ func testRealBackend(t *testing.T, cli clitest.CLI, gzip bool) {
 		defer s.Change(func() { s.Writable = true })
 		r := request(t, attrs{"path": text("network")}, nil)
 		r.Workspace, r.MaxSize = workspace, 64<<20
-		snap := fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL), "access_token": text("reader")}), r))
+		snap := sourcetest.Fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL), "access_token": text("reader")}), r))
 		key := keyOf(workspace)
 		head := s.Entry(key)
 		if fmt.Sprint(head.ModifyIndex) != snap.Revision {

@@ -43,15 +43,6 @@ func opened(t *testing.T, s source.Settings, r source.Request) source.Source {
 	return src
 }
 
-func fetch(t *testing.T, src source.Source) *source.Snapshot {
-	t.Helper()
-	snap, err := src.Fetch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snap
-}
-
 // reader is the policy of the example.
 func reader(t *testing.T) consultest.Policy {
 	t.Helper()

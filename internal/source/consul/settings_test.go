@@ -21,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // Every attribute of the backend has its place here, or a reason to have none.
@@ -66,7 +67,7 @@ func TestKeys(t *testing.T) {
 		r := request(t, attrs{"path": text(c.path)}, nil)
 		r.Workspace = c.workspace
 		src := opened(t, settingsOf(attrs{"address": text(s.URL)}), r)
-		if snap := fetch(t, src); string(snap.Data) != stateJSON {
+		if snap := sourcetest.Fetch(t, src); string(snap.Data) != stateJSON {
 			t.Errorf("%q, workspace %q: got %q", c.path, c.workspace, snap.Data)
 		}
 	}
@@ -294,7 +295,7 @@ func TestRequest(t *testing.T) {
 	settings := settingsOf()
 	settings.LookupEnv = env.lookup
 	a := attrs{"path": text("a b"), "datacenter": text("dc&x"), "namespace": text("own-ns")}
-	snap := fetch(t, opened(t, settings, request(t, a, env.lookup)))
+	snap := sourcetest.Fetch(t, opened(t, settings, request(t, a, env.lookup)))
 	if snap.Data == nil || len(snap.Data) != 0 || snap.Revision != "18446744073709551615" || snap.Lock != nil || snap.Warnings != nil {
 		t.Errorf("got %+v", snap)
 	}
@@ -319,7 +320,7 @@ func TestUnixSocket(t *testing.T) {
 	t.Cleanup(server.Close)
 	settings := settingsOf(attrs{"address": text("unix://" + path), "access_token": text("t")})
 	settings.LookupEnv = environment{"HTTP_PROXY": "http://127.0.0.1:1"}.lookup
-	if snap := fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != stateJSON ||
+	if snap := sourcetest.Fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != stateJSON ||
 		snap.Warnings != nil {
 		t.Errorf("got %+v", snap)
 	}
@@ -332,7 +333,7 @@ func TestProxy(t *testing.T) {
 	block := attrs{"address": text("consul.example.com:8500"), "access_token": text(canary)}
 	settings := settingsOf(block)
 	settings.LookupEnv = environment{"http_proxy": s.URL}.lookup
-	snap := fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil)))
+	snap := sourcetest.Fetch(t, opened(t, settings, request(t, attrs{"path": text("network")}, nil)))
 	if string(snap.Data) != stateJSON || len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "without encryption") {
 		t.Errorf("got %+v", snap)
 	}
@@ -343,7 +344,11 @@ func TestProxy(t *testing.T) {
 	settings = settingsOf(attrs{"address": text("consul.invalid:8500")})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := opened(t, settings, request(t, attrs{"path": text("network")}, nil)).Fetch(ctx); err == nil || len(s.Requests()) > 0 {
+	src, err := hurried(new(time.Minute)).Start(settings)(request(t, attrs{"path": text("network")}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Fetch(ctx); err == nil || len(s.Requests()) > 0 {
 		t.Errorf("got %v; the environment was used, although it is switched off", err)
 	}
 }

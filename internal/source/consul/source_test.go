@@ -1,8 +1,6 @@
 package consul
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +115,7 @@ func TestSource(t *testing.T) {
 			"no leader":        replies(500, "No cluster leader "+canary),
 			"moved":            replies(301, "", "Location", "/v1/kv/other"),
 			"damaged gzip":     bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte("\x1f\x8bnot gzip")) }),
-			"cut gzip":         bad(func(s *consultest.Server, _ attrs) { s.Put("network", pack(t, []byte(stateJSON))[:20]) }),
+			"cut gzip":         bad(func(s *consultest.Server, _ attrs) { s.Put("network", nettest.Gzip([]byte(stateJSON))[:20]) }),
 			"index of another": bad(func(s *consultest.Server, _ attrs) { s.Put("network", []byte(`{"current-hash":"x","chunks":[]}`)) }),
 			"nobody there":     bad(func(_ *consultest.Server, a attrs) { a["address"] = text(nettest.Dead(t)) }),
 			"missing CA file":  bad(func(_ *consultest.Server, a attrs) { a["ca_file"] = text("/no/such/file") }),
@@ -132,19 +130,6 @@ func TestSource(t *testing.T) {
 			return placeOf(s, access(s))
 		},
 	})
-}
-
-func pack(t *testing.T, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // What the user is told of each answer.
@@ -212,13 +197,13 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestCompressed(t *testing.T) {
-	s := holding(t, pack(t, []byte(stateJSON)))
+	s := holding(t, nettest.Gzip([]byte(stateJSON)))
 	src := opened(t, settingsOf(access(s)), request(t, attrs{"path": text("network")}, nil))
-	if snap := fetch(t, src); string(snap.Data) != stateJSON {
+	if snap := sourcetest.Fetch(t, src); string(snap.Data) != stateJSON {
 		t.Errorf("got %q", snap.Data)
 	}
 	// A few kilobytes that are a lot.
-	s.Put("network", pack(t, make([]byte, 20<<20)))
+	s.Put("network", nettest.Gzip(make([]byte, 20<<20)))
 	if _, err := src.Fetch(t.Context()); err == nil || err.Error() != source.TooLarge(1<<20).Error() {
 		t.Errorf("got %v", err)
 	}
@@ -251,7 +236,7 @@ func TestParts(t *testing.T) {
 		r := request(t, attrs{"path": text(path)}, nil)
 		r.MaxSize = 8 << 20
 		s.Requests()
-		snap := fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}), r))
+		snap := sourcetest.Fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}), r))
 		if string(snap.Data) != state || snap.Revision != fmt.Sprint(s.Entry(path).ModifyIndex) {
 			t.Errorf("%s: got %d bytes at %s", path, len(snap.Data), snap.Revision)
 		}
@@ -355,7 +340,7 @@ func TestHostileIndex(t *testing.T) {
 	for _, state := range []string{`{"Current-Hash":"x"}`, `["current-hash"]`, `{"outputs":{"current-hash":"x"}}`} {
 		s := consultest.New(t)
 		s.Put("network", []byte(state))
-		if snap := fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}),
+		if snap := sourcetest.Fetch(t, opened(t, settingsOf(attrs{"address": text(s.URL)}),
 			request(t, attrs{"path": text("network")}, nil))); string(snap.Data) != state {
 			t.Errorf("got %q", snap.Data)
 		}

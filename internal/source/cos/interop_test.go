@@ -3,14 +3,11 @@ package cos
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -83,15 +80,7 @@ func hostsOf(t *testing.T, server *objecttest.Server, sts *fakeSTS) (object.Netw
 		"sts.intl.tencentcloudapi.com":            sts,
 		"tag.tencentcloudapi.com":                 http.HandlerFunc(locks), // the backend's locks are tags
 	})
-	ca, err := os.ReadFile(internet.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	network := objecttest.Hurried()
-	network.Roots = x509.NewCertPool()
-	network.Roots.AppendCertsFromPEM(ca)
-	network.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(internet.Proxy) }
-	return network, internet
+	return objecttest.Through(t, internet), internet
 }
 
 func locks(w http.ResponseWriter, _ *http.Request) {

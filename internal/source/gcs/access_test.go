@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // google answers for every https host that the clients of tokens ask. The
@@ -135,8 +136,8 @@ func TestWhoReads(t *testing.T) {
 				a = place("credentials_name", c.name)
 			}
 			src := open(t, s, a)
-			fetch(t, src)
-			fetch(t, src) // with the same token
+			sourcetest.Fetch(t, src)
+			sourcetest.Fetch(t, src) // with the same token
 			if got := last(); got.Get("Authorization") != c.token || got.Get("X-Goog-User-Project") != c.quota {
 				t.Errorf("sent %q, %q", got.Get("Authorization"), got.Get("X-Goog-User-Project"))
 			}
@@ -207,7 +208,7 @@ func TestScopes(t *testing.T) {
 		"impersonate_service_account_delegates": list("middle@p.iam.gserviceaccount.com")},
 		"access_token", "base", "impersonate_service_account", "reader@p.iam.gserviceaccount.com")
 	google.Requests()
-	fetch(t, open(t, settingsOf(a), place()))
+	sourcetest.Fetch(t, open(t, settingsOf(a), place()))
 	got := google.Requests()
 	if len(got) != 1 || !strings.Contains(got[0], "Bearer base") ||
 		!strings.Contains(got[0], `"projects/-/serviceAccounts/middle@p.iam.gserviceaccount.com"`) ||
@@ -259,7 +260,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		"token": block(endpoint),
 		"user":  and(attrs{"storage_custom_endpoint": text(endpoint)}, "credentials", user),
 	} {
-		fetch(t, open(t, settingsOf(a), place()))
+		sourcetest.Fetch(t, open(t, settingsOf(a), place()))
 		if text := fmt.Sprint(last()); strings.Contains(text, "canary") {
 			t.Errorf("%s: sent %s", name, text)
 		}
@@ -290,7 +291,7 @@ func TestDefaultCredentials(t *testing.T) {
 		"off": settingsOf(attrs{"storage_custom_endpoint": text(endpoint)}),
 		"on":  with(environment{}, attrs{"storage_custom_endpoint": text(endpoint)}),
 	} {
-		fetch(t, open(t, s, place()))
+		sourcetest.Fetch(t, open(t, s, place()))
 		if got := last().Get("Authorization"); got != "Bearer user-token" {
 			t.Errorf("%s: sent %q", name, got)
 		}

@@ -2,7 +2,6 @@ package gcs
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -107,15 +106,6 @@ func open(t *testing.T, s source.Settings, a attrs) source.Source {
 		t.Fatal(err)
 	}
 	return src
-}
-
-func fetch(t *testing.T, src source.Source) *source.Snapshot {
-	t.Helper()
-	snap, err := src.Fetch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snap
 }
 
 const stateJSON = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"x","outputs":{}}`
@@ -225,7 +215,7 @@ func TestPaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetch(t, src)
+		sourcetest.Fetch(t, src)
 		if got := s.Requests(); len(got) != 1 || c.path != "" && got[0] != "GET "+c.path+"?alt=media" {
 			t.Errorf("%q, %q: asked for %q", c.prefix, c.workspace, got)
 		}
@@ -320,7 +310,7 @@ func TestEndpoints(t *testing.T) {
 func TestGenerations(t *testing.T) {
 	t.Parallel()
 	s, endpoint := prod(t)
-	first := fetch(t, open(t, settingsOf(block(endpoint)), place()))
+	first := sourcetest.Fetch(t, open(t, settingsOf(block(endpoint)), place()))
 	second := s.Put("states", object, gcstest.Object{Data: []byte("newer")})
 	for name, c := range map[string]struct{ generation, data, revision string }{
 		"live":  {"", "newer", second},
@@ -331,7 +321,7 @@ func TestGenerations(t *testing.T) {
 			a = place("generation", c.generation)
 		}
 		src := open(t, settingsOf(block(endpoint)), a)
-		if got := fetch(t, src); string(got.Data) != c.data || got.Revision != c.revision {
+		if got := sourcetest.Fetch(t, src); string(got.Data) != c.data || got.Revision != c.revision {
 			t.Errorf("%s: got %s at %s", name, got.Data, got.Revision)
 		}
 		if want := "gs://states/" + object + "#" + c.generation; c.generation != "" && src.String() != want {
@@ -457,30 +447,17 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func pack(t *testing.T, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // An object that is stored with gzip is unpacked, as the backend's client does,
 // and not beyond the limit.
 func TestPackedObject(t *testing.T) {
 	t.Parallel()
 	s := gcstest.New("states")
 	settings := settingsOf(block(s.Start(t)))
-	s.Put("states", object, gcstest.Object{Data: pack(t, []byte(stateJSON)), Encoding: "gzip"})
-	if got := fetch(t, open(t, settings, place())); string(got.Data) != stateJSON {
+	s.Put("states", object, gcstest.Object{Data: nettest.Gzip([]byte(stateJSON)), Encoding: "gzip"})
+	if got := sourcetest.Fetch(t, open(t, settings, place())); string(got.Data) != stateJSON {
 		t.Errorf("got %s", got.Data)
 	}
-	s.Put("states", object, gcstest.Object{Data: pack(t, make([]byte, 1<<20+1)), Encoding: "gzip"})
+	s.Put("states", object, gcstest.Object{Data: nettest.Gzip(make([]byte, 1<<20+1)), Encoding: "gzip"})
 	if _, err := open(t, settings, place()).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), source.TooLarge(1<<20).Error()) {
 		t.Errorf("got %v", err)
 	}
@@ -499,10 +476,10 @@ func TestPackedOnTheWay(t *testing.T) {
 		}
 		w.Header().Del("Content-Length")
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(pack(t, answer.Body.Bytes()))
+		_, _ = w.Write(nettest.Gzip(answer.Body.Bytes()))
 	}))
 	defer server.Close()
-	if got := fetch(t, open(t, settingsOf(block(server.URL+"/storage/v1/")), place())); string(got.Data) != stateJSON {
+	if got := sourcetest.Fetch(t, open(t, settingsOf(block(server.URL+"/storage/v1/")), place())); string(got.Data) != stateJSON {
 		t.Errorf("got %s", got.Data)
 	}
 }
@@ -549,7 +526,7 @@ func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	s, endpoint := prod(t)
 	s.Change(func(s *gcstest.Service) { s.Permissions = leastPrivilege(t) })
-	fetch(t, open(t, settingsOf(block(endpoint)), place()))
+	sourcetest.Fetch(t, open(t, settingsOf(block(endpoint)), place()))
 	if got := s.Requests(); !slices.Equal(got, []string{readOnce}) {
 		t.Errorf("asked for %q", got)
 	}
@@ -563,7 +540,7 @@ func TestLeastPrivilege(t *testing.T) {
 func TestWarningOfPlainHTTP(t *testing.T) {
 	t.Parallel()
 	_, endpoint := prod(t)
-	got := fetch(t, open(t, settingsOf(block(endpoint)), place()))
+	got := sourcetest.Fetch(t, open(t, settingsOf(block(endpoint)), place()))
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0].Text, "without encryption") ||
 		strings.Contains(got.Warnings[0].Text, gcstest.Token) {
 		t.Errorf("got %q", got.Warnings)

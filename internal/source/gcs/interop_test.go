@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // bench is a service that CLIs write to and we read from.
@@ -43,7 +44,7 @@ func (b bench) roundTrip(t *testing.T, cli clitest.CLI, prefix string, size int)
 	p.RoundTrip(t, func(workspace string) (data []byte) {
 		src := b.open(t, prefix, workspace)
 		read := func() {
-			snap := fetch(t, src)
+			snap := sourcetest.Fetch(t, src)
 			if _, err := strconv.ParseInt(snap.Revision, 10, 64); err != nil {
 				t.Errorf("the revision is %q", snap.Revision)
 			}
@@ -143,12 +144,12 @@ func TestRealFakeGCS(t *testing.T) {
 
 	// An object that is stored with gzip, whose checksum is that of the packed data.
 	upload := origin + "/upload/storage/v1/b/states/o?uploadType=media&contentEncoding=gzip&name=packed%2Fdefault.tfstate"
-	resp, err := http.Post(upload, "application/json", bytes.NewReader(pack(t, []byte(stateJSON))))
+	resp, err := http.Post(upload, "application/json", bytes.NewReader(nettest.Gzip([]byte(stateJSON))))
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatal(resp, err)
 	}
 	resp.Body.Close()
-	if got := fetch(t, open(t, settingsOf(block(b.endpoint)), place("prefix", "packed"))); string(got.Data) != stateJSON {
+	if got := sourcetest.Fetch(t, open(t, settingsOf(block(b.endpoint)), place("prefix", "packed"))); string(got.Data) != stateJSON {
 		t.Errorf("got %q", got.Data)
 	}
 

@@ -112,7 +112,7 @@ func TestStraySecrets(t *testing.T) {
 	if err := os.WriteFile(secretFile, []byte(canary), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		env  vars
 		sent string
 		err  string
@@ -136,7 +136,7 @@ func TestStraySecrets(t *testing.T) {
 			err: "GIT_PASSWORD is set"},
 		"SSH_PRIVATE_KEY is no secret of http": {env: vars{"SSH_PRIVATE_KEY": secretFile}},
 		"GITHUB_SERVER_URL that is none":       {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "x"}},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			server.Reset()
 			s, err := read(t, newTestRun(t, c.env), place{repository: server.URL, path: "s"})
@@ -193,7 +193,7 @@ func TestLookAlikes(t *testing.T) {
 	_, port, _ := strings.Cut(host, ":")
 	block := vars{"url": server.Origin + "/acme/", "username": "u", "password": canary}
 
-	for address, sent := range map[string]bool{
+	for address, sent := range some(map[string]bool{
 		server.Origin + "/acme/x.git":                     true,
 		server.Origin + "/acme/sub/x.git":                 true,
 		server.Origin + "/acme":                           true,
@@ -221,7 +221,7 @@ func TestLookAlikes(t *testing.T) {
 		"http://" + host + "#@" + otherHost + "/acme/x":   false,
 		"http://" + host + "?@" + otherHost + "/acme/x":   false,
 		"http://evil@" + host + "@" + otherHost + "/acme": false,
-	} {
+	}) {
 		server.Reset()
 		other.Reset()
 		r := newTestRun(t, nil, block)

@@ -65,7 +65,7 @@ func TestWrittenByTerraformBackendGit(t *testing.T) {
 	if err != nil || len(bundles) != len(written) {
 		t.Fatalf("%d bundles, want %d; %v", len(bundles), len(written), err)
 	}
-	for name, c := range written {
+	for name, c := range some(written) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := writtenRepo(t, name)
@@ -201,7 +201,7 @@ func TestBackendSecrets(t *testing.T) {
 	}
 	named := func(more vars) vars { return with(vars{repositoryVar: server.URL}, more) }
 	sameServer := server.Origin + "/acme/other.git"
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		env        vars
 		block      vars // credentials
 		repository string
@@ -251,7 +251,7 @@ func TestBackendSecrets(t *testing.T) {
 		"a block of another server, file": {env: vars{repositoryVar: "https://git.example.com/acme/infra.git", "GIT_USERNAME": "u",
 			"GIT_PASSWORD_FILE": secretFile},
 			block: vars{"url": server.Origin}, repository: server.URL},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			server.Reset()
 			attrs := vars{"path": "s", "ref": "HEAD"}

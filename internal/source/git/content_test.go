@@ -115,7 +115,7 @@ func TestPaths(t *testing.T) {
 	)
 	r := newTestRun(t, nil)
 
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		path, want string
 		missing    string
 		err        []string
@@ -153,7 +153,7 @@ func TestPaths(t *testing.T) {
 		"gitlink":               {path: "sub/module", err: []string{"sub/module is a submodule"}},
 		"below gitlink":         {path: "sub/module/x", err: []string{"sub/module is a submodule"}},
 		"case differs":          {path: "case", missing: "there is Case"},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			s, err := read(t, r, place{repository: repo.FileURL(), ref: "main", path: c.path})
 			if c.missing != "" {

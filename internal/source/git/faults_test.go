@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,10 +40,12 @@ const (
 
 // TestFaultsOfRefs has the answers go wrong that say what there is.
 func TestFaultsOfRefs(t *testing.T) {
+	long(t)
 	t.Parallel()
-	h := faultHarness()
+	h := faultHarness(t)
 	h.At = func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/info/refs") }
 	maps.Copy(h.Sees, map[string]string{
+		"nobody listens":              unreachable,
 		"reset at once":               unreachable + " | " + brokeOff,
 		"Content-Length too large":    brokeOff,
 		"Content-Length too small":    "expected flush after capabilities",
@@ -55,6 +58,13 @@ func TestFaultsOfRefs(t *testing.T) {
 		"redirect loop":               "redirects followed",
 		"redirect to another origin":  rejected,
 		"redirect to plain http":      "the address leads to another kind of transport",
+
+		"certificate expired":                 notAccepted,
+		"certificate of another host":         notAccepted,
+		"certificate of an unknown authority": notAccepted,
+		"TLS 1.0":                             noAccess,
+		"no TLS":                              noAccess,
+		"handshake breaks off":                noAccess,
 	})
 	if runtime.GOOS == "linux" {
 		h.Sees["endless body"] = "git needs more memory than it may have"
@@ -67,14 +77,14 @@ func TestFaultsOfRefs(t *testing.T) {
 
 // TestFaultsOfPacks has servers die in the middle of a pack, and the like.
 func TestFaultsOfPacks(t *testing.T) {
+	long(t)
 	t.Parallel()
-	h := faultHarness()
+	h := faultHarness(t)
 	h.At = func(_ *http.Request, body []byte) bool {
 		return bytes.Contains(unpacked(body), []byte("command=fetch"))
 	}
 	const redirects = "the server redirects, and credentials are not sent along"
 	maps.Copy(h.Sees, map[string]string{
-		"reset at once":               "127.0.0.1",
 		"Content-Length too large":    faults.Works, // a pack has an end of its own
 		"Content-Length too small":    brokeOff,
 		"endless body":                brokeOff,
@@ -88,27 +98,35 @@ func TestFaultsOfPacks(t *testing.T) {
 		"redirect to another origin":  redirects,
 		"redirect to plain http":      redirects,
 	})
+	for _, connection := range []string{
+		"nobody listens", "reset at once", "stall in the handshake, cancelled", "certificate expired", "certificate of another host",
+		"certificate of an unknown authority", "TLS 1.0", "no TLS", "handshake breaks off",
+	} {
+		h.Cannot[connection] = "no answer comes before the fault, that of the refs neither; see TestFaultsOfRefs"
+	}
 	sourcetest.Faults(t, h)
 }
 
-func faultHarness() sourcetest.FaultHarness {
+func faultHarness(t *testing.T) sourcetest.FaultHarness {
+	t.Helper()
+	repo, commit := gittest.NewRepo(t, gittest.RepoOptions{}), new(sync.Once)
+	to, err := url.Parse(gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "alice", Password: canary}).Origin)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var patience time.Duration
 	kind := Kind()
 	kind.Start = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.maxMemory = 100 << 20                                                                         // so that it is soon full
-		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME="+strconv.Itoa(int(patience.Seconds()))) // instead of 30; the limit is ours
+		r.maxMemory = 100 << 20                    // so that it is soon full
+		seconds := max(1, int(patience.Seconds())) // instead of 30; the limit is ours
+		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME="+strconv.Itoa(seconds))
 		return r.open
 	}
 	return sourcetest.FaultHarness{
 		Kind: kind,
-		Server: func(t *testing.T, data []byte) http.Handler {
-			repo := gittest.NewRepo(t, gittest.RepoOptions{})
-			repo.Commit("refs/heads/main", gittest.File{Path: "envs/prod.tfstate", Data: string(data)})
-			to, err := url.Parse(gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "alice", Password: canary}).Origin)
-			if err != nil {
-				t.Fatal(err)
-			}
+		Server: func(_ *testing.T, data []byte) http.Handler {
+			commit.Do(func() { repo.Commit("refs/heads/main", gittest.File{Path: "envs/prod.tfstate", Data: string(data)}) })
 			return httputil.NewSingleHostReverseProxy(to)
 		},
 		Place: func(t *testing.T, f *faults.Front) sourcetest.Place {
@@ -135,7 +153,6 @@ func faultHarness() sourcetest.FaultHarness {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack")
 		},
 		Sees: map[string]string{
-			"nobody listens":           unreachable,
 			"reset in the body":        brokeOff,
 			"reset in the body, once":  brokeOff,
 			"closed without an answer": brokeOff,
@@ -157,13 +174,6 @@ func faultHarness() sourcetest.FaultHarness {
 			"429 with Retry-After, once":     unavailable,
 			"429 with Retry-After":           unavailable,
 			"429 with Retry-After of a year": unavailable,
-
-			"certificate expired":                 notAccepted,
-			"certificate of another host":         notAccepted,
-			"certificate of an unknown authority": notAccepted,
-			"TLS 1.0":                             noAccess,
-			"no TLS":                              noAccess,
-			"handshake breaks off":                noAccess,
 		},
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "git does not wait as it is asked to",

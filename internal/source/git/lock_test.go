@@ -97,7 +97,7 @@ func TestCommitHasNoLock(t *testing.T) {
 
 func TestLockOnEveryServer(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		repo gittest.RepoOptions
 		http gittest.HTTPOptions
 	}{
@@ -105,7 +105,7 @@ func TestLockOnEveryServer(t *testing.T) {
 		"filter off":        {repo: gittest.RepoOptions{NoFilter: true}},
 		"no object ids, v0": {repo: gittest.RepoOptions{NoObjectID: true}, http: gittest.HTTPOptions{ProtocolV0: true}},
 		"SHA-256":           {repo: gittest.RepoOptions{SHA256: true}},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := gittest.NewRepo(t, c.repo)
@@ -199,7 +199,7 @@ func TestLockBranchIsNotTheState(t *testing.T) {
 // Anybody who may push a branch may write anything here.
 func TestHostileLocks(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		file gittest.File
 		want source.Lock
 		note string
@@ -225,7 +225,7 @@ func TestHostileLocks(t *testing.T) {
 		"another name":    {file: gittest.File{Path: "envs/other.lock", Data: lockJSON}, note: "holds no file envs/s.lock"},
 		"a folder":        {file: gittest.File{Path: "envs/s.lock/x", Data: lockJSON}, note: "holds no file envs/s.lock"},
 		"file for folder": {file: gittest.File{Path: "envs", Data: lockJSON}, note: "holds no file envs/s.lock"},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := gittest.NewRepo(t, gittest.RepoOptions{})
@@ -274,6 +274,7 @@ func TestLockThatIsNoBlob(t *testing.T) {
 }
 
 func TestManyLocks(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	var files []gittest.File

@@ -14,7 +14,7 @@ import (
 // the trees known and the directory gone.
 func TestServers(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		repo    gittest.RepoOptions
 		http    gittest.HTTPOptions
 		warning string
@@ -32,7 +32,7 @@ func TestServers(t *testing.T) {
 		"TLS":                {http: gittest.HTTPOptions{TLS: true}},
 		"IPv6":               {http: gittest.HTTPOptions{IPv6: true, Username: "u", Password: "p"}},
 		"SHA-256, no filter": {repo: gittest.RepoOptions{SHA256: true, NoFilter: true}, warning: "ignored the filter"},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := gittest.NewRepo(t, c.repo)

@@ -38,6 +38,7 @@ func bombRepo(t *testing.T, opts gittest.RepoOptions) (repo *gittest.Repo, id st
 // TestBombIsNotUnpacked looks at what is there when the files have arrived: had
 // git unpacked the file to see what it is, it would be among the objects.
 func TestBombIsNotUnpacked(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo, id := bombRepo(t, gittest.RepoOptions{})
 	for name, address := range map[string]string{
@@ -78,6 +79,7 @@ func TestBombIsNotUnpacked(t *testing.T) {
 
 // TestBombBesideStates reads them together, so that one fetch is about all.
 func TestBombBesideStates(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo, _ := bombRepo(t, gittest.RepoOptions{})
 	g := newGate()
@@ -104,6 +106,7 @@ func TestBombBesideStates(t *testing.T) {
 // TestBombInASnapshot: from a server that sends all files, the bomb comes, too.
 // Nobody has to read it to know its size.
 func TestBombInASnapshot(t *testing.T) {
+	long(t)
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip(err)
@@ -128,6 +131,7 @@ func TestBombInASnapshot(t *testing.T) {
 // TestWork: a pack of a few kilobytes takes minutes to put together, and ends
 // nobody's patience but ours.
 func TestWork(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such limits")
@@ -240,6 +244,7 @@ func diskUse(t *testing.T, dir string) (n int64) {
 // TestHugeCommit: git holds a commit in memory, also one that takes a thousandth
 // of it on the way.
 func TestHugeCommit(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"})

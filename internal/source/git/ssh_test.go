@@ -132,7 +132,7 @@ func TestSSHAsTerraformBackendGit(t *testing.T) {
 	theirs, other := fingerprint(t, server.KeyFile), gittest.NewKey(t)
 	origin := sshOrigin(server)
 	bare := origin + "/acme/infra.git"
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		agent      []string // key files
 		env, block vars
 		repository string
@@ -164,7 +164,7 @@ func TestSSHAsTerraformBackendGit(t *testing.T) {
 		"the user's own ssh command": {
 			agent: []string{server.KeyFile}, repository: bare, own: true, want: []gittest.Offer{{User: "configured", Key: theirs}},
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			r := newTestRun(t, c.env, slices.DeleteFunc([]vars{c.block}, func(v vars) bool { return v == nil })...)
 			r.environ = append(r.environ, "SSH_AUTH_SOCK="+agentOf(t, c.agent), "HOME="+t.TempDir())
@@ -304,8 +304,12 @@ func TestSSHKeyPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"with space", "it's", `dou"ble`, "$(touch pwned)", "`x`", "%h%%d", "-dash", `back\slash`, "semi;colon",
-		"$HOME"} {
+	names := []string{"with space", "it's", `dou"ble`, "$(touch pwned)", "`x`", "%h%%d", "-dash", `back\slash`, "semi;colon",
+		"$HOME"}
+	if testing.Short() {
+		names = names[:3]
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && strings.ContainsAny(name, `"\`) {
 				t.Skip("Windows has no such names")
@@ -360,7 +364,7 @@ func TestWhichSSH(t *testing.T) {
 		return program, log
 	}
 	block := vars{"url": sshOrigin(server), "ssh_private_key_file": server.KeyFile, "strict_host_key_checking": "yes"}
-	for name, environ := range map[string]func(t *testing.T, program string) []string{
+	for name, environ := range some(map[string]func(t *testing.T, program string) []string{
 		"GIT_SSH_COMMAND": func(_ *testing.T, program string) []string {
 			return []string{"GIT_SSH_COMMAND='" + program + "' -o User=git", "GIT_SSH=/nonexistent"}
 		},
@@ -376,7 +380,7 @@ func TestWhichSSH(t *testing.T) {
 		"ssh of PATH": func(_ *testing.T, program string) []string {
 			return []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")}
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			program, log := standIn(t)
 			r := newTestRun(t, nil, block)

@@ -37,7 +37,7 @@ func TestEnvironmentIsOff(t *testing.T) {
 	repo := stateRepo(t)
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
 	const ssh = "ssh://git@127.0.0.1:1/acme/infra.git"
-	for name, c := range map[string]struct {
+	for name, c := range some(map[string]struct {
 		address string
 		env     func(program string) vars
 	}{
@@ -58,7 +58,7 @@ func TestEnvironmentIsOff(t *testing.T) {
 			}
 			return vars{"GIT_CONFIG_GLOBAL": config}
 		}},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			for _, on := range []bool{true, false} {
 				program, ran := marker(t)
@@ -155,7 +155,7 @@ func TestManInTheMiddle(t *testing.T) {
 			"GIT_CONFIG_VALUE_0": authority},
 		"http.sslCAInfo": {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.sslCAInfo", "GIT_CONFIG_VALUE_0": thief.CAFile},
 	}
-	for _, table := range []map[string]vars{switches(t, thief.Origin), trust} {
+	for _, table := range []map[string]vars{some(switches(t, thief.Origin)), trust} {
 		for name, environ := range table {
 			t.Run(name, func(t *testing.T) {
 				thief.Reset()
@@ -178,14 +178,14 @@ func TestManInTheMiddle(t *testing.T) {
 		"git's own setup":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for name, environ := range switches(t, thief.Origin) {
+			for name, environ := range some(switches(t, thief.Origin)) {
 				r := newTestRun(t, c.env, c.block...)
 				r.environ = append(r.environ, environ.environ()...)
 				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "not verified") {
 					t.Errorf("%s: warnings %q", name, s.Warnings)
 				}
 			}
-			for name, environ := range trust {
+			for name, environ := range some(trust) {
 				r := newTestRun(t, c.env, c.block...)
 				r.environ = append(r.environ, environ.environ()...)
 				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 0 {
@@ -223,14 +223,14 @@ func TestUnverifiedWarns(t *testing.T) {
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true})
 	at := place{repository: server.URL, path: "s"}
-	for config, warns := range map[string]bool{
+	for config, warns := range some(map[string]bool{
 		"[http]\n\tsslVerify = false\n":                                                        true,
 		"[http \"" + server.Origin + "\"]\n\tsslVerify = no\n":                                 true,
 		"[http \"" + server.Origin + "/acme\"]\n\tsslverify = 0\n[http]\n\tsslVerify = true\n": true,
 		"[http]\n\tsslVerify = false\n[http \"" + server.Origin + "\"]\n\tsslVerify\n\tsslCAInfo = " + filepath.ToSlash(server.CAFile) +
 			"\n": false,
 		"[http]\n\tsslCAInfo = " + filepath.ToSlash(server.CAFile) + "\n": false,
-	} {
+	}) {
 		for _, block := range [][]vars{nil, {{"url": server.Origin, "username": "u", "password": "p"}}} {
 			home := t.TempDir()
 			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {

@@ -3,6 +3,7 @@ package gittest
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,10 +36,22 @@ func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
 		format = "sha256"
 	}
 	r.run(filepath.Dir(r.Dir), "", "init", "-q", "--bare", "--template=", "--object-format="+format, "--initial-branch=main", r.Dir)
-	r.Git("config", "uploadpack.allowFilter", fmt.Sprint(!opts.NoFilter))
-	r.Git("config", "uploadpack.allowAnySHA1InWant", fmt.Sprint(!opts.NoObjectID))
-	r.Git("config", "gc.auto", "0")
+	r.configure(fmt.Sprintf("[uploadpack]\n\tallowFilter = %t\n\tallowAnySHA1InWant = %t\n[gc]\n\tauto = 0\n",
+		!opts.NoFilter, !opts.NoObjectID))
 	return r
+}
+
+// configure adds to the configuration, without a process for each line.
+func (r *Repo) configure(lines string) {
+	r.tb.Helper()
+	f, err := os.OpenFile(filepath.Join(r.Dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	_, err = f.WriteString(lines)
+	if err := errors.Join(err, f.Close()); err != nil {
+		r.tb.Fatal(err)
+	}
 }
 
 // File is one entry of a tree.

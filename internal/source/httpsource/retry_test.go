@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/sidebyside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -66,6 +67,7 @@ func TestRetryAfter(t *testing.T) {
 	date := func(d time.Duration) func() string {
 		return func() string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 	}
+	tests := map[string]func(*testing.T){}
 	for name, tt := range map[string]struct {
 		header func() string
 		max    int64
@@ -78,16 +80,16 @@ func TestRetryAfter(t *testing.T) {
 		"more than there is": {header: text("9223372036854775807"), max: 0},
 		"nonsense":           {header: text("soon"), max: 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		tests[name] = func(t *testing.T) {
 			s := flaky(t, 1, 429, tt.header())
 			begin := time.Now()
 			at(s.URL).with("retry_wait_max", cty.NumberIntVal(tt.max)).want(t, "state")
 			if took := time.Since(begin); took < tt.least || took > 2*time.Minute {
 				t.Errorf("it took %s", took)
 			}
-		})
+		}
 	}
+	sidebyside.Run(t, tests)
 }
 
 // Ctrl-C does not wait for the next try.
@@ -122,8 +124,8 @@ func TestTimeout(t *testing.T) {
 				begin(w)
 				<-req.Context().Done()
 			})
-			at(s.URL+"/state?x="+canary).with("timeout", cty.StringVal("500ms")).
-				wantError(t, "there was no complete answer within 500ms; timeout can be raised (after 3 tries)")
+			at(s.URL+"/state?x="+canary).with("timeout", cty.StringVal("100ms")).
+				wantError(t, "there was no complete answer within 100ms; timeout can be raised (after 3 tries)")
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // kubeconfig writes one with two contexts: "right" leads to the server as
@@ -88,7 +89,7 @@ func TestKubeconfig(t *testing.T) {
 		"several":        {"config_paths": list1(path, byFile), "config_context": text("right")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if snap := fetch(t, open(t, settingsOf(a))); string(snap.Data) != stateJSON || snap.Warnings != nil {
+			if snap := sourcetest.Fetch(t, open(t, settingsOf(a))); string(snap.Data) != stateJSON || snap.Warnings != nil {
 				t.Errorf("got %q, %q", snap.Data, snap.Warnings)
 			}
 		})
@@ -135,7 +136,7 @@ func TestClientCertificate(t *testing.T) {
 		"plugin": {"host": text(s.URL), "cluster_ca_certificate": text(s.CA()), "exec": execBlock(attrs{
 			"command": text(credentialPlugin(t, map[string]any{"clientCertificateData": certificate, "clientKeyData": key}, ""))})},
 	} {
-		t.Run(name, func(t *testing.T) { fetch(t, open(t, settingsOf(a))) })
+		t.Run(name, func(t *testing.T) { sourcetest.Fetch(t, open(t, settingsOf(a))) })
 	}
 	a := access(s)
 	fails(t, open(t, settingsOf(a)), "401")
@@ -151,7 +152,7 @@ func TestBasicAuthentication(t *testing.T) {
 	a := access(s)
 	delete(a, "token")
 	a["username"], a["password"] = text("me"), text("secret-password")
-	fetch(t, open(t, settingsOf(a)))
+	sourcetest.Fetch(t, open(t, settingsOf(a)))
 }
 
 func TestInCluster(t *testing.T) {
@@ -178,12 +179,12 @@ func TestInCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fetch(t, src)
+			sourcetest.Fetch(t, src)
 			// A token that was rotated is read again when the old one is refused.
 			old := s.Token
 			s.Change(func() { s.Token = "rotated-token" })
 			file(t, filepath.Join(account, "token"), s.Token, 0o600)
-			fetch(t, src)
+			sourcetest.Fetch(t, src)
 			s.Change(func() { s.Token = old })
 			file(t, filepath.Join(account, "token"), s.Token, 0o600)
 		})
@@ -255,7 +256,7 @@ func TestPlugin(t *testing.T) {
 			os.Remove(filepath.Join(filepath.Dir(command), "count"))
 			src := open(t, settingsOf(a))
 			for range 3 {
-				fetch(t, src)
+				sourcetest.Fetch(t, src)
 			}
 			if n := runs(t, command); n != 1 {
 				t.Errorf("it was run %d times", n)
@@ -296,8 +297,8 @@ func TestPluginExpires(t *testing.T) {
 		command := credentialPlugin(t, map[string]any{"token": s.Token,
 			"expirationTimestamp": time.Now().Add(5 * time.Second).Format(time.RFC3339)}, "")
 		src := with(command)
-		fetch(t, src)
-		fetch(t, src)
+		sourcetest.Fetch(t, src)
+		sourcetest.Fetch(t, src)
 		if n := runs(t, command); n != 2 {
 			t.Errorf("it was run %d times", n)
 		}
@@ -305,7 +306,7 @@ func TestPluginExpires(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		command := credentialPlugin(t, map[string]any{"token": s.Token}, "")
 		src := with(command)
-		fetch(t, src)
+		sourcetest.Fetch(t, src)
 		s.Change(func() { s.Token = "another" })
 		fails(t, src, "401 Unauthorized")
 		if n := runs(t, command); n != 2 {
@@ -366,25 +367,26 @@ func TestPluginFails(t *testing.T) {
 func TestInsecureAndPlain(t *testing.T) {
 	s := prod(t)
 	a := attrs{"host": text(s.URL), "token": text(s.Token), "insecure": cty.True}
-	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "was not verified") {
+	snap := sourcetest.Fetch(t, open(t, settingsOf(a)))
+	if len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "was not verified") {
 		t.Errorf("got %q", snap.Warnings)
 	}
 	// A kubeconfig that does not verify is overruled.
 	path := kubeconfig(t, s.URL, map[string]any{"insecure-skip-tls-verify": true}, map[string]any{"token": s.Token})
 	a = attrs{"config_path": text(path), "config_context": text("right")}
-	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 {
+	if snap := sourcetest.Fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 {
 		t.Errorf("got %q", snap.Warnings)
 	}
 	a["insecure"] = cty.False
 	fails(t, open(t, settingsOf(a)), "unknown authority")
 	a["cluster_ca_certificate"] = text(s.CA())
-	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 0 {
+	if snap := sourcetest.Fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 0 {
 		t.Errorf("got %q", snap.Warnings)
 	}
 	a["tls_server_name"] = text("example.org")
 	fails(t, open(t, settingsOf(a)), "example.org")
 	a["tls_server_name"] = text("example.com") // is in the certificate
-	fetch(t, open(t, settingsOf(a)))
+	sourcetest.Fetch(t, open(t, settingsOf(a)))
 }
 
 // Without TLS, as behind kubectl proxy, the user is told what was sent in the
@@ -394,11 +396,12 @@ func TestPlainHTTP(t *testing.T) {
 	plain := httptest.NewServer(s)
 	defer plain.Close()
 	a := attrs{"host": text(plain.URL), "token": text(s.Token)}
-	if snap := fetch(t, open(t, settingsOf(a))); len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "without encryption") {
+	snap := sourcetest.Fetch(t, open(t, settingsOf(a)))
+	if len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "without encryption") {
 		t.Errorf("got %q", snap.Warnings)
 	}
 	s.Change(func() { s.Token = "" })
-	if snap := fetch(t, open(t, settingsOf(attrs{"host": text(plain.URL)}))); snap.Warnings != nil {
+	if snap := sourcetest.Fetch(t, open(t, settingsOf(attrs{"host": text(plain.URL)}))); snap.Warnings != nil {
 		t.Errorf("got %q", snap.Warnings)
 	}
 }
@@ -442,7 +445,7 @@ func TestNothingIsLogged(t *testing.T) {
 	defer klog.SetOutput(io.Discard)
 	s := prod(t)
 	a := access(s)
-	fetch(t, open(t, settingsOf(a)))
+	sourcetest.Fetch(t, open(t, settingsOf(a)))
 	for _, change := range []func(){
 		func() { a["token"] = text("wrong") },
 		func() { s.Allows = func(string, string) bool { return false } },

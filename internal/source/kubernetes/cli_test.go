@@ -7,6 +7,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // stored is a folder whose states go to the cluster of a kubeconfig.
@@ -40,7 +41,7 @@ func TestRealBackend(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				snap := fetch(t, src)
+				snap := sourcetest.Fetch(t, src)
 				p.Check(t, workspace, snap.Data)
 				for _, r := range s.Requests() {
 					if !strings.HasPrefix(r, "GET /api/v1/namespaces/infra/secrets/tfstate-"+workspace+"-prod") {

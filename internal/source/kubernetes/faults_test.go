@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -33,7 +34,7 @@ func TestFaults(t *testing.T) {
 		Server: func(t *testing.T, data []byte) http.Handler {
 			s := kubetest.New(t)
 			s.Token = token
-			s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, data)})
+			s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": nettest.Gzip(data)})
 			return s
 		},
 		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {

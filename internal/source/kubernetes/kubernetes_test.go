@@ -44,19 +44,6 @@ func access(s *kubetest.Server) attrs {
 	return attrs{"host": text(s.URL), "cluster_ca_certificate": text(s.CA()), "token": text(s.Token)}
 }
 
-func pack(t *testing.T, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 	t.Helper()
 	v, err := attr.NewEntry("data.statecrypt_remote_state.test.kubernetes", table(), a).Decode(table(), env)
@@ -74,15 +61,6 @@ func open(t *testing.T, s source.Settings) source.Source {
 		t.Fatal(err)
 	}
 	return src
-}
-
-func fetch(t *testing.T, src source.Source) *source.Snapshot {
-	t.Helper()
-	snap, err := src.Fetch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snap
 }
 
 // fails returns the text of the error that the read ends with.
@@ -105,7 +83,7 @@ const stateJSON = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage
 // prod is a server that holds the state tfstate-default-prod.
 func prod(t *testing.T) *kubetest.Server {
 	s := kubetest.New(t)
-	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, []byte(stateJSON))})
+	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": nettest.Gzip([]byte(stateJSON))})
 	return s
 }
 
@@ -114,7 +92,7 @@ func TestSource(t *testing.T) {
 		s := kubetest.New(t)
 		s.Token = "token-" + strings.Repeat("s", 20)
 		if data != nil {
-			s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": pack(t, data)})
+			s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": nettest.Gzip(data)})
 		}
 		return s
 	}
@@ -185,14 +163,14 @@ func TestSource(t *testing.T) {
 
 func TestWorkspaceAndNamespace(t *testing.T) {
 	s := kubetest.New(t)
-	s.PutSecret("infra", "tfstate-staging-app", map[string][]byte{"tfstate": pack(t, []byte(stateJSON))})
+	s.PutSecret("infra", "tfstate-staging-app", map[string][]byte{"tfstate": nettest.Gzip([]byte(stateJSON))})
 	r := request(t, attrs{"secret_suffix": text("app"), "namespace": text("infra")}, nil)
 	r.Workspace = "staging"
 	src, err := start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if snap := fetch(t, src); string(snap.Data) != stateJSON || snap.Revision == "" || snap.Warnings != nil {
+	if snap := sourcetest.Fetch(t, src); string(snap.Data) != stateJSON || snap.Revision == "" || snap.Warnings != nil {
 		t.Errorf("got %q at %q, %q", snap.Data, snap.Revision, snap.Warnings)
 	}
 	if got := src.String(); got != "secret infra/tfstate-staging-app in Kubernetes" {
@@ -229,7 +207,7 @@ func TestParts(t *testing.T) {
 		x ^= x << 5
 		data[i] = byte(x)
 	}
-	packed := pack(t, data)
+	packed := nettest.Gzip(data)
 	s := kubetest.New(t)
 	var want []string
 	name, n := "tfstate-default-prod", 0
@@ -247,7 +225,7 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap := fetch(t, src)
+	snap := sourcetest.Fetch(t, src)
 	if !bytes.Equal(snap.Data, data) || snap.Revision != "1,2,3" {
 		t.Errorf("got %d bytes at %q", len(snap.Data), snap.Revision)
 	}
@@ -287,7 +265,7 @@ func TestFullSecret(t *testing.T) {
 		z.Close()
 	}
 	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": b.Bytes()})
-	if snap := fetch(t, open(t, settingsOf(access(s)))); !bytes.Equal(snap.Data, data) {
+	if snap := sourcetest.Fetch(t, open(t, settingsOf(access(s)))); !bytes.Equal(snap.Data, data) {
 		t.Errorf("got %d bytes", len(snap.Data))
 	}
 	if n := len(s.Requests()); n != 2 {
@@ -394,7 +372,7 @@ func TestRetryAfter(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
 	}
-	fetch(t, open(t, settingsOf(access(s))))
+	sourcetest.Fetch(t, open(t, settingsOf(access(s))))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 const vectors = "../../kubestate/testdata"
@@ -121,7 +122,7 @@ func TestObject(t *testing.T) {
 			s := cluster(t)
 			s.Allows = func(method, path string) bool { return method == "GET" && slices.Contains(c.want, path) }
 			o := objectOf(t, c.attrs, c.more)
-			snap := fetch(t, openObject(t, s, o))
+			snap := sourcetest.Fetch(t, openObject(t, s, o))
 			sameState(t, snap.Data, vector(t, c.expected, "expected_tfstate.json"))
 			var want []string
 			for _, path := range c.want {
@@ -153,7 +154,7 @@ func TestModule(t *testing.T) {
 	o := objectOf(t, attrs{"api_version": text(meta.APIVersion), "kind": text(meta.Kind), "name": text(meta.Metadata.Name),
 		"namespace": text(meta.Metadata.Namespace)}, nil)
 	src := openObject(t, s, o)
-	if got := fetch(t, src).Data; !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
+	if got := sourcetest.Fetch(t, src).Data; !bytes.Equal(got, vector(t, "kubeform_module_zoo", "status_state.txt")) {
 		t.Errorf("got %d bytes", len(got))
 	}
 
@@ -176,7 +177,7 @@ func TestMissingSecrets(t *testing.T) {
 	s.AddKind("mongodbatlas.jet.crossplane.io", "v1alpha1", "projects", "Project", false)
 	s.Put(t, projects+"/projects", vector(t, "terrajet_project", "cr.json"))
 	o := objectOf(t, project, nil)
-	state := fetch(t, openObject(t, s, o)).Data
+	state := sourcetest.Fetch(t, openObject(t, s, o)).Data
 	for _, part := range []string{`"admin_password":""`, `"org_id":"o1-observed"`} {
 		if !strings.Contains(string(state), part) {
 			t.Errorf("%s is not in %s", part, state)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 func with(env environment, blocks ...attrs) source.Settings {
@@ -143,7 +144,7 @@ func TestDefaultKubeconfig(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("KUBECONFIG", filepath.Join(home, ".kube", "config"))
 	t.Setenv("KUBERNETES_MASTER", s.URL)
-	fetch(t, open(t, with(environment{"HOME": home})))
+	sourcetest.Fetch(t, open(t, with(environment{"HOME": home})))
 	s.Requests()
 	fails(t, open(t, settingsOf()), "nothing says which cluster")
 	if got := s.Requests(); len(got) > 0 {
@@ -163,7 +164,7 @@ func TestTwoClusters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetch(t, src)
+		sourcetest.Fetch(t, src)
 		if got := s.Requests(); len(got) != 1 {
 			t.Errorf("asked for %q", got)
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -194,6 +195,55 @@ func (v vendor) faults(t *testing.T) {
 	if v.Words.Trust != "" {
 		unknown = "is signed by an unknown authority; if that is expected, " + v.Words.Trust
 	}
+	sees := map[string]string{
+		"reset in the body, once":     faults.Works,
+		"short body":                  broken,
+		"Content-Length too small":    faults.Cut, // S3 sends checksums where it has them, and then it is noticed
+		"endless body":                "the file is larger than 1048576 bytes",
+		"endless gzip of nothing":     "the file is larger than 1048576 bytes",
+		"nested a million deep":       faults.Other,
+		"301 that names another host": "it is in the region elsewhere-1: set region (301 PermanentRedirect)",
+		"401 that names another host": "it is in the region elsewhere-1: set region (401 PermanentRedirect)",
+		"gzip bomb":                   faults.Other, // it is not asked for, and not unpacked
+		"another service":             strange + "200",
+
+		"stall": slow,
+
+		"403":                            strange + "403",
+		"500":                            strange + "500",
+		"429 with Retry-After":           strange + "429",
+		"429 with Retry-After of a year": strange + "429",
+
+		"redirect loop":              moved,
+		"redirect to another origin": moved,
+		"redirect to plain http":     moved,
+
+		"certificate of an unknown authority": unknown,
+	}
+	if v.Name == "s3" { // of the four that share a client
+		maps.Copy(sees, map[string]string{
+			"nobody listens":              "connection refused",
+			"reset at once":               reset,
+			"reset in the body":           reset,
+			"closed without an answer":    broken,
+			"Content-Length too large":    broken,
+			"endless header":              invalid,
+			"not HTTP":                    invalid,
+			"malformed status line":       invalid,
+			"malformed header":            invalid,
+			"stall in the body":           slow,
+			"slow drip":                   slow,
+			"500, once":                   faults.Works,
+			"503, once":                   faults.Works,
+			"503 with Retry-After, once":  faults.Works,
+			"429 with Retry-After, once":  faults.Works,
+			"certificate expired":         untrusted,
+			"certificate of another host": untrusted,
+			"TLS 1.0":                     "protocol version not supported",
+			"no TLS":                      "the server does not speak TLS; check the port and the scheme",
+			"handshake breaks off":        broken,
+		})
+	}
 	var f *faults.Front
 	kind := v.over("")
 	kind.Start = func(settings source.Settings) source.Open {
@@ -213,51 +263,8 @@ func (v vendor) faults(t *testing.T) {
 			return sourcetest.Place{Attrs: v.where, Settings: objecttest.Settings(kind, nil, v.who(t, f.URL, f.CA)),
 				Secrets: []string{objecttest.Canary}}
 		},
-		Sees: map[string]string{
-			"nobody listens":              "connection refused",
-			"reset at once":               reset,
-			"reset in the body":           reset,
-			"reset in the body, once":     faults.Works,
-			"closed without an answer":    broken,
-			"short body":                  broken,
-			"Content-Length too large":    broken,
-			"Content-Length too small":    faults.Cut, // S3 sends checksums where it has them, and then it is noticed
-			"endless body":                "the file is larger than 1048576 bytes",
-			"endless header":              invalid,
-			"endless gzip of nothing":     "the file is larger than 1048576 bytes",
-			"nested a million deep":       faults.Other,
-			"301 that names another host": "it is in the region elsewhere-1: set region (301 PermanentRedirect)",
-			"401 that names another host": "it is in the region elsewhere-1: set region (401 PermanentRedirect)",
-			"gzip bomb":                   faults.Other, // it is not asked for, and not unpacked
-			"not HTTP":                    invalid,
-			"malformed status line":       invalid,
-			"malformed header":            invalid,
-			"another service":             strange + "200",
-
-			"stall":             slow,
-			"stall in the body": slow,
-			"slow drip":         slow,
-
-			"403":                            strange + "403",
-			"500, once":                      faults.Works,
-			"500":                            strange + "500",
-			"503, once":                      faults.Works,
-			"503 with Retry-After, once":     faults.Works,
-			"429 with Retry-After, once":     faults.Works,
-			"429 with Retry-After":           strange + "429",
-			"429 with Retry-After of a year": strange + "429",
-
-			"redirect loop":              moved,
-			"redirect to another origin": moved,
-			"redirect to plain http":     moved,
-
-			"certificate expired":                 untrusted,
-			"certificate of another host":         untrusted,
-			"certificate of an unknown authority": unknown,
-			"TLS 1.0":                             "protocol version not supported",
-			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
-			"handshake breaks off":                broken,
-		},
+		SharedWire: v.Name != "s3",
+		Sees:       sees,
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "a client of S3 does not wait for what Retry-After says",
 		},

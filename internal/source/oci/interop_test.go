@@ -1,10 +1,8 @@
 package oci
 
 import (
-	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
@@ -64,12 +62,7 @@ func backend(t *testing.T, server *objecttest.Server) objecttest.Place {
 func onInternet(t *testing.T, server *objecttest.Server) (object.Network, map[string]string) {
 	t.Helper()
 	internet := cloudtest.New(t, map[string]http.Handler{host: server})
-	ca, err := os.ReadFile(internet.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	network := objecttest.Hurried()
-	network.Roots = x509.NewCertPool()
-	network.Roots.AppendCertsFromPEM(ca)
+	network := objecttest.Through(t, internet)
+	network.Proxy = nil
 	return network, map[string]string{"HTTPS_PROXY": internet.Proxy}
 }

@@ -3,13 +3,11 @@ package oss
 import (
 	"crypto/hmac"
 	"crypto/sha1"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -92,15 +90,7 @@ func hostsOf(t *testing.T, server *objecttest.Server, sts *fakeSTS) (object.Netw
 		hosts["sts.aliyuncs.com"], hosts["sts.eu-central-1.aliyuncs.com"] = sts, sts
 	}
 	internet := cloudtest.New(t, hosts)
-	ca, err := os.ReadFile(internet.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	network := objecttest.Hurried()
-	network.Roots = x509.NewCertPool()
-	network.Roots.AppendCertsFromPEM(ca)
-	network.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(internet.Proxy) }
-	return network, internet
+	return objecttest.Through(t, internet), internet
 }
 
 // fakeSTS gives the keys of one role to whoever signs as the reader.

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -18,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/sidebyside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -108,14 +110,8 @@ func TestFaults(t *testing.T) {
 	secret := &pgproto3.ErrorResponse{Severity: "ERROR", Code: "42601", Message: echo, Detail: echo, Hint: echo, TableName: echo}
 	junk := []byte(strings.Repeat("x", 60_000))
 
-	for name, c := range map[string]struct {
-		fault     fault
-		query     string // in place of sslmode=verify-full
-		host      string // in place of 127.0.0.1
-		sees      string
-		late      bool // nothing but the client's patience ends it
-		cancelled bool // the caller gives up, and that is what it is told
-	}{
+	tests := map[string]func(*testing.T){}
+	for name, c := range map[string]faultCase{
 		"reset at once":                     {fault: (*session).reset, sees: "the server cannot be reached: | " + lost},
 		"closed at once":                    {fault: func(*session) {}, sees: lost + " | the server cannot be reached"},
 		"closed without an answer":          {fault: func(s *session) { s.start() }, sees: lost},
@@ -203,65 +199,84 @@ func TestFaults(t *testing.T) {
 		"SCRAM without a proof":             {fault: scram("i=4096"), sees: notOurs},
 		"ready before the login":            {fault: login(ready), sees: notOurs},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake(t, trusted.Issue(nil).Pair(), `{"version": 4}`+strings.Repeat(" ", 300_000))
-			host, query := "127.0.0.1", "sslmode=verify-full"
-			if c.query != "" {
-				query = c.query
-			}
-			if c.host != "" {
-				host = c.host
-			}
-			ca := file(t, filepath.Join(t.TempDir(), "ca.pem"), trusted.PEM)
-			r := newRun(settingsOf(attrs{"conn_str": text(fmt.Sprintf("postgres://reader:%s@%s:%s/postgres?%s&sslrootcert=%s", readerPassword, host,
-				f.port(), query, ca))}))
-			r.patience = time.Minute
-			if c.late && c.query == "" {
-				r.patience = 2 * time.Second
-			}
-			r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
-			src, err := r.open(request(t, nil, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.set(c.fault)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if c.cancelled {
-				go func() {
-					<-f.stalls
-					time.AfterFunc(100*time.Millisecond, cancel)
-				}()
-			}
-			begin := time.Now()
-			snap, err := src.Fetch(ctx)
-			if err == nil {
-				t.Fatalf("got %d bytes, want an error", len(snap.Data))
-			}
-			if took := time.Since(begin); took > 45*time.Second {
-				t.Errorf("it took %s", took)
-			}
-			checkError(t, err)
-			if c.cancelled {
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("got %v", err)
-				}
-			} else if !anyOf(err.Error(), c.sees) {
-				t.Errorf("got %v, want it to contain %q", err, c.sees)
-			}
-			if said := strings.Join(f.said(), "\n"); strings.Contains(said, readerPassword) {
-				t.Errorf("the password was sent: %s", said)
-			}
-			f.set(nil)
-			snap, err = src.Fetch(t.Context())
-			for tries := 10; c.late && err != nil && tries > 0; tries-- { // the patience may have been over
-				snap, err = src.Fetch(t.Context())
-			}
-			if err != nil || string(snap.Data) != f.state {
-				t.Errorf("the fault is over, and the same source does not yield the state: %v", err)
-			}
-		})
+		tests[name] = func(t *testing.T) { c.run(t, trusted) }
+	}
+	sidebyside.Run(t, tests)
+}
+
+type faultCase struct {
+	fault     fault
+	query     string // in place of sslmode=verify-full
+	host      string // in place of 127.0.0.1
+	sees      string
+	late      bool // nothing but the client's patience ends it
+	cancelled bool // the caller gives up, and that is what it is told
+}
+
+func (c faultCase) run(t *testing.T, trusted *nettest.Authority) {
+	f := newFake(t, trusted.Issue(nil).Pair(), `{"version": 4}`+strings.Repeat(" ", 300_000))
+	if !c.late || c.query != "" {
+		c.check(t, f, c.open(t, f, trusted, time.Minute))
+		return
+	}
+	for patience := 200 * time.Millisecond; len(f.stalls) == 0; patience *= 2 { // until it is enough for the fault to begin
+		c.check(t, f, c.open(t, f, trusted, patience))
+	}
+}
+
+func (c faultCase) open(t *testing.T, f *fake, trusted *nettest.Authority, patience time.Duration) source.Source {
+	t.Helper()
+	host, query := cmp.Or(c.host, "127.0.0.1"), cmp.Or(c.query, "sslmode=verify-full")
+	ca := file(t, filepath.Join(t.TempDir(), "ca.pem"), trusted.PEM)
+	r := newRun(settingsOf(attrs{"conn_str": text(fmt.Sprintf("postgres://reader:%s@%s:%s/postgres?%s&sslrootcert=%s", readerPassword, host,
+		f.port(), query, ca))}))
+	r.patience = patience
+	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
+	src, err := r.open(request(t, nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// check reads while there is the fault, and once it is over.
+func (c faultCase) check(t *testing.T, f *fake, src source.Source) {
+	t.Helper()
+	f.set(c.fault)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if c.cancelled {
+		go func() {
+			<-f.stalls
+			time.AfterFunc(100*time.Millisecond, cancel)
+		}()
+	}
+	begin := time.Now()
+	snap, err := src.Fetch(ctx)
+	if err == nil {
+		t.Fatalf("got %d bytes, want an error", len(snap.Data))
+	}
+	if took := time.Since(begin); took > 45*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	checkError(t, err)
+	if c.cancelled {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	} else if !anyOf(err.Error(), c.sees) {
+		t.Errorf("got %v, want it to contain %q", err, c.sees)
+	}
+	if said := strings.Join(f.said(), "\n"); strings.Contains(said, readerPassword) {
+		t.Errorf("the password was sent: %s", said)
+	}
+	f.set(nil)
+	snap, err = src.Fetch(t.Context())
+	for begin := time.Now(); c.late && err != nil && time.Since(begin) < time.Minute; { // the patience may have been over
+		snap, err = src.Fetch(t.Context())
+	}
+	if err != nil || string(snap.Data) != f.state {
+		t.Errorf("the fault is over, and the same source does not yield the state: %v", err)
 	}
 }
 
@@ -313,6 +328,9 @@ func checkError(t *testing.T, err error) {
 
 // A state of 64 MiB is held twice at most: as it came, and as it is handed out.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a database takes seconds for a state of 64 MiB")
+	}
 	const size = 64 << 20
 	x := newTable(t)
 	x.Exec(t, "postgres", fmt.Sprintf("INSERT INTO %q.states (name, data) VALUES ('default', repeat('0123456789abcdef', %d))", x.schema,

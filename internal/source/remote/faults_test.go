@@ -19,7 +19,6 @@ func TestFaults(t *testing.T) {
 	const (
 		lost    = "the connection broke off before the answer was complete"
 		late    = "there was no complete answer within"
-		invalid = "the connection failed, or the answer is not valid"
 		nothing = "the answer is not what the API of HCP Terraform has there"
 	)
 	var patience time.Duration
@@ -30,40 +29,20 @@ func TestFaults(t *testing.T) {
 		return r.open
 	}
 	common := map[string]string{
-		"nobody listens":           "the server cannot be reached: ",
-		"reset at once":            "the server cannot be reached: ",
-		"reset in the body":        "the server cannot be reached: ",
-		"reset in the body, once":  faults.Works,
-		"closed without an answer": lost,
-		"short body":               lost,
-		"Content-Length too large": lost,
-		"endless header":           invalid,
-		"not HTTP":                 invalid,
-		"malformed status line":    invalid,
-		"malformed header":         invalid,
+		"reset in the body, once": faults.Works,
+		"short body":              lost,
 
-		"stall":             late,
-		"stall in the body": late,
-		"slow drip":         late,
+		"stall": late,
 
-		"500, once":                      faults.Works,
 		"500":                            "500 Internal Server Error",
-		"503, once":                      faults.Works,
-		"503 with Retry-After, once":     faults.Works,
-		"429 with Retry-After, once":     faults.Works,
 		"429 with Retry-After":           "429 Too Many Requests",
 		"429 with Retry-After of a year": "429 Too Many Requests",
 
 		"redirect loop":          "the server redirected more than 5 times",
 		"redirect to plain http": "the server redirected us: the answer is at a place with http instead of https",
 
-		"certificate expired":         "certificate has expired",
-		"certificate of another host": "certificate is valid for 127.0.0.9, not 127.0.0.1",
 		"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a " +
 			"remote block",
-		"TLS 1.0":              "tls: protocol version not supported",
-		"no TLS":               "the server does not speak TLS; check the port and the scheme",
-		"handshake breaks off": lost,
 	}
 	for where, at := range map[string]struct {
 		path string // a part of it
@@ -111,7 +90,8 @@ func TestFaults(t *testing.T) {
 						Secrets:  []string{readToken},
 					}
 				},
-				Sees: sees,
+				SharedWire: true,
+				Sees:       sees,
 			})
 		})
 	}

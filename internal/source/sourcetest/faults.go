@@ -33,6 +33,7 @@ type FaultHarness struct {
 
 	Sees, Cannot map[string]string // see [faults.Suite]
 	Late         []string          // see [faults.Suite]
+	SharedWire   bool              // see [faults.Suite]; web or object run all rows
 }
 
 // Faults runs the table of [faults.Suite] on one kind that reads over HTTP.
@@ -61,6 +62,8 @@ func Faults(t *testing.T, h FaultHarness) {
 		Sees:   h.Sees,
 		Cannot: h.Cannot,
 		Late:   h.Late,
+
+		SharedWire: h.SharedWire,
 	}.Run(t)
 }
 

@@ -103,7 +103,7 @@ func Run(t *testing.T, h Harness) {
 func testReads(t *testing.T, h Harness, data []byte) {
 	p := h.Place(t, data)
 	s := p.Open(t, h.Kind, int64(len(data))) // exactly as much is not too large
-	snap := fetch(t, s)
+	snap := Fetch(t, s)
 	if !bytes.Equal(snap.Data, data) {
 		t.Errorf("got %d bytes, want %d", len(snap.Data), len(data))
 	}
@@ -114,7 +114,7 @@ func testReads(t *testing.T, h Harness, data []byte) {
 		p.Secrets.CheckText(t, "a warning", w.Text)
 	}
 	p.Secrets.CheckText(t, "the revision", snap.Revision)
-	if again := fetch(t, s); again.Revision != snap.Revision {
+	if again := Fetch(t, s); again.Revision != snap.Revision {
 		t.Errorf("the revision changed from %q to %q", snap.Revision, again.Revision)
 	}
 	p.checkUnchanged(t)
@@ -122,8 +122,8 @@ func testReads(t *testing.T, h Harness, data []byte) {
 
 func testOwned(t *testing.T, h Harness, data []byte) {
 	s := h.Place(t, data).Open(t, h.Kind, maxSize)
-	clear(fetch(t, s).Data)
-	if again := fetch(t, s); !bytes.Equal(again.Data, data) {
+	clear(Fetch(t, s).Data)
+	if again := Fetch(t, s); !bytes.Equal(again.Data, data) {
 		t.Error("writing into the first result changed the second one")
 	}
 }
@@ -176,7 +176,7 @@ func testStuck(t *testing.T, h Harness) {
 		t.Skip("this kind has no place that never answers")
 	}
 	p := h.Stuck(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second/4)
 	defer cancel()
 	begin := time.Now()
 	err := p.fails(ctx, t, p.Open(t, h.Kind, maxSize))
@@ -200,7 +200,8 @@ func checkNotMissing(t *testing.T, err error) {
 	}
 }
 
-func fetch(t *testing.T, s source.Source) *source.Snapshot {
+// Fetch reads from a source, which must work.
+func Fetch(t *testing.T, s source.Source) *source.Snapshot {
 	t.Helper()
 	snap, err := s.Fetch(t.Context())
 	if err != nil {

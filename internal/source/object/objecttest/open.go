@@ -1,7 +1,10 @@
 package objecttest
 
 import (
+	"errors"
 	"maps"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -102,4 +107,38 @@ func shown(t *testing.T, err error) error {
 // Hurried is a network on which nobody waits between two tries.
 func Hurried() object.Network {
 	return object.Network{MaxWait: time.Millisecond, Attempts: 2}
+}
+
+// Through is a network whose hosts are those of an internet.
+func Through(t *testing.T, internet *cloudtest.Internet) object.Network {
+	t.Helper()
+	ca, err := os.ReadFile(internet.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := Hurried()
+	n.Roots = nettest.Pool(string(ca))
+	n.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(internet.Proxy) }
+	return n
+}
+
+// Asked is the host that a vendor's client asks first, "" if the block or the
+// place is refused before that. Nothing is sent.
+func Asked(t *testing.T, v object.Vendor, block, place Attrs) (host string) {
+	t.Helper()
+	kind := v.KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) {
+		host = u.Host
+		return nil, errors.New("stop")
+	}})
+	src, err := Open(kind, Settings(kind, nil, block), place, "default")
+	if err != nil {
+		return ""
+	}
+	if _, err := src.Fetch(t.Context()); err == nil {
+		t.Error("it was read")
+	}
+	if host == "" {
+		t.Error("nobody was asked")
+	}
+	return host
 }

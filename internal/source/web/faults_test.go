@@ -1,0 +1,139 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// TestFaults runs all rows on the wire that kinds share. Theirs are those in
+// which they have a say.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	const (
+		limit     = 1 << 20
+		password  = "password-ssssssssssssssss"
+		brokenOff = "the connection broke off before the answer was complete (after 2 tries)"
+		reset     = "connection reset by peer | " + brokenOff
+		invalid   = "the connection failed, or the answer is not valid"
+		late      = "there was no complete answer within "
+		answered  = "the server answered "
+		redirects = answered + "307 Temporary Redirect"
+		untrusted = "the server's certificate is not trusted: x509: certificate "
+		tooLarge  = "the file is larger than 1048576 bytes"
+	)
+	want := []byte(`{"data": "` + strings.Repeat("data ", 20_000) + `"}`)
+	faults.Suite{
+		Server: func(*testing.T) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, sent, _ := r.BasicAuth(); sent != password {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				_, _ = w.Write(want)
+			})
+		},
+		Want: want,
+		Client: func(t *testing.T, f *faults.Front) faults.Client {
+			from, err := url.Parse(f.URL + "/file")
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport := Transport(&tls.Config{RootCAs: Authorities([]byte(f.CA)), MinVersion: tls.VersionTLS12}, Proxies(nil))
+			t.Cleanup(transport.CloseIdleConnections)
+			wire := Wire{
+				Patience:  Patience{Timeout: f.Patience / 2, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond},
+				Transport: transport,
+				Authorize: func(r *http.Request) error { r.SetBasicAuth("reader", password); return nil },
+				Redirect:  func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+				Trust:     "set ca_file",
+			}
+			return faults.Client{Secrets: []string{password}, Ask: func(ctx context.Context) (data []byte, err error) {
+				err = wire.Get(ctx, from, nil, func(resp *http.Response) (err error) {
+					if resp.StatusCode != http.StatusOK {
+						return Final("the server answered %s", Status(resp.StatusCode))
+					}
+					data, err = ReadBody(resp, limit, io.Discard)
+					return err
+				})
+				return data, err
+			}}
+		},
+		Reads: func(r *http.Request, _ []byte) bool { return r.Method == http.MethodGet },
+		Check: func(t *testing.T, err error, _ bool) {
+			t.Helper()
+			if _, missing := source.IsMissing(err); missing {
+				t.Errorf("got %v: a read that failed does not show that there is no state", err)
+			}
+		},
+		Sees: map[string]string{
+			"nobody listens":           "connect: connection refused (after 2 tries)",
+			"reset at once":            reset,
+			"reset in the body":        reset,
+			"reset in the body, once":  faults.Works,
+			"closed without an answer": brokenOff,
+			"short body":               brokenOff,
+			"Content-Length too large": brokenOff,
+			"Content-Length too small": faults.Cut,
+			"endless body":             tooLarge,
+			"endless header":           invalid,
+			"gzip bomb":                "unpacking the gzip data: " + tooLarge,
+			"endless gzip of nothing":  "unpacking the gzip data: " + tooLarge,
+			"nested a million deep":    faults.Other,
+			"not HTTP":                 invalid,
+			"malformed status line":    invalid,
+			"malformed header":         invalid,
+			"another service":          faults.Other,
+
+			"stall":             late,
+			"stall in the body": late,
+			"slow drip":         late,
+
+			"403":                            answered + "403 Forbidden",
+			"500, once":                      faults.Works,
+			"500":                            answered + "500 Internal Server Error (after 2 tries)",
+			"503, once":                      faults.Works,
+			"503 with Retry-After, once":     faults.Works,
+			"429 with Retry-After, once":     faults.Works,
+			"429 with Retry-After":           answered + "429 Too Many Requests (after 2 tries)",
+			"429 with Retry-After of a year": answered + "429 Too Many Requests (after 2 tries)",
+
+			"redirect loop":               redirects,
+			"redirect to another origin":  redirects,
+			"redirect to plain http":      redirects,
+			"301 that names another host": answered + "301 Moved Permanently",
+			"401 that names another host": answered + "401 Unauthorized",
+
+			"certificate expired":                 untrusted + "has expired",
+			"certificate of another host":         untrusted + "is valid for 127.0.0.9, not 127.0.0.1",
+			"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set ca_file",
+			"TLS 1.0":                             "the TLS handshake failed: remote error: tls: protocol version not supported",
+			"no TLS":                              "the server does not speak TLS; check the port and the scheme",
+			"handshake breaks off":                reset,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "the longest wait ends first",
+		},
+	}.Run(t)
+}
+
+// How long a try may take is said, and what raises it.
+func TestLate(t *testing.T) {
+	for attr, want := range map[string]string{
+		"":        "there was no complete answer within 1m30s",
+		"timeout": "there was no complete answer within 1m30s; timeout can be raised",
+	} {
+		w := Wire{Patience: Patience{Timeout: 90 * time.Second, Attr: attr}}
+		if got := w.reason(context.DeadlineExceeded); got.Error() != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+}
