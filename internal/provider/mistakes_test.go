@@ -44,15 +44,14 @@ const staticDefault = `  default {
 // testdata/mistakes.txt, under its name.
 type mistake struct {
 	name, provider, body string
-	env                  string
+	env                  string // a variable
+	cli                  bool   // one of those that run on a real CLI as well
 }
 
-// The same mistake gets the same words from every CLI, and they are in
-// testdata/mistakes.txt: when it is found (validate, or plan), at which block,
-// the title, and the text in full.
-func TestAccMistakes(t *testing.T) {
-	needAcceptance(t)
-	t.Parallel()
+// What users see of each mistake is in testdata/mistakes.txt: when it is found
+// (validate, or plan), at which block, the title, and the text in full.
+func TestMistakes(t *testing.T) {
+	isolateGit(t)
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
 	rows := place.mistakes()
@@ -61,16 +60,39 @@ func TestAccMistakes(t *testing.T) {
 	}
 	for _, m := range rows {
 		t.Run(m.name, func(t *testing.T) {
+			if name, value, ok := strings.Cut(m.env, "="); ok {
+				t.Setenv(name, value)
+			}
+			e := evaluate(t, m.provider, m.body)
+			got := place.stable(mistakesIn(e.stage, e.errors))
+			if path := os.Getenv("STATECRYPT_MISTAKES"); path != "" { // to write the file anew, see there
+				place.keep(t, path, m.name, got)
+			}
+			if got != want[m.name] {
+				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
+			}
+		})
+	}
+}
+
+// A real CLI finds the same mistakes at the same time, and prints the same words:
+// one of each kind.
+func TestAccMistakes(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	place := newMistakenPlace(t)
+	want := mistakesText(t)
+	for _, m := range place.mistakes() {
+		if !m.cli {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, map[string]string{"main.tf": configuration(m.provider, m.body)})
 			if m.env != "" {
 				p.setenv(m.env)
 			}
-			got := place.stable(p.firstMistakes())
-			if path := os.Getenv("STATECRYPT_MISTAKES"); path != "" { // to write the file anew, see there
-				place.keep(t, path, m.name, got)
-			}
-			if got != want[m.name] {
+			if got := place.stable(p.firstMistakes()); got != want[m.name] {
 				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
 			}
 		})
@@ -92,19 +114,23 @@ func mistakesText(t *testing.T) map[string]string {
 // firstMistakes are the errors of validate or, if it finds none, of plan.
 func (p *project) firstMistakes() string {
 	for _, command := range []string{"validate", "plan"} {
-		cmd := p.command(command, "-json")
-		out, err := cmd.Output()
-		if err == nil {
-			continue
+		if out, err := p.command(command, "-json").Output(); err != nil {
+			return mistakesIn(command, errorsIn(out))
 		}
-		var found []string
-		for _, d := range errorsIn(out) {
-			found = append(found, fmt.Sprintf("%s, in %s\n%s\n%s", command, d.Snippet.Context, d.Summary, strings.TrimSpace(d.Detail)))
-		}
-		slices.Sort(found)
-		return strings.Join(slices.Compact(found), "\n\n")
 	}
-	return "no mistake was found"
+	return mistakesIn("", nil)
+}
+
+func mistakesIn(stage string, errors []shownError) string {
+	var found []string
+	for _, d := range errors {
+		found = append(found, fmt.Sprintf("%s, in %s\n%s\n%s", stage, d.Snippet.Context, d.Summary, strings.TrimSpace(d.Detail)))
+	}
+	if len(found) == 0 {
+		return "no mistake was found"
+	}
+	slices.Sort(found)
+	return strings.Join(slices.Compact(found), "\n\n")
 }
 
 // shownError is an error as both CLIs print it in JSON.
@@ -237,7 +263,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 	return []mistake{
 		// What to decrypt with.
 		{name: "sops file, only aes_gcm", provider: providerBlock(key), body: in("sops")},
-		{name: "sops file, nothing", body: in("sops")},
+		{name: "sops file, nothing", cli: true, body: in("sops")},
 		{name: "sops file, sops not selected", provider: providerBlock(key + methodBlock("aes_gcm {}\nsops {}") +
 			defaultBlock(`method = "method.aes_gcm.main"`)),
 			body: in("sops")},
@@ -253,7 +279,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "plaintext, nothing configured", body: in("plain")},
 		{name: "plaintext, aes_gcm", provider: providerBlock(key), body: in("plain")},
 		{name: "plaintext, enforced", provider: providerBlock("enforced = true"), body: in("plain", `method = "unencrypted"`)},
-		{name: "wrong passphrase", provider: passphrase("this is not the passphrase"), body: in("derived")},
+		{name: "wrong passphrase", cli: true, provider: passphrase("this is not the passphrase"), body: in("derived")},
 		{name: "wrong key", provider: providerBlock(keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
 		{name: "empty file", provider: good, body: in("empty")},
 		{name: "text file", provider: good, body: in("text")},
@@ -275,8 +301,8 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "key that is no hexadecimal", provider: providerBlock(keyBlock("static {\nkey = \"xyz\"\n}")), body: in("sealed")},
 		{name: "hash function", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nhash_function = \"md5\"\n}")),
 			body: in("sealed")},
-		{name: "argument, misspelt", provider: providerBlock(keyBlock("pbkdf2 {\npassphrse = \"x\"\n}")), body: in("sealed")},
-		{name: "block, misspelt", provider: providerBlock("metod {}"), body: in("sealed")},
+		{name: "argument, misspelt", cli: true, provider: providerBlock(keyBlock("pbkdf2 {\npassphrse = \"x\"\n}")), body: in("sealed")},
+		{name: "block, misspelt", cli: true, provider: providerBlock("metod {}"), body: in("sealed")},
 		{name: "kind of a key provider, misspelt", provider: providerBlock(keyBlock("pbkdf {}")), body: in("sealed")},
 		{name: "default.method, misspelt", provider: providerBlock(key + defaultBlock(`method = "method.aes_gcm.mian"`)), body: in("sealed")},
 		{name: "fallback of default, misspelt", provider: providerBlock(key + defaultBlock("fallback {\nmethod = \"method.aes_gcm.old\"\n}")),
@@ -284,7 +310,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "default.method, no address", provider: providerBlock(key + defaultBlock(`method = "aes_gcm.main"`)), body: in("sealed")},
 		{name: "default.method, a kind with settings", provider: providerBlock(key + defaultBlock(`method = "aes_gcm"`)), body: in("sealed")},
 		{name: "default without method, of two", provider: providerBlock(keys + "default {}"), body: in("sealed")},
-		{name: "two defaults", provider: providerBlock(key + "default {}\ndefault {}"), body: in("sealed")},
+		{name: "two defaults", cli: true, provider: providerBlock(key + "default {}\ndefault {}"), body: in("sealed")},
 		{name: "keys, misspelt", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"key_provider.static.mian\"\n}")),
 			body: in("sealed")},
 		{name: "keys, no address", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"static.main\"\n}")), body: in("sealed")},
@@ -300,7 +326,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "then that leads nowhere", provider: providerBlock(methodBlock("age {\npassphrase = \"p\"\nthen = \"method.aes_gcm.main\"\n}")),
 			body: in("age")},
 		// OpenTofu's text.
-		{name: "text, syntax", provider: text("state {"), body: in("sealed")},
+		{name: "text, syntax", cli: true, provider: text("state {"), body: in("sealed")},
 		{name: "text, argument misspelt", provider: text("key_provider \"static\" \"k\" {\n  kye = \"00\"\n}\n" +
 			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"), body: in("sealed")},
 		{name: "text, block misspelt", provider: text("sate {}"), body: in("sealed")},
@@ -316,15 +342,15 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "text, kind as method", provider: text("state { method = \"sops\" }"), body: in("sealed")},
 		{name: "text, two states", provider: text("state {}\nstate {}"), body: in("sealed")},
 		{name: "text, a file without encryption", provider: text("terraform {\n  required_version = \"1\"\n}"), body: in("sealed")},
-		{name: "environment, switched off", env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
+		{name: "environment, switched off", cli: true, env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
 			"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
 			provider: providerBlock("use_environment = false"), body: in("derived")},
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},
-		{name: "two sources", provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
+		{name: "two sources", cli: true, provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
 		{name: "two blocks of a source", provider: good, body: reads("s", fromFile("a"), fromFile("b"))},
 		{name: "method, no address", provider: good, body: in("sealed", `method = "aes_gcm.m"`)},
-		{name: "method, misspelt", provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
+		{name: "method, misspelt", cli: true, provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
 		{name: "fallback without method", provider: good, body: in("sealed", "fallback {\nmethod = \"unencrypted\"\n}")},
 		{name: "fallback, misspelt", provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.main"`,
 			"fallback {\nmethod = \"method.aes_gcm.od\"\n}")},
@@ -346,9 +372,9 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "workspace, of http", provider: good, body: reads("s", fromHTTP("https://state.example.com/"), `workspace = "x"`)},
 		{name: "resource reads are off", provider: good, body: "data \"statecrypt_resource\" \"s\" {\naddress = \"a.b\"\n" +
 			fromFile(filepath.Join(p.dir, "sealed")) + "\n}\n"},
-		{name: "resource without address", provider: good, body: "data \"statecrypt_resource\" \"s\" {\n" + fromFile("x") + "\n}\n"},
+		{name: "resource without address", cli: true, provider: good, body: "data \"statecrypt_resource\" \"s\" {\n" + fromFile("x") + "\n}\n"},
 		// Files.
-		{name: "no such file", provider: good, body: in("gone")},
+		{name: "no such file", cli: true, provider: good, body: in("gone")},
 		{name: "a directory", provider: good, body: in(".")},
 		// HTTP.
 		{name: "http, sign-in page", provider: good, body: http("/login")},
@@ -359,16 +385,16 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "http, 401 with credentials", provider: credentials("http", p.server.URL+"/", `bearer_token = "t"`), body: http("/private")},
 		{name: "http, credentials for another path", provider: credentials("http", p.server.URL+"/other/", `bearer_token = "t"`),
 			body: http("/private")},
-		{name: "http, 403", provider: good, body: http("/forbidden")},
+		{name: "http, 403", cli: true, provider: good, body: http("/forbidden")},
 		{name: "http, 500", provider: good, body: http("/broken")},
 		{name: "http, password in the address", provider: good, body: reads("s", fromHTTP("https://ci:pw@state.example.com/"))},
 		{name: "http, token in the address", provider: good, body: reads("s", fromHTTP("https://state.example.com/?private_token=x"))},
 		{name: "http, no scheme", provider: good, body: reads("s", fromHTTP("state.example.com"))},
 		{name: "http, nobody there", provider: good, body: reads("s", fromHTTP("http://127.0.0.1:1/"))},
-		{name: "credentials without url", provider: providerBlock("credentials {\nhttp {}\n}"), body: http("/private")},
+		{name: "credentials without url", cli: true, provider: providerBlock("credentials {\nhttp {}\n}"), body: http("/private")},
 		{name: "credentials, url without host", provider: credentials("http", "state.example.com", `bearer_token = "t"`), body: http("/private")},
 		// git.
-		{name: "git, no such branch", provider: good, body: git("nope", "s")},
+		{name: "git, no such branch", cli: true, provider: good, body: git("nope", "s")},
 		{name: "git, short commit id", provider: good, body: git("abc1234", "s")},
 		{name: "git, no such commit", provider: good, body: git(strings.Repeat("ab", 20), "s")},
 		{name: "git, no such file", provider: good, body: git("main", "gone")},
