@@ -38,8 +38,14 @@ import (
 // terraform from PATH. Without TF_ACC they skip.
 
 // TestMain tells plugin-testing the provider's address where the caller did
-// not, so that the configurations are the same on every CLI.
+// not, so that the configurations are the same on every CLI. The user's own
+// settings for a CLI are none of ours.
 func TestMain(m *testing.M) {
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "TF_ACC") {
+			_ = os.Unsetenv(name)
+		}
+	}
 	if os.Getenv("TF_ACC") != "" {
 		for name, value := range map[string]string{"TF_ACC_PROVIDER_NAMESPACE": "statecrypt", "TF_ACC_PROVIDER_HOST": registryHost()} {
 			if os.Getenv(name) == "" {
