@@ -16,6 +16,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 	"github.com/zclconf/go-cty/cty/msgpack"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 )
 
 // evaluation is a root module for which this process plays the CLI: it decodes
@@ -24,6 +27,7 @@ import (
 // and a CLI takes seconds. There are no resources, no modules and no count.
 type evaluation struct {
 	t         *testing.T
+	catalog   catalog
 	providers map[string]evaluated // :: alias → provider block
 	readings  []evaluated          // data sources and ephemeral resources
 	outputs   []*hclsyntax.Block
@@ -48,7 +52,12 @@ type evaluated struct {
 // reads. Variables have the values of TF_VAR_….
 func evaluate(t *testing.T, parts ...string) *evaluation {
 	t.Helper()
-	e := &evaluation{t: t, providers: map[string]evaluated{}, variables: map[string]cty.Value{},
+	return builtinCatalog().evaluate(t, parts...)
+}
+
+func (c catalog) evaluate(t *testing.T, parts ...string) *evaluation {
+	t.Helper()
+	e := &evaluation{t: t, catalog: c, providers: map[string]evaluated{}, variables: map[string]cty.Value{},
 		values: map[string]map[string]map[string]cty.Value{}}
 	e.collect(strings.Join(parts, "\n"))
 	e.stage = "validate"
@@ -58,6 +67,19 @@ func evaluate(t *testing.T, parts ...string) *evaluation {
 		e.walk(func(w written) call { return w.use })
 	}
 	return e
+}
+
+// derivations are the keys that the tests of this package have derived from
+// passphrases.
+var derivations encryptiontest.Derivations
+
+// patient is the catalog with a pbkdf2 that remembers. It derives no keys for
+// other uses.
+func patient(c catalog) catalog {
+	c.registry.KeyProviders = slices.Clone(c.registry.KeyProviders)
+	i := slices.IndexFunc(c.registry.KeyProviders, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == "pbkdf2" })
+	c.registry.KeyProviders[i] = derivations.Quick(c.registry.KeyProviders[i], nil)
+	return c
 }
 
 func (e *evaluation) collect(text string) {
@@ -85,7 +107,7 @@ func (e *evaluation) collect(text string) {
 }
 
 func (e *evaluation) provider(block *hclsyntax.Block) evaluated {
-	server := NewServer("test")
+	server := newServer("test", e.catalog)
 	out := evaluated{written: find(e.t, server, "provider"), server: server, block: block, refused: new(bool)}
 	if block != nil {
 		out.alias = e.metaArgument(block, "alias")

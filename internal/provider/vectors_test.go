@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +22,15 @@ func readsVector(t *testing.T, prefix string, v vectors.Vector, arguments ...str
 		output(prefix+"fallback", "data.statecrypt_remote_state."+name+".used_fallback")
 }
 
+// evaluateVector reads a vector. In -short it leaves out most of those whose keys
+// take long to derive; the tests of internal/vectors read them all.
 func evaluateVector(t *testing.T, v vectors.Vector, provider string, arguments ...string) *evaluation {
 	t.Helper()
-	return evaluate(t, provider, readsVector(t, "", v, arguments...))
+	short := []string{"pbkdf2_sha256_key32_salt1", "fallback_two_levels", "err_wrong_passphrase", "config_json", "tbg_aes_over_tofu_encryption"}
+	if testing.Short() && strings.Contains(v.Config(t), "pbkdf2") && !slices.Contains(short, v.Name) {
+		t.Skip("deriving its key takes long, and internal/vectors reads it")
+	}
+	return patient(builtinCatalog()).evaluate(t, provider, readsVector(t, "", v, arguments...))
 }
 
 func outputsOf(t *testing.T, v vectors.Vector) map[string]cty.Value {
@@ -124,7 +131,7 @@ func TestVectorNamedTarget(t *testing.T) {
 			want[name] = open
 		}
 	}
-	evaluate(t, config...).wantOutputs(want)
+	patient(builtinCatalog()).evaluate(t, config...).wantOutputs(want)
 	// OpenTofu would take the default; here it is a mistake.
 	evaluateVector(t, v, provider, `name = "cnt[0]"`).wantError(`there is no remote_state_data_source "cnt[0]"`)
 	evaluateVector(t, v, provider).wantError("Step: getting the key", "method.aes_gcm.bad")
