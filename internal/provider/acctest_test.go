@@ -343,10 +343,7 @@ func newProject(tb testing.TB, files map[string]string) *project {
 	needAcceptance(tb)
 	p := &project{tb: tb, dir: tb.TempDir()}
 	for name, text := range files {
-		path := filepath.Join(p.dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			tb.Fatal(err)
-		}
+		p.write(name, text)
 	}
 	settings := fmt.Sprintf("provider_installation {\ndev_overrides {\n\"statecrypt/statecrypt\" = %s\n}\ndirect {\nexclude = "+
 		"[\"*/*/*\"]\n}\n}\n",
@@ -359,6 +356,24 @@ func newProject(tb testing.TB, files map[string]string) *project {
 		}
 	}
 	return p
+}
+
+func (p *project) write(name, text string) {
+	p.tb.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// state is the file that the last apply left.
+func (p *project) state() string {
+	p.tb.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, "terraform.tfstate"))
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	return string(data)
 }
 
 func (p *project) setenv(pairs ...string) { p.env = append(p.env, pairs...) }

@@ -153,7 +153,7 @@ func TestAccVectors(t *testing.T) {
 	}
 	for _, v := range vectors.All(t) {
 		if v.Kind == "plain_state" && v.Expect == "ok" {
-			add(v.Name, `method = "unencrypted"`)
+			add(v.Name, "provider = statecrypt.blocks", `method = "unencrypted"`)
 		}
 	}
 	if len(config) < 7 {
