@@ -51,8 +51,6 @@ func TestAccEphemeralStoresNothing(t *testing.T) {
 	runEphemeral(t,
 		failing(configuration(textProvider(staticText), opens("s", file),
 			sensitiveOutput("o", "ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden")), "ephemeral"),
-		failing(configuration(textProvider(staticText), opens("s", file+"\nstore_sensitive = true")),
-			`an argument named "store_sensitive" is not expected here`),
 		resourceStep(configuration(textProvider(staticText), opens("s", file),
 			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = "+
 				"ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden == \"hidden-canary\"\nerror_message = \"no\"\n}\n}\n}\n"),
@@ -64,6 +62,8 @@ func TestEphemeralMistakes(t *testing.T) {
 	t.Parallel()
 	plain := fromFile(writeTemp(t, "state", []byte(argumentsState)))
 	evaluate(t, textProvider(staticText), opens("s", plain)).wantError("Step: recognizing the file", "the file is a plaintext state")
+	evaluate(t, textProvider(staticText), opens("s", plain+"\nstore_sensitive = true")).
+		wantError(`an argument named "store_sensitive" is not expected here`)
 	evaluate(t, textProvider(staticText), opens("s", "")).wantError("exactly one of these blocks is required")
 	evaluate(t, textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")).
 		wantError("there is no state")

@@ -14,9 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
@@ -416,52 +413,4 @@ func (p *mistakenPlace) mistakes() []mistake {
 		// S3.
 		{name: "s3 without a key", provider: good, body: reads("s", "s3 {\nbucket = \"acme-states\"\nregion = \"eu-west-1\"\n}")},
 	}
-}
-
-// A value that only apply brings to light.
-func TestAccUnknownValues(t *testing.T) {
-	v := vectors.Get(t, "pbkdf2_sha256_key32_salt1")
-	open, _ := expected(t, v)
-	state := fromFile(writeTemp(t, "state", v.State(t)))
-	passphrase := "resource \"terraform_data\" \"passphrase\" {\ninput = \"second throwaway passphrase\"\n}\n"
-	blocks := func(value string) string {
-		return fmt.Sprintf("provider \"statecrypt\" {\nkey_provider {\npbkdf2 {\nname = \"k\"\npassphrase = %s\n}\n}\nmethod {\naes_gcm "+
-			"{\nname = \"m\"\nkeys = \"key_provider.pbkdf2.k\"\n}\n}\ndefault {\nmethod = \"method.aes_gcm.m\"\n}\n}\n", value)
-	}
-	result := output("all", "data.statecrypt_remote_state.s.outputs")
-	advice := []string{"not known yet", "Add depends_on to this data source"}
-	for name, c := range map[string]struct {
-		provider string
-		names    string // what the error says is not known
-	}{
-		"in a block": {blocks("terraform_data.passphrase.output"), "key_provider.pbkdf2.k.passphrase"},
-		"in the text": {"provider \"statecrypt\" {\nencryption = \"${terraform_data.passphrase.output == \"\" ? \"\" : \"\"}\"\n}\n",
-			"encryption"},
-		"in a variable of the text": {"provider \"statecrypt\" {\nencryption = " +
-			quote("key_provider \"pbkdf2\" \"k\" { passphrase = var.p }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { "+
-				"method = method.aes_gcm.m }") +
-			"\nencryption_variables = { p = terraform_data.passphrase.output }\n}\n", "key_provider.pbkdf2.k.passphrase"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			steps := []resource.TestStep{failing(configuration(passphrase, c.provider, reads("s", state), result),
-				append([]string{c.names}, advice...)...)}
-			if name != "in the text" {
-				steps = append(steps, applies(configuration(passphrase, c.provider, reads("s", state, "depends_on = [terraform_data.passphrase]"),
-					result), map[string]cty.Value{"all": open}))
-			}
-			runParallel(t, steps...)
-		})
-	}
-	t.Run("in the data source", func(t *testing.T) { // Terraform itself waits for it
-		path := "resource \"terraform_data\" \"path\" {\ninput = " + quote(writeTemp(t, "state", v.State(t))) + "\n}\n"
-		runParallel(t, applies(configuration(path, blocks(`"second throwaway passphrase"`),
-			reads("s", "file {\npath = terraform_data.path.output\n}"), result), map[string]cty.Value{"all": open}))
-	})
-	t.Run("and not needed", func(t *testing.T) { // a key that this read does not use
-		unused := fmt.Sprintf("provider \"statecrypt\" {\n%skey_provider {\npbkdf2 {\nname = \"unused\"\npassphrase = "+
-			"terraform_data.passphrase.output\n}\n}\n%s}\n", staticBlocks, staticDefault)
-		runParallel(t, applies(configuration(passphrase, unused, reads("s", fromFile(writeTemp(t, "s", sealed(t, argumentsState)))),
-			output("serial", "data.statecrypt_remote_state.s.serial")),
-			map[string]cty.Value{"serial": cty.NumberIntVal(7)}))
-	})
 }
