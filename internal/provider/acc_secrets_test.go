@@ -101,17 +101,26 @@ func (s *secrets) run(t *testing.T, p *project, args ...string) (string, error) 
 	return out, err
 }
 
-// watch looks at the arguments of all processes, where the system shows them.
+// watch looks at the arguments of all processes that begin, where the system
+// shows them.
 func (s *secrets) watch(t *testing.T, stop <-chan struct{}) {
+	before, _ := os.ReadDir("/proc")
+	old := map[string]bool{}
+	for _, process := range before {
+		old[process.Name()] = true
+	}
 	for {
 		select {
 		case <-stop:
 			return
 		case <-time.After(3 * time.Millisecond):
 		}
-		commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-		for _, path := range commands {
-			if data, err := os.ReadFile(path); err == nil {
+		processes, _ := os.ReadDir("/proc")
+		for _, process := range processes {
+			if old[process.Name()] {
+				continue
+			}
+			if data, err := os.ReadFile(filepath.Join("/proc", process.Name(), "cmdline")); err == nil {
 				s.mustNotBeIn(t, "the command line "+string(data), data)
 			}
 		}

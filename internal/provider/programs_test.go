@@ -158,49 +158,6 @@ func openbaoBlock(name, address string, more ...string) string {
 	return entry("key_provider", "openbao", name, slices.Concat([]string{`key_name = "k"`, fmt.Sprintf("address = %q", address)}, more)...)
 }
 
-// However many read a state, the key service is asked for its key once.
-func TestAccTransitIsAskedOnce(t *testing.T) {
-	needAcceptance(t)
-	t.Parallel()
-	for name, c := range map[string]struct {
-		file        string // expression
-		environment bool   // the address and the token come from there
-	}{
-		"one file":             {`"state"`, false},
-		"twenty copies":        {`"state${count.index}"`, false},
-		"from the environment": {`"state"`, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server, state := transit(t)
-			key := openbaoBlock("b", server.URL, `token = "t"`)
-			if c.environment {
-				key = entry("key_provider", "openbao", "b", `key_name = "k"`)
-			}
-			files := map[string]string{
-				"main.tf": configuration(settings(key, entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`), staticDefault),
-					reads("s", "count = 20", "file {\npath = "+c.file+"\n}"),
-					output("serials", "sum(data.statecrypt_remote_state.s[*].serial)")),
-				"state": string(state),
-			}
-			for i := range 20 {
-				files[fmt.Sprint("state", i)] = string(state)
-			}
-			p := newProject(t, files)
-			if c.environment {
-				p.setenv("BAO_ADDR="+server.URL, "BAO_TOKEN=t")
-			}
-			for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}} {
-				before := len(server.Requests())
-				p.mustRun(args...)
-				if asked := server.Requests()[before:]; !slices.Equal(asked, []string{"decrypt"}) {
-					t.Errorf("%s: %q", args[0], asked)
-				}
-			}
-			p.wantOutputs(map[string]cty.Value{"serials": cty.NumberIntVal(20 * 7)})
-		})
-	}
-}
-
 // A fallback is for what the key service says of the key. When it says nothing
 // of it, a fallback would only hide that.
 func TestTransitFallback(t *testing.T) {
