@@ -171,7 +171,7 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{
-		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_defaults").State(t),
+		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_sha256_key32_salt1").State(t),
 		"sops": sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
 		"cut": sealed(t, argumentsState)[:100], "json": []byte("{}"), "future": []byte(`{"version":5}`),
 		"plan": []byte("PK\x03\x04 a plan"), "record": []byte(`{"version":3,"backend":{"type":"s3","config":{},"hash":1}}`),

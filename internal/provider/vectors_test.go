@@ -2,7 +2,6 @@ package provider
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,14 +21,9 @@ func readsVector(t *testing.T, prefix string, v vectors.Vector, arguments ...str
 		output(prefix+"fallback", "data.statecrypt_remote_state."+name+".used_fallback")
 }
 
-// evaluateVector reads a vector. In -short it leaves out most of those whose keys
-// take long to derive; the tests of internal/vectors read them all.
 func evaluateVector(t *testing.T, v vectors.Vector, provider string, arguments ...string) *evaluation {
 	t.Helper()
-	short := []string{"pbkdf2_sha256_key32_salt1", "fallback_two_levels", "err_wrong_passphrase", "config_json", "tbg_aes_over_tofu_encryption"}
-	if testing.Short() && strings.Contains(v.Config(t), "pbkdf2") && !slices.Contains(short, v.Name) {
-		t.Skip("deriving its key takes long, and internal/vectors reads it")
-	}
+	v.SkipSlow(t)
 	return patient(builtinCatalog()).evaluate(t, provider, readsVector(t, "", v, arguments...))
 }
 
