@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -283,7 +284,16 @@ func sealed(tb testing.TB, state string) []byte {
 // sealedAs encrypts a state as this text says, for its target state.
 func sealedAs(tb testing.TB, text, state string) []byte {
 	tb.Helper()
-	registry := builtin.Registry()
+	data, err := library(tb, builtin.Registry(), text).State().Encrypt(tb.Context(), []byte(state))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// library is what a program has that loads this text.
+func library(tb testing.TB, registry encryption.Registry, text string) *encryption.Encryption {
+	tb.Helper()
 	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
 	if err != nil {
 		tb.Fatal(err)
@@ -292,11 +302,7 @@ func sealedAs(tb testing.TB, text, state string) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	data, err := enc.State().Encrypt(tb.Context(), []byte(state))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
+	return enc
 }
 
 // built is the provider as a program of its own.
@@ -350,10 +356,8 @@ func newProject(tb testing.TB, files map[string]string) *project {
 		quote(filepath.ToSlash(filepath.Dir(builtProvider(tb)))))
 	p.env = append(gittest.Environ(tb.TempDir()), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0",
 		"TF_CLI_CONFIG_FILE="+writeTemp(tb, "cli.tfrc", []byte(settings)))
-	if len(files) > 1 {
-		if out, err := p.run("get"); err != nil {
-			tb.Fatalf("get: %v\n%s", err, out)
-		}
+	if strings.Contains(strings.Join(slices.Collect(maps.Values(files)), ""), "module \"") {
+		p.mustRun("get")
 	}
 	return p
 }
