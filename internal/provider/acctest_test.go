@@ -172,27 +172,8 @@ func writeTemp(tb testing.TB, name string, data []byte) string {
 	return path
 }
 
-// applies runs the configuration and compares its outputs, type and value.
-func applies(config string, want map[string]cty.Value) resource.TestStep {
-	checks := []statecheck.StateCheck{}
-	for name, v := range want {
-		checks = append(checks, expectOutput{name, v})
-	}
-	return resource.TestStep{Config: config, ConfigStateChecks: checks}
-}
-
 func failing(config string, words ...string) resource.TestStep {
 	return resource.TestStep{Config: config, ExpectError: says(words...)}
-}
-
-func run(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
-}
-
-func runParallel(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
 }
 
 func runEphemeral(t *testing.T, steps ...resource.TestStep) {
@@ -215,25 +196,6 @@ func says(texts ...string) *regexp.Regexp {
 		out = append(out, strings.Join(words, `[\s│]+`))
 	}
 	return regexp.MustCompile("(?is)" + strings.Join(out, ".*"))
-}
-
-// expectOutput compares an output of the configuration, type and value.
-type expectOutput struct {
-	name string
-	want cty.Value
-}
-
-func (e expectOutput) CheckState(_ context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
-	out, ok := req.State.Values.Outputs[e.name]
-	if !ok {
-		resp.Error = fmt.Errorf("there is no output %q", e.name)
-		return
-	}
-	value, err := json.Marshal(out.Value)
-	if err == nil {
-		err = compareOutput(e.name, out.Type, value, e.want)
-	}
-	resp.Error = err
 }
 
 func compareOutput(name string, typ cty.Type, value []byte, want cty.Value) error {
@@ -472,7 +434,7 @@ func gives(data []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }
 }
 
-// isolateGit hides the user's git settings from an acceptance test.
+// isolateGit hides the user's git settings from a test in this process.
 func isolateGit(t *testing.T) {
 	t.Helper()
 	keep := map[string]string{}

@@ -81,6 +81,11 @@ func TestEphemeralDefaults(t *testing.T) {
 
 // A key from the state of one team opens the state of another.
 func TestAccEphemeralFeedsAnotherProvider(t *testing.T) {
+	needAcceptance(t)
+	if !knowsEphemeral() {
+		t.Skip("this CLI has no ephemeral values")
+	}
+	t.Parallel()
 	keys := fmt.Sprintf(`{"version":4,"serial":1,"lineage":"k","resources":[],"outputs":{"key":{"value":%q,"type":"string","sensitive":true}}}`, staticKey)
 	second := `provider "statecrypt" {
   alias = "second"
@@ -99,9 +104,9 @@ func TestAccEphemeralFeedsAnotherProvider(t *testing.T) {
 }
 `
 	plain := fromFile(writeTemp(t, "keys", []byte(keys)))
-	runEphemeral(t, applies(configuration(opens("keys", plain+"\nmethod = \"unencrypted\""), second,
+	newProject(t, map[string]string{"main.tf": configuration(opens("keys", plain+"\nmethod = \"unencrypted\""), second,
 		reads("s", "provider = statecrypt.second", fromFile(writeTemp(t, "state", sealed(t, argumentsState))), `method = "method.aes_gcm.m"`),
-		output("serial", "data.statecrypt_remote_state.s.serial")), map[string]cty.Value{"serial": cty.NumberIntVal(7)}))
+		output("serial", "data.statecrypt_remote_state.s.serial"))}).wantOutputs(map[string]cty.Value{"serial": cty.NumberIntVal(7)})
 }
 
 var derivedSalt = base64.StdEncoding.EncodeToString([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"))

@@ -231,8 +231,6 @@ func (p *mistakenPlace) keep(t *testing.T, path, name, text string) {
 	}
 }
 
-func providerBlock(body string) string { return "provider \"statecrypt\" {\n" + body + "\n}\n" }
-
 func keyBlock(body string) string { return "key_provider {\n" + body + "\n}\n" }
 
 func methodBlock(body string) string { return "method {\n" + body + "\n}\n" }
@@ -250,34 +248,34 @@ func (p *mistakenPlace) mistakes() []mistake {
 	key := keyBlock("static {\nkey = \"" + staticKey + "\"\n}")
 	keys := keyBlock("static {\nname = \"new\"\nkey = \"" + staticKey + "\"\n}\nstatic {\nname = \"old\"\nkey = \"" + staticKey + "\"\n}")
 	passphrase := func(text string) string {
-		return providerBlock(keyBlock("pbkdf2 {\npassphrase = " + quote(text) + "\n}"))
+		return settings(keyBlock("pbkdf2 {\npassphrase = " + quote(text) + "\n}"))
 	}
 	good := textProvider(staticText)
 	credentials := func(kind, url, rest string) string {
-		return providerBlock(fmt.Sprintf("credentials {\n%s {\nurl = %q\n%s\n}\n}", kind, url, rest))
+		return settings(fmt.Sprintf("credentials {\n%s {\nurl = %q\n%s\n}\n}", kind, url, rest))
 	}
 	text := func(body string) string { return textProvider(body) }
 	return []mistake{
 		// What to decrypt with.
-		{name: "sops file, only aes_gcm", provider: providerBlock(key), body: in("sops")},
+		{name: "sops file, only aes_gcm", provider: settings(key), body: in("sops")},
 		{name: "sops file, nothing", cli: true, body: in("sops")},
-		{name: "sops file, sops not selected", provider: providerBlock(key + methodBlock("aes_gcm {}\nsops {}") +
+		{name: "sops file, sops not selected", provider: settings(key + methodBlock("aes_gcm {}\nsops {}") +
 			defaultBlock(`method = "method.aes_gcm.main"`)),
 			body: in("sops")},
 		{name: "sops file, no key", body: in("sops", `method = "sops"`)},
-		{name: "age file, only aes_gcm", provider: providerBlock(key), body: in("age")},
+		{name: "age file, only aes_gcm", provider: settings(key), body: in("age")},
 		{name: "age without settings", body: in("age", `method = "age"`)},
 		{name: "encrypted, nothing configured", body: in("derived")},
-		{name: "encrypted, two key providers", provider: providerBlock(keys), body: in("sealed")},
-		{name: "encrypted, two methods", provider: providerBlock(key + methodBlock("aes_gcm {}\naes_gcm {\nname = \"b\"\n}")),
+		{name: "encrypted, two key providers", provider: settings(keys), body: in("sealed")},
+		{name: "encrypted, two methods", provider: settings(key + methodBlock("aes_gcm {}\naes_gcm {\nname = \"b\"\n}")),
 			body: in("sealed")},
 		{name: "encrypted, text without state", provider: text(strings.Split(staticText, "state {")[0]), body: in("sealed")},
 		{name: "encrypted, only unencrypted", body: in("sealed", `method = "unencrypted"`)},
 		{name: "plaintext, nothing configured", body: in("plain")},
-		{name: "plaintext, aes_gcm", provider: providerBlock(key), body: in("plain")},
-		{name: "plaintext, enforced", provider: providerBlock("enforced = true"), body: in("plain", `method = "unencrypted"`)},
+		{name: "plaintext, aes_gcm", provider: settings(key), body: in("plain")},
+		{name: "plaintext, enforced", provider: settings("enforced = true"), body: in("plain", `method = "unencrypted"`)},
 		{name: "wrong passphrase", cli: true, provider: passphrase("this is not the passphrase"), body: in("derived")},
-		{name: "wrong key", provider: providerBlock(keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
+		{name: "wrong key", provider: settings(keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
 		{name: "empty file", provider: good, body: in("empty")},
 		{name: "text file", provider: good, body: in("text")},
 		{name: "cut file", provider: good, body: in("cut")},
@@ -289,38 +287,38 @@ func (p *mistakenPlace) mistakes() []mistake {
 		// Blocks of the provider.
 		{name: "short passphrase", provider: passphrase("short"), body: in("sealed")},
 		{name: "empty passphrase", provider: passphrase(""), body: in("sealed")},
-		{name: "no passphrase", provider: providerBlock(keyBlock("pbkdf2 {}")), body: in("sealed")},
-		{name: "passphrase and chain", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nchain = " +
+		{name: "no passphrase", provider: settings(keyBlock("pbkdf2 {}")), body: in("sealed")},
+		{name: "passphrase and chain", provider: settings(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nchain = " +
 			"\"key_provider.static.k\"\n}")),
 			body: in("sealed")},
-		{name: "few iterations", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\niterations = 1000\n}")),
+		{name: "few iterations", provider: settings(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\niterations = 1000\n}")),
 			body: in("sealed")},
-		{name: "key that is no hexadecimal", provider: providerBlock(keyBlock("static {\nkey = \"xyz\"\n}")), body: in("sealed")},
-		{name: "hash function", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nhash_function = \"md5\"\n}")),
+		{name: "key that is no hexadecimal", provider: settings(keyBlock("static {\nkey = \"xyz\"\n}")), body: in("sealed")},
+		{name: "hash function", provider: settings(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nhash_function = \"md5\"\n}")),
 			body: in("sealed")},
-		{name: "argument, misspelt", cli: true, provider: providerBlock(keyBlock("pbkdf2 {\npassphrse = \"x\"\n}")), body: in("sealed")},
-		{name: "block, misspelt", cli: true, provider: providerBlock("metod {}"), body: in("sealed")},
-		{name: "kind of a key provider, misspelt", provider: providerBlock(keyBlock("pbkdf {}")), body: in("sealed")},
-		{name: "default.method, misspelt", provider: providerBlock(key + defaultBlock(`method = "method.aes_gcm.mian"`)), body: in("sealed")},
-		{name: "fallback of default, misspelt", provider: providerBlock(key + defaultBlock("fallback {\nmethod = \"method.aes_gcm.old\"\n}")),
+		{name: "argument, misspelt", cli: true, provider: settings(keyBlock("pbkdf2 {\npassphrse = \"x\"\n}")), body: in("sealed")},
+		{name: "block, misspelt", cli: true, provider: settings("metod {}"), body: in("sealed")},
+		{name: "kind of a key provider, misspelt", provider: settings(keyBlock("pbkdf {}")), body: in("sealed")},
+		{name: "default.method, misspelt", provider: settings(key + defaultBlock(`method = "method.aes_gcm.mian"`)), body: in("sealed")},
+		{name: "fallback of default, misspelt", provider: settings(key + defaultBlock("fallback {\nmethod = \"method.aes_gcm.old\"\n}")),
 			body: in("sealed")},
-		{name: "default.method, no address", provider: providerBlock(key + defaultBlock(`method = "aes_gcm.main"`)), body: in("sealed")},
-		{name: "default.method, a kind with settings", provider: providerBlock(key + defaultBlock(`method = "aes_gcm"`)), body: in("sealed")},
-		{name: "default without method, of two", provider: providerBlock(keys + "default {}"), body: in("sealed")},
-		{name: "two defaults", cli: true, provider: providerBlock(key + "default {}\ndefault {}"), body: in("sealed")},
-		{name: "keys, misspelt", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"key_provider.static.mian\"\n}")),
+		{name: "default.method, no address", provider: settings(key + defaultBlock(`method = "aes_gcm.main"`)), body: in("sealed")},
+		{name: "default.method, a kind with settings", provider: settings(key + defaultBlock(`method = "aes_gcm"`)), body: in("sealed")},
+		{name: "default without method, of two", provider: settings(keys + "default {}"), body: in("sealed")},
+		{name: "two defaults", cli: true, provider: settings(key + "default {}\ndefault {}"), body: in("sealed")},
+		{name: "keys, misspelt", provider: settings(key + methodBlock("aes_gcm {\nkeys = \"key_provider.static.mian\"\n}")),
 			body: in("sealed")},
-		{name: "keys, no address", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"static.main\"\n}")), body: in("sealed")},
-		{name: "keys, of two", provider: providerBlock(keys + methodBlock("aes_gcm {}")), body: in("sealed")},
-		{name: "keys, of none", provider: providerBlock(methodBlock("aes_gcm {}")), body: in("sealed")},
-		{name: "key_provider in place of keys", provider: providerBlock(key +
+		{name: "keys, no address", provider: settings(key + methodBlock("aes_gcm {\nkeys = \"static.main\"\n}")), body: in("sealed")},
+		{name: "keys, of two", provider: settings(keys + methodBlock("aes_gcm {}")), body: in("sealed")},
+		{name: "keys, of none", provider: settings(methodBlock("aes_gcm {}")), body: in("sealed")},
+		{name: "key_provider in place of keys", provider: settings(key +
 			methodBlock("aes_gcm {\nkey_provider = \"key_provider.static.main\"\n}")),
 			body: in("sealed")},
-		{name: "chain, misspelt", provider: providerBlock(keyBlock("pbkdf2 {\nchain = \"key_provider.static.mian\"\n}")), body: in("sealed")},
-		{name: "two entries without a name", provider: providerBlock(key + key), body: in("sealed")},
-		{name: "name with a space", provider: providerBlock(keyBlock("static {\nname = \"a b\"\nkey = \"00\"\n}")), body: in("sealed")},
-		{name: "text and blocks", provider: providerBlock("encryption = \"\"\n" + key), body: in("sealed")},
-		{name: "then that leads nowhere", provider: providerBlock(methodBlock("age {\npassphrase = \"p\"\nthen = \"method.aes_gcm.main\"\n}")),
+		{name: "chain, misspelt", provider: settings(keyBlock("pbkdf2 {\nchain = \"key_provider.static.mian\"\n}")), body: in("sealed")},
+		{name: "two entries without a name", provider: settings(key + key), body: in("sealed")},
+		{name: "name with a space", provider: settings(keyBlock("static {\nname = \"a b\"\nkey = \"00\"\n}")), body: in("sealed")},
+		{name: "text and blocks", provider: settings("encryption = \"\"\n" + key), body: in("sealed")},
+		{name: "then that leads nowhere", provider: settings(methodBlock("age {\npassphrase = \"p\"\nthen = \"method.aes_gcm.main\"\n}")),
 			body: in("age")},
 		// OpenTofu's text.
 		{name: "text, syntax", cli: true, provider: text("state {"), body: in("sealed")},
@@ -341,15 +339,15 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "text, a file without encryption", provider: text("terraform {\n  required_version = \"1\"\n}"), body: in("sealed")},
 		{name: "environment, switched off", cli: true, env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
 			"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
-			provider: providerBlock("use_environment = false"), body: in("derived")},
+			provider: settings("use_environment = false"), body: in("derived")},
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},
 		{name: "two sources", cli: true, provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
 		{name: "two blocks of a source", provider: good, body: reads("s", fromFile("a"), fromFile("b"))},
 		{name: "method, no address", provider: good, body: in("sealed", `method = "aes_gcm.m"`)},
-		{name: "method, misspelt", cli: true, provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
+		{name: "method, misspelt", cli: true, provider: settings(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
 		{name: "fallback without method", provider: good, body: in("sealed", "fallback {\nmethod = \"unencrypted\"\n}")},
-		{name: "fallback, misspelt", provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.main"`,
+		{name: "fallback, misspelt", provider: settings(key), body: in("sealed", `method = "method.aes_gcm.main"`,
 			"fallback {\nmethod = \"method.aes_gcm.od\"\n}")},
 		{name: "name and method", provider: good, body: in("sealed", `name = "x"`, `method = "unencrypted"`)},
 		{name: "name of nobody", provider: good, body: in("sealed", `name = "x"`)},
@@ -388,7 +386,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "http, token in the address", provider: good, body: reads("s", fromHTTP("https://state.example.com/?private_token=x"))},
 		{name: "http, no scheme", provider: good, body: reads("s", fromHTTP("state.example.com"))},
 		{name: "http, nobody there", provider: good, body: reads("s", fromHTTP("http://127.0.0.1:1/"))},
-		{name: "credentials without url", cli: true, provider: providerBlock("credentials {\nhttp {}\n}"), body: http("/private")},
+		{name: "credentials without url", cli: true, provider: settings("credentials {\nhttp {}\n}"), body: http("/private")},
 		{name: "credentials, url without host", provider: credentials("http", "state.example.com", `bearer_token = "t"`), body: http("/private")},
 		// git.
 		{name: "git, no such branch", cli: true, provider: good, body: git("nope", "s")},

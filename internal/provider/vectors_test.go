@@ -72,7 +72,7 @@ func TestVectorBlocks(t *testing.T) {
 	method := func(keys string, more ...string) string {
 		return entry("method", "aes_gcm", "m", append(more, fmt.Sprintf("keys = %q", "key_provider."+keys))...) + staticDefault
 	}
-	for name, settings := range map[string]string{
+	for name, blocks := range map[string]string{
 		"pbkdf2_defaults":            pbkdf2Blocks("k", "correct-horse-battery-staple") + targetBlock("method.aes_gcm.k"),
 		"pbkdf2_sha512_key24_salt64": pbkdf2Blocks("k", "second throwaway passphrase") + targetBlock("method.aes_gcm.k"),
 		"pbkdf2_sha256_key32_salt1":  pbkdf2Blocks("k", "second throwaway passphrase") + targetBlock("method.aes_gcm.k"),
@@ -94,7 +94,7 @@ func TestVectorBlocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := vectors.Get(t, name)
-			evaluateVector(t, v, providerBlock(settings)).wantOutputs(outputsOf(t, v))
+			evaluateVector(t, v, settings(blocks)).wantOutputs(outputsOf(t, v))
 		})
 	}
 }
@@ -106,7 +106,7 @@ func TestVectorEnvironment(t *testing.T) {
 			v := vectors.Get(t, name)
 			t.Setenv("TF_ENCRYPTION", v.Config(t))
 			evaluateVector(t, v, "").wantOutputs(outputsOf(t, v))
-			evaluateVector(t, v, providerBlock("use_environment = false")).
+			evaluateVector(t, v, settings("use_environment = false")).
 				wantError("no method for encrypted data is configured")
 		})
 	}
