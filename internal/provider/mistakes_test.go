@@ -337,8 +337,9 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "text, kind as method", provider: text("state { method = \"sops\" }"), body: in("sealed")},
 		{name: "text, two states", provider: text("state {}\nstate {}"), body: in("sealed")},
 		{name: "text, a file without encryption", provider: text("terraform {\n  required_version = \"1\"\n}"), body: in("sealed")},
-		{name: "environment, switched off", cli: true, env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
-			"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
+		{name: "environment, switched off", cli: true,
+			env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
+				"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
 			provider: settings("use_environment = false"), body: in("derived")},
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},
