@@ -15,14 +15,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
@@ -134,15 +132,8 @@ func (k *keyService) seal(t *testing.T, block encryption.Block[encryption.KeyPro
 	}
 	original := k.settings
 	k.settings += settings
-	cfg, err := config.Parse(k.text(stateTarget), "test", registry.Options(cty.NilVal))
+	enc := library(t, registry, k.text(stateTarget))
 	k.settings = original
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i := range 5 {
 		state := strings.Replace(argumentsState, `"serial":7`, fmt.Sprintf(`"serial":%d`, i), 1)
 		file, err := enc.State().Encrypt(t.Context(), []byte(state))

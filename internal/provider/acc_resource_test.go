@@ -77,11 +77,11 @@ func readsResource(name, address string, body ...string) string {
 
 func TestAccResource(t *testing.T) {
 	needAcceptance(t)
+	t.Parallel()
 	file := producedState(t, "c4n4ry", producedPassphrase)
 	const module = `module.net["eu/1"].`
 	ints := cty.TupleVal([]cty.Value{cty.NumberIntVal(0), cty.NumberIntVal(1)})
 	null := cty.NullVal(cty.DynamicPseudoType)
-	// plugin-testing itself can't have for_each.
 	p := newProject(t, map[string]string{"main.tf": configuration(resourceProvider(),
 		readsResource("single", "terraform_data.single", file),
 		readsResource("counted", module+"terraform_data.counted", file),
@@ -112,52 +112,61 @@ func TestAccResource(t *testing.T) {
 			cty.StringVal("terraform.io/builtin/terraform"), cty.StringVal("managed"), cty.StringVal("terraform_data"), cty.NumberIntVal(0)}),
 		"other": cty.TupleVal([]cty.Value{cty.StringVal("data"), cty.StringVal("o"), cty.True}),
 	})
-	runParallel(t,
-		// Asked for, they are stored, and sensitive.
-		failing(configuration(resourceProvider(), readsResource("single", "terraform_data.single", file, "store_sensitive = true"),
-			output("hidden", "data.statecrypt_resource.single.sensitive_attributes")), "sensitive"),
-		resourceStep(configuration(resourceProvider(), readsResource("single", "terraform_data.single", file, "store_sensitive = true"),
-			sensitiveOutput("hidden", "data.statecrypt_resource.single.sensitive_attributes.triggers_replace.value[1]")),
-			stateHolds{"c4n4ry", true}, expectOutput{"hidden", cty.StringVal("c4n4ry")}))
+	// Asked for, they are stored, and sensitive.
+	stores := readsResource("single", "terraform_data.single", file, "store_sensitive = true")
+	p.write("main.tf", configuration(resourceProvider(), stores, output("hidden", "data.statecrypt_resource.single.sensitive_attributes")))
+	p.wantError("sensitive")
+	p.write("main.tf", configuration(resourceProvider(), stores,
+		sensitiveOutput("hidden", "data.statecrypt_resource.single.sensitive_attributes.triggers_replace.value[1]")))
+	p.wantOutputs(map[string]cty.Value{"hidden": cty.StringVal("c4n4ry")})
 }
 
-func TestAccResourceMistakes(t *testing.T) {
-	needAcceptance(t)
+func TestResourceMistakes(t *testing.T) {
+	t.Parallel()
 	state, err := os.ReadFile(filepath.Join("..", "..", "encryption", "tfstate", "testdata", "resources", "opentofu.tfstate"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := fromFile(writeTemp(t, "state", sealed(t, string(state))))
 	plain := fromFile(writeTemp(t, "plain", state))
-	allowing := strings.Replace(textProvider(staticText), "{\n", "{\nallow_resource_reads = true\n", 1)
-	runParallel(t,
-		failing(configuration(textProvider(staticText), readsResource("r", "terraform_data.open", file)), "reading resources is off",
-			"set allow_resource_reads = true in the provider block"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.opne", file)), "Cannot read the resource",
-			"Step: finding the resource",
-			`Did you mean "terraform_data.open"?`),
-		failing(configuration(allowing, readsResource("r", "terraform_data.counted", file)),
-			"the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"),
-		failing(configuration(allowing, readsResource("r", `module.net["a"].terraform_data.counted[1]`, file)),
-			"has no instance [1]; it has [0], [2]"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.open.id", file)), "address",
-			"the address of a resource has a type and a name"),
-		failing(configuration(allowing, "data \"statecrypt_resource\" \"r\" {\n"+file+"\n}\n"), "address is required"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.open", file, `on_missing = "defaults"`)),
-			`an argument named "on_missing" is not expected here`),
-		failing(configuration(allowing, readsResource("r", "terraform_data.open", fromFile("/no/such/file"))), "there is no state"),
-		failing(configuration(allowing, readsResource("r", "terraform_data.open", plain)), "the file is a plaintext state"),
-		failing(configuration(strings.Replace(allowing, "{\n", "{\nenforced = true\n", 1),
-			readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`)), "enforced = true forbids"),
-		applies(configuration(allowing, readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`),
-			output("mode", "data.statecrypt_resource.r.mode")),
-			map[string]cty.Value{"mode": cty.StringVal("managed")}))
+	forbidding := textProvider(staticText)
+	allowing := strings.Replace(forbidding, "{\n", "{\nallow_resource_reads = true\n", 1)
+	enforcing := strings.Replace(allowing, "{\n", "{\nenforced = true\n", 1)
+	for name, c := range map[string]struct {
+		provider, address string
+		body              []string
+		words             []string
+	}{
+		"off": {forbidding, "terraform_data.open", []string{file},
+			[]string{"reading resources is off", "set allow_resource_reads = true in the provider block"}},
+		"misspelt": {allowing, "terraform_data.opne", []string{file},
+			[]string{"Cannot read the resource", "Step: finding the resource", `Did you mean "terraform_data.open"?`}},
+		"in a module": {allowing, "terraform_data.counted", []string{file},
+			[]string{"the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"}},
+		"no such instance": {allowing, `module.net["a"].terraform_data.counted[1]`, []string{file}, []string{"has no instance [1]; it has [0], [2]"}},
+		"an attribute": {allowing, "terraform_data.open.id", []string{file},
+			[]string{"address", "the address of a resource has a type and a name"}},
+		"on_missing": {allowing, "terraform_data.open", []string{file, `on_missing = "defaults"`},
+			[]string{`an argument named "on_missing" is not expected here`}},
+		"no such file": {allowing, "terraform_data.open", []string{fromFile("/no/such/file")}, []string{"there is no state"}},
+		"plaintext":    {allowing, "terraform_data.open", []string{plain}, []string{"the file is a plaintext state"}},
+		"enforced": {enforcing, "terraform_data.open", []string{plain, `method = "unencrypted"`},
+			[]string{"enforced = true forbids"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			evaluate(t, c.provider, readsResource("r", c.address, c.body...)).wantError(c.words...)
+		})
+	}
+	evaluate(t, allowing, "data \"statecrypt_resource\" \"r\" {\n"+file+"\n}\n").wantError("address is required")
+	evaluate(t, allowing, readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`),
+		output("mode", "data.statecrypt_resource.r.mode")).wantOutputs(map[string]cty.Value{"mode": cty.StringVal("managed")})
 }
 
 // A resource that Kubeform manages, from a manifest, without permission: there
 // is nothing else in it.
-func TestAccResourceOfObject(t *testing.T) {
-	needAcceptance(t)
+func TestResourceOfObject(t *testing.T) {
+	t.Parallel()
 	var manifest []byte
 	for _, name := range []string{"cr.json", "secret.json"} {
 		data, err := os.ReadFile(filepath.Join("..", "kubestate", "testdata", "kubeform_resource_user", name))
@@ -168,16 +177,18 @@ func TestAccResourceOfObject(t *testing.T) {
 	}
 	const body = "object {\napi_version = \"digitalocean.kubeform.com/v1alpha1\"\nkind = \"DatabaseUser\"\nname = \"app\"\nnamespace = " +
 		"\"demo\"\n}\n"
-	user := "data \"statecrypt_resource\" \"user\" {\n" + fromFile(writeTemp(t, "manifest.yaml", manifest)) + "\n" + body + "%s\n}\n"
-	runParallel(t,
-		failing(configuration(fmt.Sprintf(user, "")), "plaintext is read only if"),
-		resourceStep(configuration(fmt.Sprintf(user, `method = "unencrypted"`),
-			output("user", "[data.statecrypt_resource.user.attributes.name, data.statecrypt_resource.user.attributes.password]")),
-			expectOutput{"user", cty.TupleVal([]cty.Value{cty.StringVal("app"), cty.NullVal(cty.DynamicPseudoType)})},
-			stateHolds{"throwaway-db-pw", false}),
-		resourceStep(configuration(fmt.Sprintf(user, "method = \"unencrypted\"\nstore_sensitive = true"),
-			sensitiveOutput("password", "data.statecrypt_resource.user.sensitive_attributes.password")),
-			expectOutput{"password", cty.StringVal("throwaway-db-pw")}))
+	file := fromFile(writeTemp(t, "manifest.yaml", manifest)) + "\n" + body
+	read := func(arguments string) *evaluation {
+		const user = "data.statecrypt_resource.user"
+		return evaluate(t, "data \"statecrypt_resource\" \"user\" {\n"+file+arguments+"\n}\n",
+			output("user", "["+user+".attributes.name, "+user+".attributes.password]"),
+			output("sensitive", user+".sensitive_attributes"))
+	}
+	user := cty.TupleVal([]cty.Value{cty.StringVal("app"), cty.NullVal(cty.DynamicPseudoType)})
+	read("").wantError("plaintext is read only if")
+	read(`method = "unencrypted"`).wantOutputs(map[string]cty.Value{"user": user, "sensitive": cty.NullVal(cty.DynamicPseudoType)})
+	read("method = \"unencrypted\"\nstore_sensitive = true").wantOutputs(map[string]cty.Value{"user": user,
+		"sensitive": cty.ObjectVal(map[string]cty.Value{"password": cty.StringVal("throwaway-db-pw")})})
 }
 
 func opensResource(name, address string, body ...string) string {
@@ -191,22 +202,23 @@ func TestAccEphemeralResource(t *testing.T) {
 	check := func(want knownvalue.Check, path ...string) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("echo.it", echoed(path...), want)
 	}
-	t.Run("attributes", func(t *testing.T) {
-		runEphemeral(t, resourceStep(configuration(resourceProvider(), keyed, echoes("ephemeral.statecrypt_resource.keyed")),
-			check(knownvalue.StringExact("x"), "attributes", "input", "value"),
-			check(knownvalue.Null(), "attributes", "triggers_replace"),
-			check(knownvalue.StringExact("c4n4ry"), "sensitive_attributes", "triggers_replace", "value"),
-			check(knownvalue.StringExact("terraform_data"), "type"),
-			check(knownvalue.Bool(true), "encrypted")))
-	})
-	t.Run("mistakes", func(t *testing.T) {
-		runEphemeral(t,
-			failing(configuration(textProvider(passphraseText(producedPassphrase, stateTarget)), keyed),
-				"set allow_resource_reads = true in the provider block"),
-			failing(configuration(resourceProvider(), opensResource("r", "terraform_data.single", file, "store_sensitive = true")),
-				`an argument named "store_sensitive" is not expected here`),
-			failing(configuration(resourceProvider(), opensResource("r", "terraform_data.sinlge", file)), "Did you mean"))
-	})
+	runEphemeral(t, resourceStep(configuration(resourceProvider(), keyed, echoes("ephemeral.statecrypt_resource.keyed")),
+		check(knownvalue.StringExact("x"), "attributes", "input", "value"),
+		check(knownvalue.Null(), "attributes", "triggers_replace"),
+		check(knownvalue.StringExact("c4n4ry"), "sensitive_attributes", "triggers_replace", "value"),
+		check(knownvalue.StringExact("terraform_data"), "type"),
+		check(knownvalue.Bool(true), "encrypted")))
+}
+
+func TestEphemeralResourceMistakes(t *testing.T) {
+	t.Parallel()
+	file := fromFile(writeTemp(t, "state", sealed(t, resourceState)))
+	allowing := strings.Replace(textProvider(staticText), "{\n", "{\nallow_resource_reads = true\n", 1)
+	evaluate(t, textProvider(staticText), opensResource("r", "aws_db.main", file)).
+		wantError("set allow_resource_reads = true in the provider block")
+	evaluate(t, allowing, opensResource("r", "aws_db.main", file, "store_sensitive = true")).
+		wantError(`an argument named "store_sensitive" is not expected here`)
+	evaluate(t, allowing, opensResource("r", "aws_db.mian", file)).wantError("Did you mean")
 }
 
 // A sensitive attribute is in no plan, no state, no log and nothing that is

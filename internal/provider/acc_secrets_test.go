@@ -101,17 +101,26 @@ func (s *secrets) run(t *testing.T, p *project, args ...string) (string, error) 
 	return out, err
 }
 
-// watch looks at the arguments of all processes, where the system shows them.
+// watch looks at the arguments of all processes that begin, where the system
+// shows them.
 func (s *secrets) watch(t *testing.T, stop <-chan struct{}) {
+	before, _ := os.ReadDir("/proc")
+	old := map[string]bool{}
+	for _, process := range before {
+		old[process.Name()] = true
+	}
 	for {
 		select {
 		case <-stop:
 			return
 		case <-time.After(3 * time.Millisecond):
 		}
-		commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-		for _, path := range commands {
-			if data, err := os.ReadFile(path); err == nil {
+		processes, _ := os.ReadDir("/proc")
+		for _, process := range processes {
+			if old[process.Name()] {
+				continue
+			}
+			if data, err := os.ReadFile(filepath.Join("/proc", process.Name(), "cmdline")); err == nil {
 				s.mustNotBeIn(t, "the command line "+string(data), data)
 			}
 		}
@@ -251,12 +260,16 @@ func newSecretWorld(t *testing.T) *secretWorld {
 func (w *secretWorld) project(t *testing.T, env map[string]string, config ...string) *project {
 	t.Helper()
 	p := newProject(t, map[string]string{"main.tf": configuration(config...)})
-	all := maps.Clone(w.env)
-	maps.Copy(all, env)
-	for name, value := range all {
+	for name, value := range w.environ(env) {
 		p.setenv(name + "=" + value)
 	}
 	return p
+}
+
+func (w *secretWorld) environ(changes map[string]string) map[string]string {
+	all := maps.Clone(w.env)
+	maps.Copy(all, changes)
+	return all
 }
 
 func ephemeralVariables(names ...string) string {
@@ -343,9 +356,53 @@ func TestAccSecretsStayHidden(t *testing.T) {
 
 // Nor does any error repeat a secret, whatever a server or a wrong setting
 // does to it.
+func TestErrorsHideSecrets(t *testing.T) {
+	isolateGit(t)
+	w := newSecretWorld(t)
+	for name, c := range w.failures(t) {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range w.environ(c.env) {
+				t.Setenv(variable, value)
+			}
+			e := evaluate(t, c.config...)
+			e.wantError(c.words...)
+			w.mustNotBeIn(t, "the error", []byte(shownText(e.errors)))
+		})
+	}
+}
+
+// On a real CLI, which shows the lines where an error is, logs and runs programs.
 func TestAccErrorsHideSecrets(t *testing.T) {
 	needAcceptance(t)
+	t.Parallel()
 	w := newSecretWorld(t)
+	failures := w.failures(t)
+	for _, name := range []string{"refused over http", "refused by git", "wrong key file", "secret for a url", "passphrase for a key",
+		"broken TF_ENCRYPTION"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := failures[name]
+			if c.ephemerally && !knowsEphemeral() {
+				t.Skip("this CLI has no ephemeral values")
+			}
+			out, err := w.run(t, w.project(t, c.env, c.config...), "plan", "-out=plan")
+			if err == nil || !says(c.words...).MatchString(out) {
+				t.Errorf("got %v, want %q:\n%s", err, c.words, out)
+			}
+		})
+	}
+}
+
+// failure is a root module whose read fails, and what is said of it.
+type failure struct {
+	env         map[string]string
+	config      []string
+	words       []string
+	ephemerally bool
+}
+
+func (w *secretWorld) failures(t *testing.T) map[string]failure {
+	t.Helper()
 	other := writeTemp(t, "other", sealed(t, argumentsState))
 	onePassphrase := func(text string) string {
 		return ephemeralVariables("passphrase") + "provider \"statecrypt\" {\nencryption = " + text + "\n}\n"
@@ -358,12 +415,7 @@ func TestAccErrorsHideSecrets(t *testing.T) {
 	})
 	variables := ephemeralVariables("passphrase", "bearer", "header", "query")
 	fromEphemeral := "provider = statecrypt.ephemeral\n"
-	for name, c := range map[string]struct {
-		env         map[string]string
-		config      []string
-		words       []string
-		ephemerally bool
-	}{
+	return map[string]failure{
 		"refused over http": {map[string]string{"TF_HTTP_PASSWORD": w.add("wrong-http")},
 			[]string{reads("s", fromHTTP(w.http.URL+"/env"))}, []string{"refused the credentials (403 Forbidden)"}, false},
 		"refused by git": {map[string]string{"GIT_PASSWORD": w.add("wrong-git")},
@@ -421,16 +473,5 @@ func TestAccErrorsHideSecrets(t *testing.T) {
 		"redirected": {nil, []string{variables, strings.Replace(w.ephemeralProvider(""), w.http.URL, redirecting.URL, 1),
 			reads("s", fromEphemeral, fromHTTP(redirecting.URL+"/x"))},
 			[]string{"redirected to " + w.http.URL + "/nowhere"}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if c.ephemerally && !knowsEphemeral() {
-				t.Skip("this CLI has no ephemeral values")
-			}
-			out, err := w.run(t, w.project(t, c.env, c.config...), "plan", "-out=plan")
-			if err == nil || c.words != nil && !says(c.words...).MatchString(out) {
-				t.Errorf("got %v, want %q:\n%s", err, c.words, out)
-			}
-		})
 	}
 }

@@ -64,13 +64,12 @@ output "secret" {
 // at once.
 func TestAccStateOfRealTofu(t *testing.T) {
 	needAcceptance(t)
-	isolateGit(t)
+	t.Parallel()
 	state, text := encryptedByTofu(t)
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	commit := repo.Commit("refs/heads/main", gittest.File{Path: "envs/prod/terraform.tfstate", Data: string(state)})
 	https := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "ci", Password: "git-password", TLS: true})
 	ssh := gittest.SSH(t, repo)
-	t.Setenv("GIT_SSH_COMMAND", ssh.Command(ssh.KnownHosts))
 	server := serve(t, httptest.NewServer, func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "ci" || password != "http-password" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -130,5 +129,7 @@ func TestAccStateOfRealTofu(t *testing.T) {
 			cty.ListVal([]cty.Value{cty.StringVal("secret")}), revision[name]})
 		want[name+"_sensitive"] = cty.ObjectVal(map[string]cty.Value{"secret": cty.StringVal("s3cret")})
 	}
-	run(t, applies(configuration(config...), want))
+	p := newProject(t, map[string]string{"main.tf": configuration(config...)})
+	p.setenv("GIT_SSH_COMMAND=" + ssh.Command(ssh.KnownHosts))
+	p.wantOutputs(want)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,8 +39,14 @@ import (
 // terraform from PATH. Without TF_ACC they skip.
 
 // TestMain tells plugin-testing the provider's address where the caller did
-// not, so that the configurations are the same on every CLI.
+// not, so that the configurations are the same on every CLI. The user's own
+// settings for a CLI are none of ours.
 func TestMain(m *testing.M) {
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "TF_ACC") {
+			_ = os.Unsetenv(name)
+		}
+	}
 	if os.Getenv("TF_ACC") != "" {
 		for name, value := range map[string]string{"TF_ACC_PROVIDER_NAMESPACE": "statecrypt", "TF_ACC_PROVIDER_HOST": registryHost()} {
 			if os.Getenv(name) == "" {
@@ -165,27 +172,8 @@ func writeTemp(tb testing.TB, name string, data []byte) string {
 	return path
 }
 
-// applies runs the configuration and compares its outputs, type and value.
-func applies(config string, want map[string]cty.Value) resource.TestStep {
-	checks := []statecheck.StateCheck{}
-	for name, v := range want {
-		checks = append(checks, expectOutput{name, v})
-	}
-	return resource.TestStep{Config: config, ConfigStateChecks: checks}
-}
-
 func failing(config string, words ...string) resource.TestStep {
 	return resource.TestStep{Config: config, ExpectError: says(words...)}
-}
-
-func run(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
-}
-
-func runParallel(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
 }
 
 func runEphemeral(t *testing.T, steps ...resource.TestStep) {
@@ -208,25 +196,6 @@ func says(texts ...string) *regexp.Regexp {
 		out = append(out, strings.Join(words, `[\s│]+`))
 	}
 	return regexp.MustCompile("(?is)" + strings.Join(out, ".*"))
-}
-
-// expectOutput compares an output of the configuration, type and value.
-type expectOutput struct {
-	name string
-	want cty.Value
-}
-
-func (e expectOutput) CheckState(_ context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
-	out, ok := req.State.Values.Outputs[e.name]
-	if !ok {
-		resp.Error = fmt.Errorf("there is no output %q", e.name)
-		return
-	}
-	value, err := json.Marshal(out.Value)
-	if err == nil {
-		err = compareOutput(e.name, out.Type, value, e.want)
-	}
-	resp.Error = err
 }
 
 func compareOutput(name string, typ cty.Type, value []byte, want cty.Value) error {
@@ -277,7 +246,16 @@ func sealed(tb testing.TB, state string) []byte {
 // sealedAs encrypts a state as this text says, for its target state.
 func sealedAs(tb testing.TB, text, state string) []byte {
 	tb.Helper()
-	registry := builtin.Registry()
+	data, err := library(tb, builtin.Registry(), text).State().Encrypt(tb.Context(), []byte(state))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// library is what a program has that loads this text.
+func library(tb testing.TB, registry encryption.Registry, text string) *encryption.Encryption {
+	tb.Helper()
 	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
 	if err != nil {
 		tb.Fatal(err)
@@ -286,11 +264,7 @@ func sealedAs(tb testing.TB, text, state string) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	data, err := enc.State().Encrypt(tb.Context(), []byte(state))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
+	return enc
 }
 
 // built is the provider as a program of its own.
@@ -337,22 +311,35 @@ func newProject(tb testing.TB, files map[string]string) *project {
 	needAcceptance(tb)
 	p := &project{tb: tb, dir: tb.TempDir()}
 	for name, text := range files {
-		path := filepath.Join(p.dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			tb.Fatal(err)
-		}
+		p.write(name, text)
 	}
 	settings := fmt.Sprintf("provider_installation {\ndev_overrides {\n\"statecrypt/statecrypt\" = %s\n}\ndirect {\nexclude = "+
 		"[\"*/*/*\"]\n}\n}\n",
 		quote(filepath.ToSlash(filepath.Dir(builtProvider(tb)))))
 	p.env = append(gittest.Environ(tb.TempDir()), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0",
 		"TF_CLI_CONFIG_FILE="+writeTemp(tb, "cli.tfrc", []byte(settings)))
-	if len(files) > 1 {
-		if out, err := p.run("get"); err != nil {
-			tb.Fatalf("get: %v\n%s", err, out)
-		}
+	if strings.Contains(strings.Join(slices.Collect(maps.Values(files)), ""), "module \"") {
+		p.mustRun("get")
 	}
 	return p
+}
+
+func (p *project) write(name, text string) {
+	p.tb.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// state is the file that the last apply left.
+func (p *project) state() string {
+	p.tb.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, "terraform.tfstate"))
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	return string(data)
 }
 
 func (p *project) setenv(pairs ...string) { p.env = append(p.env, pairs...) }
@@ -378,11 +365,16 @@ func (p *project) mustRun(args ...string) string {
 }
 
 // wantOutputs applies the configuration and compares its outputs. It reads
-// every state once, where plugin-testing does four times: for states whose keys
-// take long to derive.
+// every state once; plugin-testing does so four times.
 func (p *project) wantOutputs(want map[string]cty.Value) {
 	p.tb.Helper()
 	p.mustRun("apply", "-auto-approve")
+	p.compareOutputs(want)
+}
+
+// compareOutputs compares the outputs of the last apply.
+func (p *project) compareOutputs(want map[string]cty.Value) {
+	p.tb.Helper()
 	cmd := p.command("output", "-json")
 	text, err := cmd.Output()
 	var outputs map[string]struct {
@@ -442,7 +434,7 @@ func gives(data []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }
 }
 
-// isolateGit hides the user's git settings from an acceptance test.
+// isolateGit hides the user's git settings from a test in this process.
 func isolateGit(t *testing.T) {
 	t.Helper()
 	keep := map[string]string{}

@@ -8,9 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
@@ -54,15 +52,7 @@ type attackEnvelope struct {
 // files and files of other states under the same key, but not the key.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	registry := builtin.Registry()
-	cfg, err := config.Parse(attackText, "attacks", registry.Options(cty.NilVal))
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enc := library(t, builtin.Registry(), attackText)
 	seal := func(method, plain string) string {
 		t.Helper()
 		sealed, err := enc.Use(method).Encrypt(t.Context(), []byte(plain))

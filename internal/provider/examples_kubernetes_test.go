@@ -18,13 +18,11 @@ import (
 // The examples for Kubernetes run as they are printed, but for the path of the
 // kubeconfig, with no more rights than their RBAC rules give.
 func TestAccExamplesKubernetes(t *testing.T) {
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("TF_ACC is not set")
-	}
-	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
-	if !hasEphemeralValues(t, cli) {
+	needAcceptance(t)
+	if !knowsEphemeral() {
 		t.Skip("the examples have ephemeral variables, which this version does not know")
 	}
+	t.Parallel()
 	example := filepath.Join("..", "..", "examples", "kubernetes")
 	server := exampleCluster(t)
 	rules := exampleRules(t, filepath.Join(example, "rbac.yaml"))
@@ -32,30 +30,16 @@ func TestAccExamplesKubernetes(t *testing.T) {
 		return method == "GET" && slices.ContainsFunc(rules, func(r rule) bool { return r.allows(path) })
 	}
 
-	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "run"), os.DirFS(example)); err != nil {
-		t.Fatal(err)
-	}
-	settings, err := os.ReadFile(filepath.Join(dir, "run", "provider.tf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(string(settings), "~/.kube/config", filepath.ToSlash(exampleKubeconfig(t, server)), 1)
-	if err := os.WriteFile(filepath.Join(dir, "run", "provider.tf"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out := applyExample(t, cli, filepath.Dir(builtProvider(t)), dir)
+	p := exampleProject(t, []string{example},
+		strings.NewReplacer("~/.kube/config", filepath.ToSlash(exampleKubeconfig(t, server))))
+	out := p.mustRun("apply", "-auto-approve")
 	for _, want := range []string{`vpc_id = "vpc-1"`, `project_id = "ext-public"`, `database_port = 25060`, `archived_org = "o1-archived"`} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
 	}
-	state, err := os.ReadFile(filepath.Join(dir, "run", "terraform.tfstate"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, secret := range []string{"canary", "throwaway", "pk-public", server.Token} {
-		if strings.Contains(string(state), secret) || strings.Contains(out, secret) {
+		if strings.Contains(p.state(), secret) || strings.Contains(out, secret) {
 			t.Errorf("%s is stored, or shown", secret)
 		}
 	}

@@ -1,20 +1,12 @@
 package provider
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -29,16 +21,12 @@ const (
 
 // Every example runs as it is printed, but for the names of the servers.
 func TestAccExamples(t *testing.T) {
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("TF_ACC is not set")
-	}
-	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
-	if !hasEphemeralValues(t, cli) {
+	needAcceptance(t)
+	if !knowsEphemeral() {
 		t.Skip("the examples have ephemeral variables, which this version does not know")
 	}
 	examples := filepath.Join("..", "..", "examples")
 	shared := filepath.Join(examples, "provider")
-	bin := filepath.Dir(builtProvider(t))
 	for name, c := range map[string]struct {
 		dirs []string
 		want []string
@@ -61,14 +49,15 @@ func TestAccExamples(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := layOut(t, c.dirs, exampleServer(t))
-			out := applyExample(t, cli, bin, dir)
+			server := exampleServer(t)
+			p := exampleProject(t, c.dirs, strings.NewReplacer(exampleHost, server.Origin, exampleDaemon, server.Origin))
+			out := p.mustRun("apply", "-auto-approve")
 			for _, want := range c.want {
 				if !strings.Contains(out, want) {
 					t.Errorf("%q is missing in:\n%s", want, out)
 				}
 			}
-			state, err := os.ReadFile(filepath.Join(dir, "run", "terraform.tfstate"))
+			state, err := os.ReadFile(filepath.Join(p.dir, "terraform.tfstate"))
 			if err == nil && strings.Contains(string(state), "canary") {
 				t.Errorf("a sensitive output is stored: %s", state)
 			}
@@ -108,100 +97,38 @@ func exampleServer(t *testing.T) *gittest.HTTPServer {
 
 func sealExample(t *testing.T, plain string) string {
 	t.Helper()
-	registry := builtin.Registry()
-	cfg, err := config.Parse(`
+	return string(sealedAs(t, `
 key_provider "pbkdf2" "main" {
   passphrase = "the example's passphrase"
   iterations = 200000
 }
 method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
-state { method = method.aes_gcm.main }`, "example", registry.Options(cty.NilVal))
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := enc.State().Encrypt(context.Background(), []byte(plain))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(sealed)
+state { method = method.aes_gcm.main }`, plain))
 }
 
-// layOut copies the files of an example to a folder run, with what they refer
-// to beside it.
-func layOut(t *testing.T, dirs []string, server *gittest.HTTPServer) string {
+// exampleProject has the files of an example, with other names in them, and what
+// they refer to beside it.
+func exampleProject(t *testing.T, dirs []string, names *strings.Replacer) *project {
 	t.Helper()
-	root := t.TempDir()
-	write := func(name, content string) {
-		name = filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	files := map[string]string{}
 	for _, dir := range dirs {
-		files, err := os.ReadDir(dir)
+		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range files {
-			if f.IsDir() {
-				continue // a module of its own
+		for _, entry := range entries {
+			if !entry.IsDir() { // else a module of its own
+				files[entry.Name()] = names.Replace(readText(t, filepath.Join(dir, entry.Name())))
 			}
-			content, err := os.ReadFile(filepath.Join(dir, f.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := strings.NewReplacer(exampleHost, server.Origin, exampleDaemon, server.Origin).Replace(string(content))
-			write("run/"+f.Name(), text)
 		}
 	}
-	write("network/terraform.tfstate.d/staging/terraform.tfstate", stagingState)
-	return root
-}
-
-func applyExample(t *testing.T, cli, bin, dir string) string {
-	t.Helper()
-	rc := filepath.Join(dir, "cli.tfrc")
-	text := "provider_installation {\n  dev_overrides {\n    \"statecrypt/statecrypt\" = \"" + filepath.ToSlash(bin) +
-		"\"\n  }\n  direct {\n    exclude = [\"*/*/*\"]\n  }\n}\n"
-	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	passphrase, isDemo := files["passphrase.txt"]
+	if !isDemo {
+		passphrase = "the example's passphrase"
 	}
-	passphrase := "the example's passphrase"
-	if demo, err := os.ReadFile(filepath.Join(dir, "run", "passphrase.txt")); err == nil {
-		passphrase = strings.TrimSpace(string(demo))
-	}
-	cmd := exec.CommandContext(t.Context(), cli, "apply", "-auto-approve", "-no-color", "-input=false") //nolint:gosec // the CLI under test
-	cmd.Dir = filepath.Join(dir, "run")
-	cmd.Env = append(gittest.Environ(t.TempDir()),
-		"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+rc,
-		"TF_VAR_state_passphrase="+passphrase, "TF_VAR_old_passphrase=an older passphrase", "TF_VAR_git_token=example-token")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
-}
-
-// hasEphemeralValues: since Terraform 1.10 and OpenTofu 1.11.
-func hasEphemeralValues(t *testing.T, cli string) bool {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), cli, "version") //nolint:gosec // the CLI under test
-	cmd.Env = append(gittest.Environ(t.TempDir()), "CHECKPOINT_DISABLE=1")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var product string
-	var major, minor int
-	if _, err := fmt.Sscanf(string(out), "%s v%d.%d", &product, &major, &minor); err != nil {
-		t.Fatalf("%q: %v", out, err)
-	}
-	return major > 1 || minor > 10 || minor == 10 && product == "Terraform"
+	p := newProject(t, files)
+	p.write(filepath.Join("..", "network", "terraform.tfstate.d", "staging", "terraform.tfstate"), stagingState)
+	p.setenv("TF_VAR_state_passphrase="+strings.TrimSpace(passphrase), "TF_VAR_old_passphrase=an older passphrase",
+		"TF_VAR_git_token=example-token")
+	return p
 }

@@ -58,6 +58,9 @@ func allocated(f func()) int {
 // What a stranger's file costs is bounded by its size. Memory stands for time
 // here, because it does not depend on the machine; "make bench" has both.
 func TestHostileFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reading large files takes long")
+	}
 	for _, file := range hostiletest.Files() {
 		t.Run(file.Name, func(t *testing.T) {
 			var sent []byte

@@ -56,7 +56,7 @@ func (f memoryFile) Fetch(context.Context) (*source.Snapshot, error) {
 }
 
 func newCatalog(m *memory) catalog {
-	return catalog{registry: builtin.Registry(), sources: []source.Kind{m.kind()}}
+	return patient(catalog{registry: builtin.Registry(), sources: []source.Kind{m.kind()}})
 }
 
 // object makes the value that Terraform sends for a block of this type: what is

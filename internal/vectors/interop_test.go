@@ -293,12 +293,6 @@ func TestInterop(t *testing.T) {
 				env = c.cloud.Environ(env)
 			}
 			env = slices.Concat(env, c.env, []string{"TF_ENCRYPTION=" + c.text, "CHECKPOINT_DISABLE=1", "TF_INPUT=0"})
-			run := func(dir string, args ...string) []byte {
-				t.Helper()
-				cmd := exec.Command(tofu, args...)
-				cmd.Dir, cmd.Env = dir, env
-				return output(t, cmd)
-			}
 			// ours opens or seals a file, in a process that gets what OpenTofu gets.
 			ours := func(job string, in []byte) []byte {
 				t.Helper()
@@ -306,44 +300,58 @@ func TestInterop(t *testing.T) {
 				cmd.Stdin, cmd.Env = bytes.NewReader(in), append(env, "STATECRYPT_INTEROP="+job)
 				return output(t, cmd)
 			}
-			var want map[string]vectors.Output
-			if err := json.Unmarshal([]byte(interopOutputs), &want); err != nil {
-				t.Fatal(err)
-			}
-
-			theirs := t.TempDir()
-			write(t, filepath.Join(theirs, "main.tf"), []byte(interopModule))
-			run(theirs, "plan", "-out=plan")
-			run(theirs, "apply", "plan")
-			parsed, err := tfstate.Parse(ours("decrypt state", sealedFile(t, theirs, "terraform.tfstate")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			compare(t, parsed, want)
-			plan := ours("decrypt plan", sealedFile(t, theirs, "plan"))
-			archive, err := zip.NewReader(bytes.NewReader(plan), int64(len(plan)))
-			if err != nil || !slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == "tfplan" }) {
-				t.Errorf("this is not a plan: %v", err)
-			}
-
-			dir := t.TempDir()
-			write(t, filepath.Join(dir, "main.tf"), []byte(interopModule))
-			write(t, filepath.Join(dir, "terraform.tfstate"), ours("encrypt state", []byte(interopState)))
-			write(t, filepath.Join(dir, "plan"), ours("encrypt plan", plan))
-			sealedFile(t, dir, "terraform.tfstate")
-			sealedFile(t, dir, "plan")
-			compareJSON(t, run(dir, "output", "-json"), want)
-			var shown struct {
-				Planned struct {
-					Outputs json.RawMessage `json:"outputs"`
-				} `json:"planned_values"`
-			}
-			if err := json.Unmarshal(run(dir, "show", "-json", "plan"), &shown); err != nil {
-				t.Fatal(err)
-			}
-			compareJSON(t, shown.Planned.Outputs, want)
+			exchange(t, tofu, env, func(kind string, file []byte) []byte { return ours("decrypt "+kind, file) },
+				func(kind string, plain []byte) []byte { return ours("encrypt "+kind, plain) })
 		})
 	}
+}
+
+// exchange has OpenTofu write a state and a plan, which we open, and read those
+// that we seal. The kind of a file is state or plan.
+func exchange(t *testing.T, tofu string, env []string, open, seal func(kind string, file []byte) []byte) {
+	t.Helper()
+	run := func(dir string, args ...string) []byte {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), tofu, args...) //nolint:gosec // the tool under test
+		cmd.Dir, cmd.Env = dir, env
+		return output(t, cmd)
+	}
+	var want map[string]vectors.Output
+	if err := json.Unmarshal([]byte(interopOutputs), &want); err != nil {
+		t.Fatal(err)
+	}
+
+	theirs := t.TempDir()
+	write(t, filepath.Join(theirs, "main.tf"), []byte(interopModule))
+	run(theirs, "plan", "-out=plan")
+	run(theirs, "apply", "plan")
+	state, err := tfstate.Parse(open("state", sealedFile(t, theirs, "terraform.tfstate")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, state, want)
+	plan := open("plan", sealedFile(t, theirs, "plan"))
+	archive, err := zip.NewReader(bytes.NewReader(plan), int64(len(plan)))
+	if err != nil || !slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == "tfplan" }) {
+		t.Errorf("this is not a plan: %v", err)
+	}
+
+	ours := t.TempDir()
+	write(t, filepath.Join(ours, "main.tf"), []byte(interopModule))
+	write(t, filepath.Join(ours, "terraform.tfstate"), seal("state", []byte(interopState)))
+	write(t, filepath.Join(ours, "plan"), seal("plan", plan))
+	sealedFile(t, ours, "terraform.tfstate")
+	sealedFile(t, ours, "plan")
+	compareJSON(t, run(ours, "output", "-json"), want)
+	var shown struct {
+		Planned struct {
+			Outputs json.RawMessage `json:"outputs"`
+		} `json:"planned_values"`
+	}
+	if err := json.Unmarshal(run(ours, "show", "-json", "plan"), &shown); err != nil {
+		t.Fatal(err)
+	}
+	compareJSON(t, shown.Planned.Outputs, want)
 }
 
 // output is what a command prints. It must not fail.

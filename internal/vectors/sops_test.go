@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
@@ -108,7 +107,7 @@ func TestSopsVectors(t *testing.T) {
 
 func openSops(t *testing.T, text string, env map[string]string, file []byte) (*encryption.Opened, error) {
 	t.Helper()
-	registry := builtin.Registry()
+	registry := patient()
 	cfg, err := config.Parse(text, "text", registry.Options(cty.NilVal))
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"embed"
 	"encoding/json"
 	"path"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -105,6 +107,18 @@ func (v Vector) Outputs(tb testing.TB) map[string]Output {
 		tb.Fatal(err)
 	}
 	return out
+}
+
+// SkipSlow leaves out, in -short, most of the files whose keys take long to
+// derive: those with OpenTofu's own number of iterations.
+func (v Vector) SkipSlow(tb testing.TB) {
+	tb.Helper()
+	text := v.CodeConfig(tb) + v.Config(tb)
+	slow := strings.Contains(text, "pbkdf2") && !strings.Contains(text, "iterations")
+	sample := []string{"fallback_two_levels", "merge_code_and_env", "err_wrong_passphrase", "err_short_passphrase", "err_bad_base64"}
+	if testing.Short() && slow && !slices.Contains(sample, v.Name) {
+		tb.Skip("deriving its key takes long")
+	}
 }
 
 func (v Vector) text(tb testing.TB, file string) string {

@@ -27,6 +27,7 @@ func TestVectors(t *testing.T) {
 	for _, v := range vectors.All(t) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
+			v.SkipSlow(t)
 			if len(v.Selection) > 0 {
 				for _, s := range v.Selection {
 					check(t, v, s.Name, s.Expect == "ok")

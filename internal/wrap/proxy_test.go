@@ -446,6 +446,9 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestFaults has go wrong between us and the backend what goes wrong on networks.
 // The child tries again as Terraform does.
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waiting for what does not answer takes long")
+	}
 	const (
 		brokeOff = "the connection broke off before the answer was complete"
 		tooSlow  = "there was no complete answer in time"

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 const canary = "c4n4ry"
@@ -158,26 +158,17 @@ func (s *store) environ() []string {
 	}
 }
 
+// The settings are those of the tests in the package itself.
 const (
-	keys = `
-key_provider "static" "k" { key = "6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169" }
-method "aes_gcm" "m" { keys = key_provider.static.k }
-method "unencrypted" "u" {}
-`
-	sealing   = keys + "state { method = method.aes_gcm.m }"
-	migrating = keys + "state {\nmethod = method.aes_gcm.m\nfallback { method = method.unencrypted.u }\n}"
-
-	state = `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"l","outputs":{},"resources":[]}`
+	keys      = wrap.Keys
+	sealing   = wrap.Sealing
+	migrating = wrap.Migrating
+	state     = wrap.State
 )
 
-// target is the target for states of a configuration.
 func target(t *testing.T, text string) encryption.Target {
 	t.Helper()
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "test.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return enc.State()
+	return wrap.TargetOf(t, text)
 }
 
 func seal(t *testing.T, text, plain string) []byte {

@@ -14,9 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
@@ -44,15 +41,14 @@ const staticDefault = `  default {
 // testdata/mistakes.txt, under its name.
 type mistake struct {
 	name, provider, body string
-	env                  string
+	env                  string // a variable
+	cli                  bool   // one of those that run on a real CLI as well
 }
 
-// The same mistake gets the same words from every CLI, and they are in
-// testdata/mistakes.txt: when it is found (validate, or plan), at which block,
-// the title, and the text in full.
-func TestAccMistakes(t *testing.T) {
-	needAcceptance(t)
-	t.Parallel()
+// What users see of each mistake is in testdata/mistakes.txt: when it is found
+// (validate, or plan), at which block, the title, and the text in full.
+func TestMistakes(t *testing.T) {
+	isolateGit(t)
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
 	rows := place.mistakes()
@@ -61,16 +57,39 @@ func TestAccMistakes(t *testing.T) {
 	}
 	for _, m := range rows {
 		t.Run(m.name, func(t *testing.T) {
+			if name, value, ok := strings.Cut(m.env, "="); ok {
+				t.Setenv(name, value)
+			}
+			e := evaluate(t, m.provider, m.body)
+			got := place.stable(mistakesIn(e.stage, e.errors))
+			if path := os.Getenv("STATECRYPT_MISTAKES"); path != "" { // to write the file anew, see there
+				place.keep(t, path, m.name, got)
+			}
+			if got != want[m.name] {
+				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
+			}
+		})
+	}
+}
+
+// A real CLI finds the same mistakes at the same time, and prints the same words:
+// one of each kind.
+func TestAccMistakes(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	place := newMistakenPlace(t)
+	want := mistakesText(t)
+	for _, m := range place.mistakes() {
+		if !m.cli {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, map[string]string{"main.tf": configuration(m.provider, m.body)})
 			if m.env != "" {
 				p.setenv(m.env)
 			}
-			got := place.stable(p.firstMistakes())
-			if path := os.Getenv("STATECRYPT_MISTAKES"); path != "" { // to write the file anew, see there
-				place.keep(t, path, m.name, got)
-			}
-			if got != want[m.name] {
+			if got := place.stable(p.firstMistakes()); got != want[m.name] {
 				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
 			}
 		})
@@ -92,19 +111,23 @@ func mistakesText(t *testing.T) map[string]string {
 // firstMistakes are the errors of validate or, if it finds none, of plan.
 func (p *project) firstMistakes() string {
 	for _, command := range []string{"validate", "plan"} {
-		cmd := p.command(command, "-json")
-		out, err := cmd.Output()
-		if err == nil {
-			continue
+		if out, err := p.command(command, "-json").Output(); err != nil {
+			return mistakesIn(command, errorsIn(out))
 		}
-		var found []string
-		for _, d := range errorsIn(out) {
-			found = append(found, fmt.Sprintf("%s, in %s\n%s\n%s", command, d.Snippet.Context, d.Summary, strings.TrimSpace(d.Detail)))
-		}
-		slices.Sort(found)
-		return strings.Join(slices.Compact(found), "\n\n")
 	}
-	return "no mistake was found"
+	return mistakesIn("", nil)
+}
+
+func mistakesIn(stage string, errors []shownError) string {
+	var found []string
+	for _, d := range errors {
+		found = append(found, fmt.Sprintf("%s, in %s\n%s\n%s", stage, d.Snippet.Context, d.Summary, strings.TrimSpace(d.Detail)))
+	}
+	if len(found) == 0 {
+		return "no mistake was found"
+	}
+	slices.Sort(found)
+	return strings.Join(slices.Compact(found), "\n\n")
 }
 
 // shownError is an error as both CLIs print it in JSON.
@@ -148,7 +171,7 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{
-		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_defaults").State(t),
+		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_sha256_key32_salt1").State(t),
 		"sops": sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
 		"cut": sealed(t, argumentsState)[:100], "json": []byte("{}"), "future": []byte(`{"version":5}`),
 		"plan": []byte("PK\x03\x04 a plan"), "record": []byte(`{"version":3,"backend":{"type":"s3","config":{},"hash":1}}`),
@@ -208,8 +231,6 @@ func (p *mistakenPlace) keep(t *testing.T, path, name, text string) {
 	}
 }
 
-func providerBlock(body string) string { return "provider \"statecrypt\" {\n" + body + "\n}\n" }
-
 func keyBlock(body string) string { return "key_provider {\n" + body + "\n}\n" }
 
 func methodBlock(body string) string { return "method {\n" + body + "\n}\n" }
@@ -227,34 +248,34 @@ func (p *mistakenPlace) mistakes() []mistake {
 	key := keyBlock("static {\nkey = \"" + staticKey + "\"\n}")
 	keys := keyBlock("static {\nname = \"new\"\nkey = \"" + staticKey + "\"\n}\nstatic {\nname = \"old\"\nkey = \"" + staticKey + "\"\n}")
 	passphrase := func(text string) string {
-		return providerBlock(keyBlock("pbkdf2 {\npassphrase = " + quote(text) + "\n}"))
+		return settings(keyBlock("pbkdf2 {\npassphrase = " + quote(text) + "\n}"))
 	}
 	good := textProvider(staticText)
 	credentials := func(kind, url, rest string) string {
-		return providerBlock(fmt.Sprintf("credentials {\n%s {\nurl = %q\n%s\n}\n}", kind, url, rest))
+		return settings(fmt.Sprintf("credentials {\n%s {\nurl = %q\n%s\n}\n}", kind, url, rest))
 	}
 	text := func(body string) string { return textProvider(body) }
 	return []mistake{
 		// What to decrypt with.
-		{name: "sops file, only aes_gcm", provider: providerBlock(key), body: in("sops")},
-		{name: "sops file, nothing", body: in("sops")},
-		{name: "sops file, sops not selected", provider: providerBlock(key + methodBlock("aes_gcm {}\nsops {}") +
+		{name: "sops file, only aes_gcm", provider: settings(key), body: in("sops")},
+		{name: "sops file, nothing", cli: true, body: in("sops")},
+		{name: "sops file, sops not selected", provider: settings(key + methodBlock("aes_gcm {}\nsops {}") +
 			defaultBlock(`method = "method.aes_gcm.main"`)),
 			body: in("sops")},
 		{name: "sops file, no key", body: in("sops", `method = "sops"`)},
-		{name: "age file, only aes_gcm", provider: providerBlock(key), body: in("age")},
+		{name: "age file, only aes_gcm", provider: settings(key), body: in("age")},
 		{name: "age without settings", body: in("age", `method = "age"`)},
 		{name: "encrypted, nothing configured", body: in("derived")},
-		{name: "encrypted, two key providers", provider: providerBlock(keys), body: in("sealed")},
-		{name: "encrypted, two methods", provider: providerBlock(key + methodBlock("aes_gcm {}\naes_gcm {\nname = \"b\"\n}")),
+		{name: "encrypted, two key providers", provider: settings(keys), body: in("sealed")},
+		{name: "encrypted, two methods", provider: settings(key + methodBlock("aes_gcm {}\naes_gcm {\nname = \"b\"\n}")),
 			body: in("sealed")},
 		{name: "encrypted, text without state", provider: text(strings.Split(staticText, "state {")[0]), body: in("sealed")},
 		{name: "encrypted, only unencrypted", body: in("sealed", `method = "unencrypted"`)},
 		{name: "plaintext, nothing configured", body: in("plain")},
-		{name: "plaintext, aes_gcm", provider: providerBlock(key), body: in("plain")},
-		{name: "plaintext, enforced", provider: providerBlock("enforced = true"), body: in("plain", `method = "unencrypted"`)},
-		{name: "wrong passphrase", provider: passphrase("this is not the passphrase"), body: in("derived")},
-		{name: "wrong key", provider: providerBlock(keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
+		{name: "plaintext, aes_gcm", provider: settings(key), body: in("plain")},
+		{name: "plaintext, enforced", provider: settings("enforced = true"), body: in("plain", `method = "unencrypted"`)},
+		{name: "wrong passphrase", cli: true, provider: passphrase("this is not the passphrase"), body: in("derived")},
+		{name: "wrong key", provider: settings(keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
 		{name: "empty file", provider: good, body: in("empty")},
 		{name: "text file", provider: good, body: in("text")},
 		{name: "cut file", provider: good, body: in("cut")},
@@ -266,41 +287,41 @@ func (p *mistakenPlace) mistakes() []mistake {
 		// Blocks of the provider.
 		{name: "short passphrase", provider: passphrase("short"), body: in("sealed")},
 		{name: "empty passphrase", provider: passphrase(""), body: in("sealed")},
-		{name: "no passphrase", provider: providerBlock(keyBlock("pbkdf2 {}")), body: in("sealed")},
-		{name: "passphrase and chain", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nchain = " +
+		{name: "no passphrase", provider: settings(keyBlock("pbkdf2 {}")), body: in("sealed")},
+		{name: "passphrase and chain", provider: settings(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nchain = " +
 			"\"key_provider.static.k\"\n}")),
 			body: in("sealed")},
-		{name: "few iterations", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\niterations = 1000\n}")),
+		{name: "few iterations", provider: settings(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\niterations = 1000\n}")),
 			body: in("sealed")},
-		{name: "key that is no hexadecimal", provider: providerBlock(keyBlock("static {\nkey = \"xyz\"\n}")), body: in("sealed")},
-		{name: "hash function", provider: providerBlock(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nhash_function = \"md5\"\n}")),
+		{name: "key that is no hexadecimal", provider: settings(keyBlock("static {\nkey = \"xyz\"\n}")), body: in("sealed")},
+		{name: "hash function", provider: settings(keyBlock("pbkdf2 {\npassphrase = \"0123456789abcdef\"\nhash_function = \"md5\"\n}")),
 			body: in("sealed")},
-		{name: "argument, misspelt", provider: providerBlock(keyBlock("pbkdf2 {\npassphrse = \"x\"\n}")), body: in("sealed")},
-		{name: "block, misspelt", provider: providerBlock("metod {}"), body: in("sealed")},
-		{name: "kind of a key provider, misspelt", provider: providerBlock(keyBlock("pbkdf {}")), body: in("sealed")},
-		{name: "default.method, misspelt", provider: providerBlock(key + defaultBlock(`method = "method.aes_gcm.mian"`)), body: in("sealed")},
-		{name: "fallback of default, misspelt", provider: providerBlock(key + defaultBlock("fallback {\nmethod = \"method.aes_gcm.old\"\n}")),
+		{name: "argument, misspelt", cli: true, provider: settings(keyBlock("pbkdf2 {\npassphrse = \"x\"\n}")), body: in("sealed")},
+		{name: "block, misspelt", cli: true, provider: settings("metod {}"), body: in("sealed")},
+		{name: "kind of a key provider, misspelt", provider: settings(keyBlock("pbkdf {}")), body: in("sealed")},
+		{name: "default.method, misspelt", provider: settings(key + defaultBlock(`method = "method.aes_gcm.mian"`)), body: in("sealed")},
+		{name: "fallback of default, misspelt", provider: settings(key + defaultBlock("fallback {\nmethod = \"method.aes_gcm.old\"\n}")),
 			body: in("sealed")},
-		{name: "default.method, no address", provider: providerBlock(key + defaultBlock(`method = "aes_gcm.main"`)), body: in("sealed")},
-		{name: "default.method, a kind with settings", provider: providerBlock(key + defaultBlock(`method = "aes_gcm"`)), body: in("sealed")},
-		{name: "default without method, of two", provider: providerBlock(keys + "default {}"), body: in("sealed")},
-		{name: "two defaults", provider: providerBlock(key + "default {}\ndefault {}"), body: in("sealed")},
-		{name: "keys, misspelt", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"key_provider.static.mian\"\n}")),
+		{name: "default.method, no address", provider: settings(key + defaultBlock(`method = "aes_gcm.main"`)), body: in("sealed")},
+		{name: "default.method, a kind with settings", provider: settings(key + defaultBlock(`method = "aes_gcm"`)), body: in("sealed")},
+		{name: "default without method, of two", provider: settings(keys + "default {}"), body: in("sealed")},
+		{name: "two defaults", cli: true, provider: settings(key + "default {}\ndefault {}"), body: in("sealed")},
+		{name: "keys, misspelt", provider: settings(key + methodBlock("aes_gcm {\nkeys = \"key_provider.static.mian\"\n}")),
 			body: in("sealed")},
-		{name: "keys, no address", provider: providerBlock(key + methodBlock("aes_gcm {\nkeys = \"static.main\"\n}")), body: in("sealed")},
-		{name: "keys, of two", provider: providerBlock(keys + methodBlock("aes_gcm {}")), body: in("sealed")},
-		{name: "keys, of none", provider: providerBlock(methodBlock("aes_gcm {}")), body: in("sealed")},
-		{name: "key_provider in place of keys", provider: providerBlock(key +
+		{name: "keys, no address", provider: settings(key + methodBlock("aes_gcm {\nkeys = \"static.main\"\n}")), body: in("sealed")},
+		{name: "keys, of two", provider: settings(keys + methodBlock("aes_gcm {}")), body: in("sealed")},
+		{name: "keys, of none", provider: settings(methodBlock("aes_gcm {}")), body: in("sealed")},
+		{name: "key_provider in place of keys", provider: settings(key +
 			methodBlock("aes_gcm {\nkey_provider = \"key_provider.static.main\"\n}")),
 			body: in("sealed")},
-		{name: "chain, misspelt", provider: providerBlock(keyBlock("pbkdf2 {\nchain = \"key_provider.static.mian\"\n}")), body: in("sealed")},
-		{name: "two entries without a name", provider: providerBlock(key + key), body: in("sealed")},
-		{name: "name with a space", provider: providerBlock(keyBlock("static {\nname = \"a b\"\nkey = \"00\"\n}")), body: in("sealed")},
-		{name: "text and blocks", provider: providerBlock("encryption = \"\"\n" + key), body: in("sealed")},
-		{name: "then that leads nowhere", provider: providerBlock(methodBlock("age {\npassphrase = \"p\"\nthen = \"method.aes_gcm.main\"\n}")),
+		{name: "chain, misspelt", provider: settings(keyBlock("pbkdf2 {\nchain = \"key_provider.static.mian\"\n}")), body: in("sealed")},
+		{name: "two entries without a name", provider: settings(key + key), body: in("sealed")},
+		{name: "name with a space", provider: settings(keyBlock("static {\nname = \"a b\"\nkey = \"00\"\n}")), body: in("sealed")},
+		{name: "text and blocks", provider: settings("encryption = \"\"\n" + key), body: in("sealed")},
+		{name: "then that leads nowhere", provider: settings(methodBlock("age {\npassphrase = \"p\"\nthen = \"method.aes_gcm.main\"\n}")),
 			body: in("age")},
 		// OpenTofu's text.
-		{name: "text, syntax", provider: text("state {"), body: in("sealed")},
+		{name: "text, syntax", cli: true, provider: text("state {"), body: in("sealed")},
 		{name: "text, argument misspelt", provider: text("key_provider \"static\" \"k\" {\n  kye = \"00\"\n}\n" +
 			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"), body: in("sealed")},
 		{name: "text, block misspelt", provider: text("sate {}"), body: in("sealed")},
@@ -316,17 +337,18 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "text, kind as method", provider: text("state { method = \"sops\" }"), body: in("sealed")},
 		{name: "text, two states", provider: text("state {}\nstate {}"), body: in("sealed")},
 		{name: "text, a file without encryption", provider: text("terraform {\n  required_version = \"1\"\n}"), body: in("sealed")},
-		{name: "environment, switched off", env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
-			"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
-			provider: providerBlock("use_environment = false"), body: in("derived")},
+		{name: "environment, switched off", cli: true,
+			env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
+				"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
+			provider: settings("use_environment = false"), body: in("derived")},
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},
-		{name: "two sources", provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
+		{name: "two sources", cli: true, provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
 		{name: "two blocks of a source", provider: good, body: reads("s", fromFile("a"), fromFile("b"))},
 		{name: "method, no address", provider: good, body: in("sealed", `method = "aes_gcm.m"`)},
-		{name: "method, misspelt", provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
+		{name: "method, misspelt", cli: true, provider: settings(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
 		{name: "fallback without method", provider: good, body: in("sealed", "fallback {\nmethod = \"unencrypted\"\n}")},
-		{name: "fallback, misspelt", provider: providerBlock(key), body: in("sealed", `method = "method.aes_gcm.main"`,
+		{name: "fallback, misspelt", provider: settings(key), body: in("sealed", `method = "method.aes_gcm.main"`,
 			"fallback {\nmethod = \"method.aes_gcm.od\"\n}")},
 		{name: "name and method", provider: good, body: in("sealed", `name = "x"`, `method = "unencrypted"`)},
 		{name: "name of nobody", provider: good, body: in("sealed", `name = "x"`)},
@@ -346,9 +368,9 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "workspace, of http", provider: good, body: reads("s", fromHTTP("https://state.example.com/"), `workspace = "x"`)},
 		{name: "resource reads are off", provider: good, body: "data \"statecrypt_resource\" \"s\" {\naddress = \"a.b\"\n" +
 			fromFile(filepath.Join(p.dir, "sealed")) + "\n}\n"},
-		{name: "resource without address", provider: good, body: "data \"statecrypt_resource\" \"s\" {\n" + fromFile("x") + "\n}\n"},
+		{name: "resource without address", cli: true, provider: good, body: "data \"statecrypt_resource\" \"s\" {\n" + fromFile("x") + "\n}\n"},
 		// Files.
-		{name: "no such file", provider: good, body: in("gone")},
+		{name: "no such file", cli: true, provider: good, body: in("gone")},
 		{name: "a directory", provider: good, body: in(".")},
 		// HTTP.
 		{name: "http, sign-in page", provider: good, body: http("/login")},
@@ -359,16 +381,16 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "http, 401 with credentials", provider: credentials("http", p.server.URL+"/", `bearer_token = "t"`), body: http("/private")},
 		{name: "http, credentials for another path", provider: credentials("http", p.server.URL+"/other/", `bearer_token = "t"`),
 			body: http("/private")},
-		{name: "http, 403", provider: good, body: http("/forbidden")},
+		{name: "http, 403", cli: true, provider: good, body: http("/forbidden")},
 		{name: "http, 500", provider: good, body: http("/broken")},
 		{name: "http, password in the address", provider: good, body: reads("s", fromHTTP("https://ci:pw@state.example.com/"))},
 		{name: "http, token in the address", provider: good, body: reads("s", fromHTTP("https://state.example.com/?private_token=x"))},
 		{name: "http, no scheme", provider: good, body: reads("s", fromHTTP("state.example.com"))},
 		{name: "http, nobody there", provider: good, body: reads("s", fromHTTP("http://127.0.0.1:1/"))},
-		{name: "credentials without url", provider: providerBlock("credentials {\nhttp {}\n}"), body: http("/private")},
+		{name: "credentials without url", cli: true, provider: settings("credentials {\nhttp {}\n}"), body: http("/private")},
 		{name: "credentials, url without host", provider: credentials("http", "state.example.com", `bearer_token = "t"`), body: http("/private")},
 		// git.
-		{name: "git, no such branch", provider: good, body: git("nope", "s")},
+		{name: "git, no such branch", cli: true, provider: good, body: git("nope", "s")},
 		{name: "git, short commit id", provider: good, body: git("abc1234", "s")},
 		{name: "git, no such commit", provider: good, body: git(strings.Repeat("ab", 20), "s")},
 		{name: "git, no such file", provider: good, body: git("main", "gone")},
@@ -390,52 +412,4 @@ func (p *mistakenPlace) mistakes() []mistake {
 		// S3.
 		{name: "s3 without a key", provider: good, body: reads("s", "s3 {\nbucket = \"acme-states\"\nregion = \"eu-west-1\"\n}")},
 	}
-}
-
-// A value that only apply brings to light.
-func TestAccUnknownValues(t *testing.T) {
-	v := vectors.Get(t, "pbkdf2_sha256_key32_salt1")
-	open, _ := expected(t, v)
-	state := fromFile(writeTemp(t, "state", v.State(t)))
-	passphrase := "resource \"terraform_data\" \"passphrase\" {\ninput = \"second throwaway passphrase\"\n}\n"
-	blocks := func(value string) string {
-		return fmt.Sprintf("provider \"statecrypt\" {\nkey_provider {\npbkdf2 {\nname = \"k\"\npassphrase = %s\n}\n}\nmethod {\naes_gcm "+
-			"{\nname = \"m\"\nkeys = \"key_provider.pbkdf2.k\"\n}\n}\ndefault {\nmethod = \"method.aes_gcm.m\"\n}\n}\n", value)
-	}
-	result := output("all", "data.statecrypt_remote_state.s.outputs")
-	advice := []string{"not known yet", "Add depends_on to this data source"}
-	for name, c := range map[string]struct {
-		provider string
-		names    string // what the error says is not known
-	}{
-		"in a block": {blocks("terraform_data.passphrase.output"), "key_provider.pbkdf2.k.passphrase"},
-		"in the text": {"provider \"statecrypt\" {\nencryption = \"${terraform_data.passphrase.output == \"\" ? \"\" : \"\"}\"\n}\n",
-			"encryption"},
-		"in a variable of the text": {"provider \"statecrypt\" {\nencryption = " +
-			quote("key_provider \"pbkdf2\" \"k\" { passphrase = var.p }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { "+
-				"method = method.aes_gcm.m }") +
-			"\nencryption_variables = { p = terraform_data.passphrase.output }\n}\n", "key_provider.pbkdf2.k.passphrase"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			steps := []resource.TestStep{failing(configuration(passphrase, c.provider, reads("s", state), result),
-				append([]string{c.names}, advice...)...)}
-			if name != "in the text" {
-				steps = append(steps, applies(configuration(passphrase, c.provider, reads("s", state, "depends_on = [terraform_data.passphrase]"),
-					result), map[string]cty.Value{"all": open}))
-			}
-			runParallel(t, steps...)
-		})
-	}
-	t.Run("in the data source", func(t *testing.T) { // Terraform itself waits for it
-		path := "resource \"terraform_data\" \"path\" {\ninput = " + quote(writeTemp(t, "state", v.State(t))) + "\n}\n"
-		runParallel(t, applies(configuration(path, blocks(`"second throwaway passphrase"`),
-			reads("s", "file {\npath = terraform_data.path.output\n}"), result), map[string]cty.Value{"all": open}))
-	})
-	t.Run("and not needed", func(t *testing.T) { // a key that this read does not use
-		unused := fmt.Sprintf("provider \"statecrypt\" {\n%skey_provider {\npbkdf2 {\nname = \"unused\"\npassphrase = "+
-			"terraform_data.passphrase.output\n}\n}\n%s}\n", staticBlocks, staticDefault)
-		runParallel(t, applies(configuration(passphrase, unused, reads("s", fromFile(writeTemp(t, "s", sealed(t, argumentsState)))),
-			output("serial", "data.statecrypt_remote_state.s.serial")),
-			map[string]cty.Value{"serial": cty.NumberIntVal(7)}))
-	})
 }

@@ -34,25 +34,16 @@ func TestAccEphemeralRemoteState(t *testing.T) {
 	check := func(want knownvalue.Check, path ...string) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("echo.it", echoed(path...), want)
 	}
-	t.Run("outputs", func(t *testing.T) {
-		runEphemeral(t,
-			resourceStep(configuration(textProvider(staticText), opens("s", file), echoes("ephemeral.statecrypt_remote_state.s")),
-				check(knownvalue.StringExact("o"), "outputs", "open"),
-				check(knownvalue.Null(), "outputs", "null"),
-				check(knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("a"), knownvalue.StringExact("b")}), "outputs", "list"),
-				check(knownvalue.ObjectExact(map[string]knownvalue.Check{"hidden": knownvalue.StringExact("hidden-canary")}), "sensitive_outputs"),
-				check(knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("hidden")}), "sensitive_output_names"),
-				check(knownvalue.Int64Exact(7), "serial"),
-				check(knownvalue.Bool(true), "encrypted"),
-				check(knownvalue.StringExact("method.aes_gcm.m"), "decrypted_with")))
-	})
-	t.Run("sensitive defaults", func(t *testing.T) {
-		runEphemeral(t,
-			resourceStep(configuration(textProvider(staticText), opens("s", file+"\nonly = [\"new\"]\nsensitive_defaults = { new = \"default\" }"),
-				echoes("ephemeral.statecrypt_remote_state.s")),
-				check(knownvalue.ObjectExact(map[string]knownvalue.Check{"new": knownvalue.StringExact("default")}), "sensitive_outputs"),
-				check(knownvalue.ObjectExact(map[string]knownvalue.Check{}), "outputs")))
-	})
+	runEphemeral(t,
+		resourceStep(configuration(textProvider(staticText), opens("s", file), echoes("ephemeral.statecrypt_remote_state.s")),
+			check(knownvalue.StringExact("o"), "outputs", "open"),
+			check(knownvalue.Null(), "outputs", "null"),
+			check(knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("a"), knownvalue.StringExact("b")}), "outputs", "list"),
+			check(knownvalue.ObjectExact(map[string]knownvalue.Check{"hidden": knownvalue.StringExact("hidden-canary")}), "sensitive_outputs"),
+			check(knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("hidden")}), "sensitive_output_names"),
+			check(knownvalue.Int64Exact(7), "serial"),
+			check(knownvalue.Bool(true), "encrypted"),
+			check(knownvalue.StringExact("method.aes_gcm.m"), "decrypted_with")))
 }
 
 func TestAccEphemeralStoresNothing(t *testing.T) {
@@ -60,8 +51,6 @@ func TestAccEphemeralStoresNothing(t *testing.T) {
 	runEphemeral(t,
 		failing(configuration(textProvider(staticText), opens("s", file),
 			sensitiveOutput("o", "ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden")), "ephemeral"),
-		failing(configuration(textProvider(staticText), opens("s", file+"\nstore_sensitive = true")),
-			`an argument named "store_sensitive" is not expected here`),
 		resourceStep(configuration(textProvider(staticText), opens("s", file),
 			"resource \"terraform_data\" \"it\" {\ninput = \"x\"\nlifecycle {\nprecondition {\ncondition = "+
 				"ephemeral.statecrypt_remote_state.s.sensitive_outputs.hidden == \"hidden-canary\"\nerror_message = \"no\"\n}\n}\n}\n"),
@@ -69,17 +58,34 @@ func TestAccEphemeralStoresNothing(t *testing.T) {
 }
 
 // Errors and arguments are those of the data source.
-func TestAccEphemeralMistakes(t *testing.T) {
+func TestEphemeralMistakes(t *testing.T) {
+	t.Parallel()
 	plain := fromFile(writeTemp(t, "state", []byte(argumentsState)))
-	runEphemeral(t,
-		failing(configuration(textProvider(staticText), opens("s", plain)), "Step: recognizing the file", "the file is a plaintext state"),
-		failing(configuration(textProvider(staticText), opens("s", "")), "exactly one of these blocks is required"),
-		failing(configuration(textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")),
-			"there is no state"))
+	evaluate(t, textProvider(staticText), opens("s", plain)).wantError("Step: recognizing the file", "the file is a plaintext state")
+	evaluate(t, textProvider(staticText), opens("s", plain+"\nstore_sensitive = true")).
+		wantError(`an argument named "store_sensitive" is not expected here`)
+	evaluate(t, textProvider(staticText), opens("s", "")).wantError("exactly one of these blocks is required")
+	evaluate(t, textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")).
+		wantError("there is no state")
+}
+
+// What is not there can have a sensitive default, which nothing stores.
+func TestEphemeralDefaults(t *testing.T) {
+	t.Parallel()
+	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
+	evaluate(t, textProvider(staticText), opens("s", file+"\nonly = [\"new\"]\nsensitive_defaults = { new = \"default\" }"),
+		output("all", "[ephemeral.statecrypt_remote_state.s.outputs, ephemeral.statecrypt_remote_state.s.sensitive_outputs]")).
+		wantOutputs(map[string]cty.Value{"all": cty.TupleVal([]cty.Value{cty.EmptyObjectVal,
+			cty.ObjectVal(map[string]cty.Value{"new": cty.StringVal("default")})})})
 }
 
 // A key from the state of one team opens the state of another.
 func TestAccEphemeralFeedsAnotherProvider(t *testing.T) {
+	needAcceptance(t)
+	if !knowsEphemeral() {
+		t.Skip("this CLI has no ephemeral values")
+	}
+	t.Parallel()
 	keys := fmt.Sprintf(`{"version":4,"serial":1,"lineage":"k","resources":[],"outputs":{"key":{"value":%q,"type":"string","sensitive":true}}}`, staticKey)
 	second := `provider "statecrypt" {
   alias = "second"
@@ -98,15 +104,14 @@ func TestAccEphemeralFeedsAnotherProvider(t *testing.T) {
 }
 `
 	plain := fromFile(writeTemp(t, "keys", []byte(keys)))
-	runEphemeral(t, applies(configuration(opens("keys", plain+"\nmethod = \"unencrypted\""), second,
+	newProject(t, map[string]string{"main.tf": configuration(opens("keys", plain+"\nmethod = \"unencrypted\""), second,
 		reads("s", "provider = statecrypt.second", fromFile(writeTemp(t, "state", sealed(t, argumentsState))), `method = "method.aes_gcm.m"`),
-		output("serial", "data.statecrypt_remote_state.s.serial")), map[string]cty.Value{"serial": cty.NumberIntVal(7)}))
+		output("serial", "data.statecrypt_remote_state.s.serial"))}).wantOutputs(map[string]cty.Value{"serial": cty.NumberIntVal(7)})
 }
 
-// The keys are those of encryption/derive_test.go and of the documentation.
-func TestAccDerivedKey(t *testing.T) {
-	salt := base64.StdEncoding.EncodeToString([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"))
-	provider := textProvider(`key_provider "static" "root" {
+var derivedSalt = base64.StdEncoding.EncodeToString([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"))
+
+const derivingText = `key_provider "static" "root" {
   key        = "` + staticKey + `"
   exportable = true
 }
@@ -116,10 +121,15 @@ key_provider "pbkdf2" "documented_sha256" {
   iterations    = 200000
   hash_function = "sha256"
   exportable    = true
-}`)
-	derives := func(name, keyProvider, more string) string {
-		return fmt.Sprintf("ephemeral \"statecrypt_derived_key\" %q {\nkey_provider = %q\n%s\n}\n", name, "key_provider."+keyProvider, more)
-	}
+}`
+
+func derives(name, keyProvider, more string) string {
+	return fmt.Sprintf("ephemeral \"statecrypt_derived_key\" %q {\nkey_provider = %q\n%s\n}\n", name, "key_provider."+keyProvider, more)
+}
+
+// The keys are those of encryption/derive_test.go and of the documentation.
+func TestAccDerivedKey(t *testing.T) {
+	provider := textProvider(derivingText)
 	hex := func(name, key string) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("echo.it", echoed(name, "key_hex"), knownvalue.StringExact(key))
 	}
@@ -127,7 +137,7 @@ key_provider "pbkdf2" "documented_sha256" {
 		runEphemeral(t, resourceStep(configuration(provider,
 			derives("backup", "static.root", `info = "backup"`),
 			derives("signing", "static.root", "info = \"signing\"\nlength = 16"),
-			derives("pbkdf2", "pbkdf2.documented_sha256", fmt.Sprintf("info = \"backup\"\nsalt = %q", salt)),
+			derives("pbkdf2", "pbkdf2.documented_sha256", fmt.Sprintf("info = \"backup\"\nsalt = %q", derivedSalt)),
 			echoes("{ backup = ephemeral.statecrypt_derived_key.backup, signing = ephemeral.statecrypt_derived_key.signing, pbkdf2 = "+
 				"ephemeral.statecrypt_derived_key.pbkdf2 }")),
 			hex("backup", "f22d91157d798b22401e104b7199bed931070301f77890dde9329e17bc7d8219"),
@@ -142,6 +152,10 @@ key_provider "pbkdf2" "documented_sha256" {
 				"startswith(ephemeral.statecrypt_derived_key.backup.key_hex, \"f22d9115\")\nerror_message = \"no\"\n}\n}\n}\n"),
 			stateHolds{"f22d9115", false}, stateHolds{"8i2RFX15", false}))
 	})
+}
+
+func TestDerivedKeyMistakes(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ keyProvider, more, words string }{
 		"not exportable":  {"static.kept", `info = "x"`, "exportable = true"},
 		"pbkdf2, no salt": {"pbkdf2.documented_sha256", `info = "x"`, "salt"},
@@ -149,11 +163,12 @@ key_provider "pbkdf2" "documented_sha256" {
 		"no base64":       {"static.root", "info = \"x\"\nsalt = \"?\"", "not standard base64"},
 		"too short":       {"static.root", "info = \"x\"\nlength = 15", "length"},
 		"undeclared":      {"static.nobody", `info = "x"`, "key_provider.static.nobody"},
-		"weak parameters": {"pbkdf2.documented_sha256", "info = \"x\"\nwrapped_key = jsonencode({ salt = " + fmt.Sprintf("%q", salt) +
+		"weak parameters": {"pbkdf2.documented_sha256", "info = \"x\"\nwrapped_key = jsonencode({ salt = " + fmt.Sprintf("%q", derivedSalt) +
 			", iterations = 1000, hash_function = \"sha256\", key_length = 32 })", "200000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			runEphemeral(t, failing(configuration(provider, derives("k", c.keyProvider, c.more)), c.words))
+			t.Parallel()
+			evaluate(t, textProvider(derivingText), derives("k", c.keyProvider, c.more)).wantError(c.words)
 		})
 	}
 }

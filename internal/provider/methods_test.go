@@ -23,18 +23,20 @@ func methodProvider(blocks string) string {
 		"method {\naes_gcm {\nname = \"m\"\nkeys = \"key_provider.pbkdf2.k\"\n}\n" + blocks + "}\n}\n"
 }
 
+func tbgBlock(passphrase, more string) string {
+	return methodProvider(fmt.Sprintf("terraform_backend_git {\nname = \"m\"\npassphrase = %q\n%s}\n", passphrase, more))
+}
+
 // Files of methods with a format of their own, and files that were encrypted
 // twice, in blocks and in text.
-func TestAccFileMethods(t *testing.T) {
-	tbg := func(more string) string {
-		return "terraform_backend_git {\nname = \"m\"\npassphrase = \"throwaway aes passphrase\"\n" + more + "}\n"
-	}
+func TestFileMethods(t *testing.T) {
+	const passphrase = "throwaway aes passphrase"
 	for name, c := range map[string]struct {
 		vector, provider, method string
 		warns                    bool
 	}{
-		"terraform_backend_git": {"tbg_aes", methodProvider(tbg("")), "method.terraform_backend_git.m", true},
-		"encrypted twice": {"tbg_aes_over_tofu_encryption", methodProvider(tbg("then = \"method.aes_gcm.m\"\n")),
+		"terraform_backend_git": {"tbg_aes", tbgBlock(passphrase, ""), "method.terraform_backend_git.m", true},
+		"encrypted twice": {"tbg_aes_over_tofu_encryption", tbgBlock(passphrase, "then = \"method.aes_gcm.m\"\n"),
 			"method.terraform_backend_git.m", true},
 		"encrypted twice, text": {"tbg_aes_over_tofu_encryption", textProvider(envelopeText +
 			"method \"terraform_backend_git\" \"m\" {\npassphrase = \"throwaway aes passphrase\"\nthen = method.aes_gcm.m\n}\nstate { method = " +
@@ -45,46 +47,46 @@ func TestAccFileMethods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := vectors.Get(t, c.vector)
-			p := vectorProject(t, v, c.provider, "method = "+quote(c.method))
 			want := outputsOf(t, v)
 			want["fallback"] = cty.False
-			p.wantOutputs(want)
-			if out := p.mustRun("plan"); says("Warning: Weak encryption", "opened with "+c.method, "sops mode").MatchString(out) != c.warns {
-				t.Errorf("a warning: %t:\n%s", !c.warns, out)
+			e := evaluateVector(t, v, c.provider, "method = "+quote(c.method))
+			e.wantOutputs(want)
+			if c.warns {
+				e.wantWarning("Weak encryption", "opened with "+c.method, "sops mode")
+			} else if len(e.warnings) > 0 {
+				t.Errorf("got the warnings %q", e.warnings)
 			}
 		})
 	}
+	t.Run("from the environment", func(t *testing.T) {
+		v := vectors.Get(t, "tbg_aes_implicit_locked")
+		provider, method := methodProvider("terraform_backend_git {\nname = \"m\"\n}\n"), `method = "method.terraform_backend_git.m"`
+		evaluateVector(t, v, provider, method).wantError("TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE")
+		for name, value := range v.BackendEnv {
+			t.Setenv(name, value)
+		}
+		evaluateVector(t, v, provider, method).wantOutputs(outputsOf(t, v))
+	})
 }
 
-func TestAccFileMethodEnvironment(t *testing.T) {
-	v := vectors.Get(t, "tbg_aes_implicit_locked")
-	p := vectorProject(t, v, methodProvider("terraform_backend_git {\nname = \"m\"\n}\n"), `method = "method.terraform_backend_git.m"`)
-	p.wantError("TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE")
-	for name, value := range v.BackendEnv {
-		p.setenv(name + "=" + value)
-	}
-	p.wantOutputs(outputsOf(t, v))
-}
-
-func TestAccFileMethodErrors(t *testing.T) {
-	tbg := func(passphrase, more string) string {
-		return methodProvider(fmt.Sprintf("terraform_backend_git {\nname = \"m\"\npassphrase = %q\n%s}\n", passphrase, more))
-	}
+func TestFileMethodErrors(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		vector, provider string
 		want             []string
 	}{
-		"wrong passphrase": {"tbg_aes", tbg("canary", ""), []string{"Step: decrypting the file", "no method in effect has the key for this file",
-			"the passphrase is another one"}},
-		"plaintext": {"tbg_plain", tbg("canary", ""), []string{"Step: recognizing the file", "the file is a plaintext state"}},
-		"an envelope inside": {"tbg_aes_over_tofu_encryption", tbg("throwaway aes passphrase", ""),
+		"wrong passphrase": {"tbg_aes", tbgBlock("canary", ""),
+			[]string{"Step: decrypting the file", "no method in effect has the key for this file",
+				"the passphrase is another one"}},
+		"plaintext": {"tbg_plain", tbgBlock("canary", ""), []string{"Step: recognizing the file", "the file is a plaintext state"}},
+		"an envelope inside": {"tbg_aes_over_tofu_encryption", tbgBlock("throwaway aes passphrase", ""),
 			[]string{"Step: recognizing the file", `add then = "method.…" to it`}},
-		"plaintext inside": {"tbg_aes_amend", tbg("throwaway aes passphrase", "then = \"method.aes_gcm.m\"\n"),
+		"plaintext inside": {"tbg_aes_amend", tbgBlock("throwaway aes passphrase", "then = \"method.aes_gcm.m\"\n"),
 			[]string{"Step: recognizing the file", "it decrypted a plaintext state, which is not for its then"}},
-		"then is no method": {"tbg_aes", tbg("canary", "then = \"key_provider.pbkdf2.k\"\n"),
+		"then is no method": {"tbg_aes", tbgBlock("canary", "then = \"key_provider.pbkdf2.k\"\n"),
 			[]string{"method.terraform_backend_git.m.then: a method is required"}},
-		"then is not there": {"tbg_aes", tbg("canary", "then = \"method.aes_gcm.n\"\n"), []string{"method.aes_gcm.n is not configured"}},
-		"then is a circle":  {"tbg_aes", tbg("canary", "then = \"method.terraform_backend_git.m\"\n"), []string{"in a circle"}},
+		"then is not there": {"tbg_aes", tbgBlock("canary", "then = \"method.aes_gcm.n\"\n"), []string{"method.aes_gcm.n is not configured"}},
+		"then is a circle":  {"tbg_aes", tbgBlock("canary", "then = \"method.terraform_backend_git.m\"\n"), []string{"in a circle"}},
 		"not for this method": {"tbg_aes", methodProvider("kubeform {\nname = \"m\"\nkey = " +
 			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"),
 			[]string{"Step: recognizing the file", "neither an encrypted state nor a plaintext one"}},
@@ -100,7 +102,6 @@ func TestAccFileMethodErrors(t *testing.T) {
 			[]string{"Step: decrypting the file", "plugins are programs, and none is run here"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			needAcceptance(t)
 			t.Parallel()
 			file := ageFile(t)
 			if c.vector != "" {
@@ -112,11 +113,10 @@ func TestAccFileMethodErrors(t *testing.T) {
 					method = "method." + other + ".m"
 				}
 			}
-			p := newProject(t, map[string]string{"main.tf": configuration(c.provider,
-				reads("s", fromFile(writeTemp(t, "state", file)), "method = "+quote(method)))})
-			p.wantError(c.want...)
-			if out, _ := p.run("plan"); strings.Contains(strings.ToLower(out), "canary") {
-				t.Errorf("a secret shows:\n%s", out)
+			e := evaluate(t, c.provider, reads("s", fromFile(writeTemp(t, "state", file)), "method = "+quote(method)))
+			e.wantError(c.want...)
+			if text := shownText(e.errors); strings.Contains(strings.ToLower(text), "canary") {
+				t.Errorf("a secret shows:\n%s", text)
 			}
 		})
 	}
@@ -133,7 +133,8 @@ func ageFile(t *testing.T) []byte {
 	return file
 }
 
-func TestAccAge(t *testing.T) {
+// On a real CLI: a whole file, twice, and a file that was encrypted twice.
+func TestAccFileMethods(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
 	key, err := filepath.Abs(filepath.Join(ageTestdata, "x25519.key"))
@@ -145,15 +146,22 @@ func TestAccAge(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := fromFile(writeTemp(t, "state", ageFile(t)))
+	twice := vectors.Get(t, "tbg_aes_over_tofu_encryption")
 	p := newProject(t, map[string]string{"main.tf": configuration(
-		methodProvider("age {\nname = \"file\"\nidentity_files = ["+quote(filepath.ToSlash(key))+"]\n}\nage {\nname = \"text\"\nidentities = ["+
+		methodProvider("terraform_backend_git {\nname = \"m\"\npassphrase = \"throwaway aes passphrase\"\nthen = \"method.aes_gcm.m\"\n}\n"+
+			"age {\nname = \"file\"\nidentity_files = ["+quote(filepath.ToSlash(key))+"]\n}\nage {\nname = \"text\"\nidentities = ["+
 			quote(string(identity))+"]\n}\n"),
+		readsVector(t, "", twice, `method = "method.terraform_backend_git.m"`),
 		reads("file", file, `method = "method.age.file"`),
 		reads("text", file, `method = "method.age.text"`),
 		output("file", "data.statecrypt_remote_state.file.outputs.greeting"),
 		output("text", "data.statecrypt_remote_state.text.outputs.greeting"),
 		output("with", "data.statecrypt_remote_state.text.decrypted_with"),
 	)})
-	p.wantOutputs(map[string]cty.Value{"file": cty.StringVal("hello"), "text": cty.StringVal("hello"),
-		"with": cty.StringVal("method.age.text")})
+	want := outputsOf(t, twice)
+	want["file"], want["text"], want["with"] = cty.StringVal("hello"), cty.StringVal("hello"), cty.StringVal("method.age.text")
+	p.wantOutputs(want)
+	if out := p.mustRun("plan"); !says("Warning: Weak encryption", "opened with method.terraform_backend_git.m").MatchString(out) {
+		t.Errorf("there is no warning:\n%s", out)
+	}
 }

@@ -41,71 +41,79 @@ var programs = map[string]struct{ dir, blocks string }{
 			"default {\nmethod = \"method.external.x\"\n}\n"},
 }
 
-// Programs that were written for OpenTofu, started from where the CLI runs.
-func TestAccPrograms(t *testing.T) {
-	needAcceptance(t)
+// programOutputs are in the files that OpenTofu wrote with programs.
+var programOutputs = map[string]cty.Value{"all": cty.ObjectVal(map[string]cty.Value{
+	"who":   cty.StringVal("public"),
+	"count": cty.NumberIntVal(42),
+	"obj": cty.ObjectVal(map[string]cty.Value{
+		"list": cty.ListVal([]cty.Value{cty.StringVal("a"), cty.StringVal("public")}),
+		"n":    cty.NullVal(cty.DynamicPseudoType),
+		"t":    cty.True,
+	}),
+})}
+
+func needShell(t *testing.T) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are scripts for sh")
 	}
+}
+
+// Programs that were written for OpenTofu, started from where the CLI runs.
+func TestPrograms(t *testing.T) {
+	needShell(t)
 	for name, c := range programs {
 		text, err := os.ReadFile(filepath.Join(c.dir, "config.hcl"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A tofu run must not seal its own state with it.
 		reader := strings.Replace(string(text), "state {", "remote_state_data_sources {\ndefault {", 1) + "}\n"
-		refused := []string{"only the environment names this command", "allow_external = true"}
 		for how, r := range map[string]struct {
 			provider, environment string
-			refused               []string
+			refused               bool
 		}{
 			"blocks":                   {provider: settings(c.blocks)},
 			"text":                     {provider: textProvider(string(text))},
-			"environment":              {"", reader, refused},
-			"environment, allowed":     {settings("allow_external = true"), reader, nil},
-			"environment and text":     {textProvider(string(text)), reader, nil},
-			"environment, not allowed": {settings("allow_external = false"), reader, refused},
+			"environment":              {environment: reader, refused: true},
+			"environment, allowed":     {provider: settings("allow_external = true"), environment: reader},
+			"environment and text":     {provider: textProvider(string(text)), environment: reader},
+			"environment, not allowed": {provider: settings("allow_external = false"), environment: reader, refused: true},
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				t.Parallel()
-				if r.environment != "" && isTofu() && cliMinor() < 10 {
-					t.Skip("OpenTofu before 1.10 reads TF_ENCRYPTION too, and does not know the kind external")
+				t.Chdir(c.dir)
+				t.Setenv("TF_ENCRYPTION", r.environment)
+				e := evaluate(t, r.provider, reads("s", fromFile("state.tfstate.enc")), output("all", "data.statecrypt_remote_state.s.outputs"))
+				if r.refused {
+					e.wantError("only the environment names this command", "allow_external = true")
+				} else {
+					e.wantOutputs(programOutputs)
 				}
-				files := map[string]string{"main.tf": configuration(r.provider, reads("s", fromFile("state.tfstate.enc")),
-					output("all", "data.statecrypt_remote_state.s.outputs"))}
-				for _, file := range []string{"kp.sh", "method.sh", "state.tfstate.enc"} {
-					if data, err := os.ReadFile(filepath.Join(c.dir, file)); err == nil {
-						files[file] = string(data)
-					}
-				}
-				p := newProject(t, files)
-				if r.environment != "" {
-					p.setenv("TF_ENCRYPTION=" + r.environment)
-				}
-				if r.refused != nil {
-					p.wantError(r.refused...)
-					return
-				}
-				p.wantOutputs(map[string]cty.Value{"all": cty.ObjectVal(map[string]cty.Value{
-					"who":   cty.StringVal("public"),
-					"count": cty.NumberIntVal(42),
-					"obj": cty.ObjectVal(map[string]cty.Value{
-						"list": cty.ListVal([]cty.Value{cty.StringVal("a"), cty.StringVal("public")}),
-						"n":    cty.NullVal(cty.DynamicPseudoType),
-						"t":    cty.True,
-					}),
-				})})
 			})
 		}
 	}
 }
 
-// The program's complaint is what the user needs to see.
-func TestAccProgramFails(t *testing.T) {
+func TestAccPrograms(t *testing.T) {
 	needAcceptance(t)
-	if runtime.GOOS == "windows" {
-		t.Skip("the programs are scripts for sh")
+	needShell(t)
+	for name, c := range programs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"main.tf": configuration(settings(c.blocks), reads("s", fromFile("state.tfstate.enc")),
+				output("all", "data.statecrypt_remote_state.s.outputs"))}
+			for _, file := range []string{"kp.sh", "method.sh", "state.tfstate.enc"} {
+				if data, err := os.ReadFile(filepath.Join(c.dir, file)); err == nil {
+					files[file] = string(data)
+				}
+			}
+			newProject(t, files).wantOutputs(programOutputs)
+		})
 	}
+}
+
+// The program's complaint is what the user needs to see.
+func TestProgramFails(t *testing.T) {
+	needShell(t)
 	t.Parallel()
 	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
 	with := func(script string) string {
@@ -126,7 +134,7 @@ func TestAccProgramFails(t *testing.T) {
 		"other fields": {header + "echo '{\"kyes\":{}}'", []string{"Step: getting the key", "fields that do not belong there"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			newProject(t, map[string]string{"main.tf": configuration(with(c.script), reads("s", file))}).wantError(c.words...)
+			evaluate(t, with(c.script), reads("s", file)).wantError(c.words...)
 		})
 	}
 }
@@ -150,53 +158,9 @@ func openbaoBlock(name, address string, more ...string) string {
 	return entry("key_provider", "openbao", name, slices.Concat([]string{`key_name = "k"`, fmt.Sprintf("address = %q", address)}, more)...)
 }
 
-// However many read a state, the key service is asked for its key once.
-func TestAccTransitIsAskedOnce(t *testing.T) {
-	needAcceptance(t)
-	t.Parallel()
-	for name, c := range map[string]struct {
-		file        string // expression
-		environment bool   // the address and the token come from there
-	}{
-		"one file":             {`"state"`, false},
-		"twenty copies":        {`"state${count.index}"`, false},
-		"from the environment": {`"state"`, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server, state := transit(t)
-			key := openbaoBlock("b", server.URL, `token = "t"`)
-			if c.environment {
-				key = entry("key_provider", "openbao", "b", `key_name = "k"`)
-			}
-			files := map[string]string{
-				"main.tf": configuration(settings(key, entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`), staticDefault),
-					reads("s", "count = 20", "file {\npath = "+c.file+"\n}"),
-					output("serials", "sum(data.statecrypt_remote_state.s[*].serial)")),
-				"state": string(state),
-			}
-			for i := range 20 {
-				files[fmt.Sprint("state", i)] = string(state)
-			}
-			p := newProject(t, files)
-			if c.environment {
-				p.setenv("BAO_ADDR="+server.URL, "BAO_TOKEN=t")
-			}
-			for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}} {
-				before := len(server.Requests())
-				p.mustRun(args...)
-				if asked := server.Requests()[before:]; !slices.Equal(asked, []string{"decrypt"}) {
-					t.Errorf("%s: %q", args[0], asked)
-				}
-			}
-			p.wantOutputs(map[string]cty.Value{"serials": cty.NumberIntVal(20 * 7)})
-		})
-	}
-}
-
 // A fallback is for what the key service says of the key. When it says nothing
 // of it, a fallback would only hide that.
-func TestAccTransitFallback(t *testing.T) {
-	needAcceptance(t)
+func TestTransitFallback(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer   func(http.ResponseWriter, *http.Request) bool
@@ -213,7 +177,7 @@ func TestAccTransitFallback(t *testing.T) {
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) bool {
 			<-r.Context().Done()
 			return true
-		}, false, []string{"does not answer within 2s"}},
+		}, false, []string{"does not answer within 1s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,31 +186,28 @@ func TestAccTransitFallback(t *testing.T) {
 			bad.Fault = c.answer
 			timeout := "1m"
 			if name == "hangs" {
-				timeout = "2s"
+				timeout = "1s"
 			}
-			p := newProject(t, map[string]string{"main.tf": configuration(
+			e := evaluate(t,
 				settings(
 					openbaoBlock("b", bad.URL, `token = "t"`, "max_retries = 0", fmt.Sprintf("client_timeout = %q", timeout)),
 					openbaoBlock("old", good.URL, `token = "t"`, `encrypted_metadata_alias = "key_provider.openbao.b"`),
 					entry("method", "aes_gcm", "m", `keys = "key_provider.openbao.b"`),
 					entry("method", "aes_gcm", "old", `keys = "key_provider.openbao.old"`),
-					"default {\nmethod = \"method.aes_gcm.m\"\nfallback {\nmethod = \"method.aes_gcm.old\"\n}\n}"),
+					targetBlock("method.aes_gcm.m", "method.aes_gcm.old")),
 				reads("s", fromFile(writeTemp(t, "state", state))),
-				output("fallback", "data.statecrypt_remote_state.s.used_fallback"))})
-			if !c.fallback {
-				p.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: getting the key", "this is not a matter of the wrong key",
+				output("fallback", "data.statecrypt_remote_state.s.used_fallback"))
+			if c.fallback {
+				e.wantWarning(slices.Concat([]string{"Fallback used", "was opened by the fallback method.aes_gcm.old",
 					"method.aes_gcm.m: key_provider.openbao.b:"}, c.words)...)
-				if asked := good.Requests(); len(asked) > 0 {
-					t.Errorf("the fallback was asked for %q", asked)
-				}
+				e.wantOutputs(map[string]cty.Value{"fallback": cty.True})
 				return
 			}
-			words := slices.Concat([]string{"Fallback used", "was opened by the fallback method.aes_gcm.old",
-				"method.aes_gcm.m: key_provider.openbao.b:"}, c.words)
-			if out := p.mustRun("plan"); !says(words...).MatchString(out) {
-				t.Errorf("want a warning that says %q:\n%s", words, out)
+			e.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: getting the key", "this is not a matter of the wrong key",
+				"method.aes_gcm.m: key_provider.openbao.b:"}, c.words)...)
+			if asked := good.Requests(); len(asked) > 0 {
+				t.Errorf("the fallback was asked for %q", asked)
 			}
-			p.wantOutputs(map[string]cty.Value{"fallback": cty.True})
 		})
 	}
 }
@@ -260,7 +221,8 @@ func answers(status int, text string) func(http.ResponseWriter, *http.Request) b
 }
 
 // A key of two halves, from two key providers.
-func TestAccXor(t *testing.T) {
+func TestXor(t *testing.T) {
+	t.Parallel()
 	const otherKey = "ffffffffffffffffffffffffffffffff00000000000000000000000000000000"
 	text := fmt.Sprintf("key_provider \"static\" \"a\" { key = %q }\nkey_provider \"static\" \"b\" { key = %q }\n", staticKey, otherKey) +
 		"key_provider \"xor\" \"x\" {\na = key_provider.static.a\nb = key_provider.static.b\n}\nmethod \"aes_gcm\" \"m\" { keys = " +
@@ -275,10 +237,9 @@ func TestAccXor(t *testing.T) {
 	file := fromFile(writeTemp(t, "state", sealedAs(t, text, argumentsState)))
 	serial := map[string]cty.Value{"serial": cty.NumberIntVal(7)}
 	read := reads("s", file) + output("serial", "data.statecrypt_remote_state.s.serial")
-	runParallel(t,
-		applies(configuration(textProvider(text), read), serial),
-		applies(configuration(blocks("key_provider.static.b"), read), serial),
-		failing(configuration(textProvider(staticText), read), "no method in effect has the key for this file"), // half of it
-		failing(configuration(blocks("key_provider.static.a"), read), "a and b are the same key provider"),
-		failing(configuration(blocks("key_provider.xor.x"), read), "in a circle"))
+	evaluate(t, textProvider(text), read).wantOutputs(serial)
+	evaluate(t, blocks("key_provider.static.b"), read).wantOutputs(serial)
+	evaluate(t, textProvider(staticText), read).wantError("no method in effect has the key for this file") // half of it
+	evaluate(t, blocks("key_provider.static.a"), read).wantError("a and b are the same key provider")
+	evaluate(t, blocks("key_provider.xor.x"), read).wantError("in a circle")
 }

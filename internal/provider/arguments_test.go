@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -49,8 +46,24 @@ func argumentsFiles(t *testing.T) (dir string) {
 	return dir
 }
 
-// All cases that succeed share one run: each is a data source and an output.
+// The arguments that succeed share one root module, in this process and on a
+// real CLI.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	config, want := argumentsThatSucceed(t)
+	evaluate(t, config).wantOutputs(want)
+}
+
 func TestAccArguments(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	config, want := argumentsThatSucceed(t)
+	newProject(t, map[string]string{"main.tf": configuration(config)}).wantOutputs(want)
+}
+
+// argumentsThatSucceed is a data source and an output for each case.
+func argumentsThatSucceed(t *testing.T) (config string, want map[string]cty.Value) {
+	t.Helper()
 	dir := argumentsFiles(t)
 	in := func(name string) string { return fromFile(filepath.Join(dir, name)) }
 	text := func(s string) cty.Value { return cty.StringVal(s) }
@@ -67,7 +80,7 @@ func TestAccArguments(t *testing.T) {
 	workspaces := fmt.Sprintf("file {\npath = %s\nworkspace_dir = %s\n}\n", quote(filepath.Join(dir, "sealed")),
 		quote(filepath.Join(dir, "ws")))
 
-	config, want := []string{textProvider(staticText)}, map[string]cty.Value{}
+	config, want = textProvider(staticText), map[string]cty.Value{}
 	for name, c := range map[string]struct {
 		body, attribute string
 		want            cty.Value
@@ -116,13 +129,14 @@ func TestAccArguments(t *testing.T) {
 		if strings.HasPrefix(c.attribute, "sensitive_outputs") {
 			expression = "nonsensitive(" + expression + ")"
 		}
-		config = append(config, reads(name, c.body), output(name, "{ value = "+expression+" }")) // an output that is null would not be stored
+		config += reads(name, c.body) + output(name, "{ value = "+expression+" }") // an output that is null would not be stored
 		want[name] = cty.ObjectVal(map[string]cty.Value{"value": c.want})
 	}
-	runParallel(t, applies(configuration(config...), want))
+	return config, want
 }
 
-func TestAccArgumentMistakes(t *testing.T) {
+func TestArgumentMistakes(t *testing.T) {
+	t.Parallel()
 	dir := argumentsFiles(t)
 	in := func(name string) string { return fromFile(filepath.Join(dir, name)) }
 	defaultsIfMissing := "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"
@@ -180,14 +194,13 @@ func TestAccArgumentMistakes(t *testing.T) {
 			if c.provider == "" {
 				c.provider = textProvider(staticText)
 			}
-			runParallel(t, failing(configuration(c.provider, reads("s", c.body...)), c.words...))
+			evaluate(t, c.provider, reads("s", c.body...)).wantError(c.words...)
 		})
 	}
 }
 
 // "default" and null name the one state that a source without workspaces has.
-func TestAccNoWorkspaces(t *testing.T) {
-	needAcceptance(t)
+func TestNoWorkspaces(t *testing.T) {
 	isolateGit(t)
 	server := serve(t, httptest.NewServer, gives(sealed(t, argumentsState)))
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
@@ -200,12 +213,13 @@ func TestAccNoWorkspaces(t *testing.T) {
 			want[kind+name] = cty.NumberIntVal(7)
 		}
 	}
-	run(t, applies(configuration(config...), want))
+	evaluate(t, config...).wantOutputs(want)
 }
 
 // What a server refuses, delays or gets wrong is never taken for a state that
 // does not exist.
-func TestAccMissingOverHTTP(t *testing.T) {
+func TestMissingOverHTTP(t *testing.T) {
+	t.Parallel()
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
 	server := serve(t, httptest.NewServer, func(w http.ResponseWriter, r *http.Request) {
@@ -227,7 +241,7 @@ func TestAccMissingOverHTTP(t *testing.T) {
 			output(name, "data.statecrypt_remote_state."+name+".outputs.open"))
 		want[name] = cty.StringVal("default")
 	}
-	t.Run("missing", func(t *testing.T) { runParallel(t, applies(configuration(config...), want)) })
+	evaluate(t, config...).wantOutputs(want)
 	for status, words := range map[string]string{
 		"401": "the server answered 401 Unauthorized, and no credentials were sent",
 		"403": "the server answered 403 Forbidden",
@@ -235,61 +249,64 @@ func TestAccMissingOverHTTP(t *testing.T) {
 		"500": "the server answered 500 Internal Server Error",
 	} {
 		t.Run(status, func(t *testing.T) {
-			runParallel(t, failing(configuration(reads("s", fromHTTP(server.URL+"/"+status), tolerant)), "Step: fetching the file", words))
+			evaluate(t, reads("s", fromHTTP(server.URL+"/"+status), tolerant)).wantError("Step: fetching the file", words)
 		})
 	}
 	t.Run("timeout", func(t *testing.T) {
 		slow := fmt.Sprintf("http {\naddress = \"%s/slow\"\nretry_max = 0\ntimeout = \"100ms\"\n}", server.URL)
-		runParallel(t, failing(configuration(reads("s", slow, tolerant)), "Step: fetching the file", "no complete answer within 100ms"))
+		evaluate(t, reads("s", slow, tolerant)).wantError("Step: fetching the file", "no complete answer within 100ms")
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		gone := httptest.NewServer(nil)
 		gone.Close()
-		runParallel(t, failing(configuration(reads("s", fromHTTP(gone.URL), tolerant)), "Step: fetching the file", "connection refused"))
+		evaluate(t, reads("s", fromHTTP(gone.URL), tolerant)).wantError("Step: fetching the file", "connection refused")
 	})
 }
 
 // The same for git: only the file itself may be missing.
-func TestAccMissingInGit(t *testing.T) {
-	needAcceptance(t)
+func TestMissingInGit(t *testing.T) {
 	isolateGit(t)
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "{}"})
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
-	tolerant := "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"
-	run(t,
-		applies(configuration(reads("s", fromGit(repo.FileURL(), "main", "gone"), tolerant),
-			output("open", "data.statecrypt_remote_state.s.outputs.open")),
-			map[string]cty.Value{"open": cty.StringVal("default")}),
-		failing(configuration(reads("s", fromGit(repo.FileURL(), "nope", "s"), tolerant)), "Step: fetching the file",
-			`there is no branch, tag or ref`,
-			"nope"),
-		failing(configuration(reads("s", fromGit(repo.FileURL()+".gone", "main", "s"), tolerant)), "Step: fetching the file",
-			"does not appear to be a git repository"),
-		failing(configuration(reads("s", fromGit(server.URL, "main", "s"), tolerant)), "Step: fetching the file", "the server wants credentials"))
+	tolerant := func(repository, ref, path string) *evaluation {
+		return evaluate(t, reads("s", fromGit(repository, ref, path), "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"),
+			output("open", "data.statecrypt_remote_state.s.outputs.open"))
+	}
+	tolerant(repo.FileURL(), "main", "gone").wantOutputs(map[string]cty.Value{"open": cty.StringVal("default")})
+	tolerant(repo.FileURL(), "nope", "s").wantError("Step: fetching the file", "there is no branch, tag or ref", "nope")
+	tolerant(repo.FileURL()+".gone", "main", "s").wantError("Step: fetching the file", "does not appear to be a git repository")
+	tolerant(server.URL, "main", "s").wantError("Step: fetching the file", "the server wants credentials")
 }
 
 // A data source's values are stored in the open in the reader's state.
 func TestAccStoreSensitive(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
 	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
-	address := "data.statecrypt_remote_state.s"
-	runParallel(t,
-		failing(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true"),
-			output("o", address+".sensitive_outputs.hidden")),
-			"Output refers to sensitive values"),
-		resourceStep(configuration(textProvider(staticText), reads("s", file)),
-			statecheck.ExpectKnownValue(address, tfjsonpath.New("sensitive_outputs"), knownvalue.Null()),
-			stateHolds{"hidden-canary", false}),
-		resourceStep(configuration(textProvider(staticText), reads("s", file, "store_sensitive = true",
-			`sensitive_defaults = { hidden = "default", more = "m" }`)),
-			statecheck.ExpectSensitiveValue(address, tfjsonpath.New("sensitive_outputs")),
-			statecheck.ExpectKnownValue(address, tfjsonpath.New("sensitive_outputs"), knownvalue.ObjectExact(map[string]knownvalue.Check{
-				"hidden": knownvalue.StringExact("hidden-canary"), "more": knownvalue.StringExact("m"),
-			})),
-			stateHolds{"hidden-canary", true}))
+	const address = "data.statecrypt_remote_state.s"
+	module := func(parts ...string) string { return configuration(append(parts, textProvider(staticText))...) }
+	p := newProject(t, map[string]string{"main.tf": module(reads("s", file), output("serial", address+".serial"))})
+	p.mustRun("apply", "-auto-approve")
+	if strings.Contains(p.state(), "hidden-canary") {
+		t.Errorf("it is stored:\n%s", p.state())
+	}
+
+	stores := reads("s", file, "store_sensitive = true", `sensitive_defaults = { hidden = "default", more = "m" }`)
+	p.write("main.tf", module(stores, output("o", address+".sensitive_outputs.hidden")))
+	p.wantError("Output refers to sensitive values")
+	p.write("main.tf", module(stores, sensitiveOutput("all", address+".sensitive_outputs")))
+	p.wantOutputs(map[string]cty.Value{"all": cty.ObjectVal(map[string]cty.Value{
+		"hidden": cty.StringVal("hidden-canary"), "more": cty.StringVal("m"),
+	})})
+	if !strings.Contains(p.state(), "hidden-canary") {
+		t.Errorf("it is not stored:\n%s", p.state())
+	}
 }
 
 func TestAccWarnings(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
 	dir := argumentsFiles(t)
 	in := func(name string) string { return fromFile(filepath.Join(dir, name)) }
 	server := serve(t, httptest.NewTLSServer, gives(sealed(t, argumentsState)))
