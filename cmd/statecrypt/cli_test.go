@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 )
 
 const configuration = `
@@ -42,6 +43,9 @@ type cli struct{ path, dir string }
 
 func terraform(t *testing.T, text string) cli {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a CLI needs seconds")
+	}
 	path, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("there is no terraform in PATH")
@@ -51,11 +55,7 @@ func terraform(t *testing.T, text string) cli {
 
 func tofu(t *testing.T, text string) cli {
 	t.Helper()
-	path := os.Getenv("STATECRYPT_TOFU")
-	if path == "" {
-		t.Skip("STATECRYPT_TOFU is not set")
-	}
-	return cli{path, t.TempDir()}.initialized(t, text)
+	return cli{servertest.Program(t, "STATECRYPT_TOFU"), t.TempDir()}.initialized(t, text)
 }
 
 func (c cli) initialized(t *testing.T, text string) cli {

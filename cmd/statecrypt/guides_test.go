@@ -27,6 +27,9 @@ esac
 // The commands of the guides run as they are printed.
 func TestGuides(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the guides derive many keys")
+	}
 	bin := filepath.Dir(built(t))
 	const shared = "../../examples/guides/"
 	environ := append(child.Bare(os.Environ()), "TF_VAR_plan_passphrase=a passphrase for plans", "TF_VAR_passphrase_2025=a passphrase of 2025",

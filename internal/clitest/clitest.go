@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 )
 
 // CLI is a program that writes states.
@@ -31,7 +32,9 @@ type CLI struct {
 // the test is skipped.
 func All(tb testing.TB) []CLI {
 	tb.Helper()
-	skipShort(tb)
+	if testing.Short() {
+		tb.Skip("a CLI that writes a state needs seconds")
+	}
 	var found []CLI
 	if path := os.Getenv("STATECRYPT_TOFU"); path != "" {
 		tofu := CLI{Name: "tofu", path: path}
@@ -44,13 +47,6 @@ func All(tb testing.TB) []CLI {
 		tb.Skip("there is neither STATECRYPT_TOFU nor terraform in PATH")
 	}
 	return found
-}
-
-func skipShort(tb testing.TB) {
-	tb.Helper()
-	if testing.Short() {
-		tb.Skip("a CLI that writes a state needs seconds")
-	}
 }
 
 // minor is the 11 of version 1.11.4.
@@ -73,12 +69,7 @@ func minor(tb testing.TB, path string) int {
 // -short, the test is skipped.
 func Tofu(tb testing.TB) CLI {
 	tb.Helper()
-	skipShort(tb)
-	path := os.Getenv("STATECRYPT_TOFU")
-	if path == "" {
-		tb.Skip("STATECRYPT_TOFU is not set")
-	}
-	return CLI{Name: "tofu", path: path}
+	return CLI{Name: "tofu", path: servertest.Program(tb, "STATECRYPT_TOFU")}
 }
 
 // Encrypting is the program, which is OpenTofu, encrypting what it writes.

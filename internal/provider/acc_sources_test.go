@@ -11,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -20,16 +21,7 @@ const tofuPassphrase = "a passphrase for one test"
 // its configuration.
 func encryptedByTofu(t *testing.T) (state []byte, text string) {
 	t.Helper()
-	tofu := os.Getenv("STATECRYPT_TOFU")
-	if tofu == "" {
-		tofu, _ = filepath.Abs("../../.tools/bin/tofu")
-	}
-	if _, err := os.Stat(tofu); err != nil {
-		if os.Getenv("STATECRYPT_REQUIRE_TOFU") == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("OpenTofu is not built: %v", err)
-	}
+	tofu := servertest.Program(t, "STATECRYPT_TOFU")
 	text = fmt.Sprintf("key_provider \"pbkdf2\" \"k\" {\npassphrase = %q\niterations = 200000\n}\n", tofuPassphrase) +
 		"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate {\nmethod = method.aes_gcm.m\nenforced = true\n}\n"
 	dir := t.TempDir()

@@ -18,13 +18,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
-// Program is the path in an environment variable. Where that is not set, the
-// test is skipped.
+// Program is the path in an environment variable. If that is not set, and with
+// -short, the test is skipped.
 func Program(tb testing.TB, variable string) string {
 	tb.Helper()
 	path := os.Getenv(variable)
-	if path == "" {
-		tb.Skipf("%s is not set; make test-services builds servers and sets the variables for them", variable)
+	switch {
+	case testing.Short():
+		tb.Skip("a program of others needs seconds")
+	case path == "":
+		tb.Skipf("%s is not set; make test-all and make test-services build the programs of others and set the variables for them", variable)
 	}
 	return path
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
@@ -242,22 +243,6 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// tofuPath is OpenTofu's binary. Where it is not built, the test is skipped.
-func tofuPath(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("STATECRYPT_TOFU")
-	if path == "" {
-		path = absolute(t, "../../.tools/bin/tofu")
-	}
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("STATECRYPT_REQUIRE_TOFU") == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("OpenTofu is not built: %v", err)
-	}
-	return path
-}
-
 const (
 	interopModule = `output "text" { value = "héllo" }
 output "number" { value = 123456789012345678901234567890 }
@@ -278,7 +263,7 @@ output "secret" {
 
 // What OpenTofu seals, we open; what we seal, OpenTofu opens: states and plans.
 func TestInterop(t *testing.T) {
-	tofu := tofuPath(t)
+	tofu := servertest.Program(t, "STATECRYPT_TOFU")
 	for name, c := range interops(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -183,10 +183,7 @@ func TestAccWrap(t *testing.T) {
 // OpenTofu reads and writes the same file without wrap.
 func TestAccTofuAlone(t *testing.T) {
 	t.Parallel()
-	tofu := os.Getenv("STATECRYPT_TOFU")
-	if tofu == "" {
-		t.Skip("STATECRYPT_TOFU is not set")
-	}
+	tofu := servertest.Program(t, "STATECRYPT_TOFU")
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")

@@ -9,29 +9,13 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 )
-
-// agePath is the age program. Where it is not built, the test is skipped.
-func agePath(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("STATECRYPT_AGE")
-	if path != "" {
-		return path
-	}
-	path, err := filepath.Abs("../../../.tools/bin/age")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("age is not built: %v", err)
-	}
-	return path
-}
 
 // What the age program seals, we open; what we seal, it opens.
 func TestRealProgram(t *testing.T) {
 	t.Parallel()
-	age, programs := agePath(t), t.TempDir()
+	age, programs := servertest.Program(t, "STATECRYPT_AGE"), t.TempDir()
 	// The program asks a terminal for passphrases. Its plugin takes them from the
 	// environment.
 	for _, name := range []string{"age-keygen", "age-plugin-batchpass"} {

@@ -13,6 +13,8 @@ import (
 	"github.com/getsops/sops/v3/keys"
 	"github.com/getsops/sops/v3/pgp"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 )
 
 // gpgHome is a keyring of its own with one key.
@@ -63,11 +65,7 @@ func (g gpgHome) private(t *testing.T, passphrase string) string {
 // runSops runs the real program, if make built it.
 func runSops(t *testing.T, env []string, arguments ...string) []byte {
 	t.Helper()
-	program := os.Getenv("STATECRYPT_SOPS")
-	if program == "" {
-		t.Skip("STATECRYPT_SOPS is not set; make test builds sops and sets it")
-	}
-	cmd := exec.CommandContext(t.Context(), program, arguments...)
+	cmd := exec.CommandContext(t.Context(), servertest.Program(t, "STATECRYPT_SOPS"), arguments...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
 	cmd.Dir = t.TempDir()
 	var stderr bytes.Buffer
