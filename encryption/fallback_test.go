@@ -1,0 +1,58 @@
+package encryption_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// shredder is a method for whole files that leaves nothing of what it is given.
+type shredder struct{ key string }
+
+func (s shredder) RecognizesFile(file []byte) bool { return bytes.HasPrefix(file, []byte("SHRED ")) }
+
+func (s shredder) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+	defer clear(file)
+	if plain, ok := bytes.CutPrefix(file, []byte("SHRED "+s.key+"\n")); ok {
+		return bytes.Clone(plain), nil
+	}
+	return nil, fmt.Errorf("%w: another key", encryption.ErrNoKey)
+}
+
+func withShredder() encryption.Registry {
+	r := withBox()
+	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+		Table: attr.Table{Name: "shredder", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
+		Build: func(v attr.Values) (encryption.Method, error) { return shredder{v.String("key")}, nil },
+
+		WholeFile: true,
+	})
+	return r
+}
+
+// TestFallbackInPlace: what a method without the key does to its input is not seen
+// by the next one.
+func TestFallbackInPlace(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, withShredder(), keys+`
+method "shredder" "wrong" { key = "1" }
+method "shredder" "right" { key = "2" }`)
+	for _, c := range []struct {
+		file    []byte
+		methods []string
+	}{
+		{file: seal(t, all, state), methods: []string{"method.aes_gcm.b", "method.aes_gcm.b", "method.aes_gcm.a"}},
+		{file: []byte("SHRED 2\n" + state), methods: []string{"method.shredder.wrong", "method.shredder.wrong", "method.shredder.right"}},
+	} {
+		opened, err := enc.Use(c.methods...).DecryptInPlace(t.Context(), c.file)
+		if err != nil || string(opened.Data) != state || !opened.UsedFallback || len(opened.Attempts) != 2 {
+			t.Errorf("%v: got %+v, %v", c.methods, opened, err)
+		}
+	}
+}

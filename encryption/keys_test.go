@@ -1,0 +1,52 @@
+package encryption_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// ticket is a key provider that stores its key, another one for each file.
+type ticket struct{}
+
+func (ticket) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) (key []byte, err error) {
+	return key, json.Unmarshal(stored, &key)
+}
+
+func (ticket) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+	key := make([]byte, 16)
+	_, _ = rand.Read(key) // never fails
+	stored, err := json.Marshal(key)
+	return key, stored, err
+}
+
+// TestKeysAreOfOneFile: two files share a key only if they hold the same of every key
+// provider that it is built from. The one that the method names may store nothing.
+func TestKeysAreOfOneFile(t *testing.T) {
+	t.Parallel()
+	registry := withBox()
+	registry.KeyProviders = append(registry.KeyProviders, encryption.Block[encryption.KeyProvider]{
+		Table: attr.Table{Name: "ticket"}, Build: func(attr.Values) (encryption.KeyProvider, error) { return ticket{}, nil },
+	})
+	enc := newEncryption(t, registry, keys+`
+key_provider "ticket" "t" {}
+key_provider "xor" "x" {
+	a = key_provider.static.a
+	b = key_provider.ticket.t
+}
+method "aes_gcm" "x" { keys = key_provider.xor.x }
+state { method = method.aes_gcm.x }`)
+	for i := range 2 {
+		file, err := enc.State().Encrypt(t.Context(), []byte(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := enc.State().Decrypt(t.Context(), file); err != nil {
+			t.Errorf("file %d: %v", i+1, err)
+		}
+	}
+}
