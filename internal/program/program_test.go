@@ -13,12 +13,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const header = `printf '{"magic":"M","version":1,"later":"field"}\n'; `
 
 func sh(script string) Command {
-	return Command{Argv: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M"}
+	return Command{Argv: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M", World: world.Here()}
 }
 
 type reply struct {

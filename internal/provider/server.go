@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 var (
@@ -111,7 +111,7 @@ func (s *Server) ConfigureProvider(
 ) (*tfprotov6.ConfigureProviderResponse, error) {
 	s.restart()
 	if block, ok := s.block.decode(req.Config); ok {
-		configured, problems := s.catalog.configure(block, os.LookupEnv)
+		configured, problems := s.catalog.configure(block, world.Here().Lookup)
 		s.configured.Store(configured)
 		return &tfprotov6.ConfigureProviderResponse{Diagnostics: problemDiagnostics(problems)}, nil
 	}

@@ -13,7 +13,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Access is how to authenticate, as configured. [New] makes one.
@@ -102,11 +102,9 @@ func (a Access) UsesCLI() bool {
 // of the variables is set. The SDK always reads them. Not to sign in is better
 // than to sign in at the place that they name.
 func (a Access) refuseVariables(variables ...string) error {
-	for _, name := range variables {
-		if os.Getenv(name) != "" && !a.environment {
-			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
-				"unset it, or choose another way to authenticate", name)
-		}
+	if name := world.If(a.environment).Steering(variables...); name != "" {
+		return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
+			"unset it, or choose another way to authenticate", name)
 	}
 	return nil
 }
@@ -169,7 +167,8 @@ func (a Access) withPipeline(tenant, id string) (azcore.TokenCredential, error) 
 		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
 			"and the environment is switched off")
 	}
-	if !a.principal() || !a.hasOneOf("oidc_request_token") || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
+	uri, _ := world.Here().Lookup("SYSTEM_OIDCREQUESTURI")
+	if !a.principal() || !a.hasOneOf("oidc_request_token") || uri == "" {
 		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token " +
 			"(SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
 	}

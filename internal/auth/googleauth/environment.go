@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"cloud.google.com/go/auth"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Bearer puts a token on requests, and the project that user credentials name
@@ -67,11 +68,9 @@ func DirectTransport() http.RoundTripper {
 // of the variables is set. The SDK always reads them. No credentials are better
 // than those that they name.
 func (a Access) RefuseVariables(variables ...string) error {
-	for _, name := range variables {
-		if os.Getenv(name) != "" && !a.Environment {
-			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
-				"unset it, or set credentials or access_token", name)
-		}
+	if name := world.If(a.Environment).Steering(variables...); name != "" {
+		return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
+			"unset it, or set credentials or access_token", name)
 	}
 	return nil
 }
@@ -81,12 +80,7 @@ func (a Access) RefuseVariables(variables ...string) error {
 // the home directory does.
 // https://cloud.google.com/docs/authentication/application-default-credentials#personal
 func wellKnownFile() string {
-	dir, err := os.UserHomeDir()
-	if runtime.GOOS == "windows" {
-		dir, err = os.UserConfigDir()
-	} else {
-		dir = filepath.Join(dir, ".config")
-	}
+	dir, err := world.ConfigDir()
 	path := filepath.Join(dir, "gcloud", "application_default_credentials.json")
 	if _, e := os.Stat(path); err != nil || e != nil {
 		return ""

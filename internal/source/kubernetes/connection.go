@@ -50,6 +50,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	if err != nil || p == nil {
 		return conn, err
 	}
+	p.world = r.world
 	answer, err := p.run(ctx)
 	if err != nil {
 		return nil, err

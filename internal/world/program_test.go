@@ -1,6 +1,6 @@
 //go:build unix
 
-package child_test
+package world_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 func TestRun(t *testing.T) {
@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 		err     error
 	}{
 		"prints":            {script: "cat; printf %s \"$X\"; echo said >&2", printed: "input of it"},
-		"prints too much":   {script: "yes | head -n 100000", err: child.ErrTooLong},
+		"prints too much":   {script: "yes | head -n 100000", err: world.ErrTooLong},
 		"takes too long":    {script: "sleep 600", err: context.DeadlineExceeded},
 		"nobody waits":      {script: "sleep 600", ctx: ended, err: context.Canceled},
 		"an agent stays":    {script: "printf x; sleep 600 &", printed: "x"},
@@ -33,8 +33,8 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := child.Program{
-				Args: []string{"sh", "-c", c.script}, Environ: []string{"PATH=/usr/bin:/bin", "X=of it"},
+			p := world.Program{
+				Args: []string{"sh", "-c", c.script}, Environ: world.World{}.Environ().With("X=of it"),
 				Stdin: strings.NewReader("input "), Patience: 2 * time.Minute, Limit: 100,
 			}
 			switch {
