@@ -12,6 +12,7 @@ import (
 	"cloud.google.com/go/auth"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 // Bearer puts a token on requests, and the project that user credentials name
@@ -61,6 +62,7 @@ func DirectTransport() http.RoundTripper {
 	}
 	direct := standard.Clone()
 	direct.Proxy = nil
+	direct.TLSClientConfig = trust.Config(world.World{}, direct.TLSClientConfig)
 	return direct
 }
 
