@@ -32,18 +32,6 @@ func (w World) Lookup(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// Steering returns the first of the variables that is set although the
-// environment is off. It is for clients that read them by themselves: where they
-// cannot be kept from it, such a variable must be an error.
-func (w World) Steering(variables ...string) string {
-	for _, name := range variables {
-		if !w.environment && os.Getenv(name) != "" {
-			return name
-		}
-	}
-	return ""
-}
-
 // Home is the user's home directory. It belongs to the user and not to the
 // environment, and so do the files of the user's tools in it.
 func Home() (string, error) { return os.UserHomeDir() }

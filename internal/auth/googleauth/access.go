@@ -84,7 +84,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		text = wellKnownFile()
 	}
 	if text == "" {
-		if err := a.RefuseVariables("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
+		if err := a.RefuseVariables(world.GoogleDetection); err != nil {
 			return nil, err
 		}
 		return detect(ctx, options)

@@ -66,11 +66,11 @@ func DirectTransport() http.RoundTripper {
 	return direct
 }
 
-// RefuseVariables returns an error if the environment is switched off and one
-// of the variables is set. The SDK always reads them. No credentials are better
+// RefuseVariables returns an error if the environment is switched off and a
+// variable that steers a part of the SDK is set. No credentials are better
 // than those that they name.
-func (a Access) RefuseVariables(variables ...string) error {
-	if name := world.If(a.Environment).Steering(variables...); name != "" {
+func (a Access) RefuseVariables(c world.Client) error {
+	if name := world.If(a.Environment).Steering(c); name != "" {
 		return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
 			"unset it, or set credentials or access_token", name)
 	}
@@ -131,7 +131,7 @@ func (a Access) check(document []byte) (*program, error) {
 		if what != "" {
 			return nil, fmt.Errorf("credentials: %s need the environment, which is switched off", what)
 		}
-		if err := a.RefuseVariables("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"); err != nil {
+		if err := a.RefuseVariables(world.GoogleBoundaries); err != nil {
 			return nil, err
 		}
 	}

@@ -31,7 +31,7 @@ func Check(w world.World) error {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return nil
 	}
-	if name := w.Steering("SSL_CERT_FILE", "SSL_CERT_DIR"); name != "" {
+	if name := w.Steering(world.Authorities); name != "" {
 		return &Error{name}
 	}
 	return nil
