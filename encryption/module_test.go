@@ -163,7 +163,8 @@ func sealIn(t *testing.T, dir, tofu string, variables map[string]string, accepte
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), tofu, "apply", "-auto-approve")
 	cmd.Dir = dir
-	cmd.Env = append(world.World{}.Environ().Pairs(), "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
+	cmd.Env = append(world.World{}.Environ().Pairs(), "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_INPUT=0",
+		"CHECKPOINT_DISABLE=1")
 	for name, value := range maps.All(variables) {
 		cmd.Env = append(cmd.Env, "TF_VAR_"+name+"="+strings.Trim(value, `"`))
 	}

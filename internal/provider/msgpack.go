@@ -46,15 +46,15 @@ func header(message []byte) (size, values uint64, ok bool) {
 
 // counted is [header] for codes that the length or the number of values follows.
 func counted(message []byte) (size, values uint64, ok bool) {
-	width := map[byte]int{
+	width := map[byte]uint64{
 		0xc4: 1, 0xc5: 2, 0xc6: 4, 0xc7: 1, 0xc8: 2, 0xc9: 4, 0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4,
 	}[message[0]]
-	if width == 0 || len(message) < 1+width {
+	if width == 0 || uint64(len(message)) < 1+width {
 		return 0, 0, false
 	}
 	count := make([]byte, 8)
 	copy(count[8-width:], message[1:])
-	size, n := uint64(1+width), binary.BigEndian.Uint64(count)
+	size, n := 1+width, binary.BigEndian.Uint64(count)
 	switch code := message[0]; {
 	case code >= 0xde:
 		return size, 2 * n, true

@@ -18,14 +18,17 @@ func (r *run) userEnviron() world.Environ {
 	return r.world.Environ().With(r.environ...).Only(isForGit)
 }
 
+// variables are names, separated by spaces, with the reason why they are on a list.
+// One that ends with * stands for all that begin like that.
+type variables struct{ why, names string }
+
 // forGit are the variables that git gets, and the programs that it starts: ssh and
-// helpers for credentials. A name that ends with * stands for all that begin like
-// that. What is missing here is withheld, whatever it is: variables write the keys
+// helpers for credentials. What is on neither list is withheld, whatever it is: variables write the keys
 // of connections to files (SSLKEYLOGFILE), turn on traces that show headers
 // (GIT_TRACE*), have libraries load code (OPENSSL_CONF, OPENSSL_MODULES), or belong
 // to the repository whose hook runs Terraform (GIT_DIR and the others of git
 // rev-parse --local-env-vars).
-var forGit = []struct{ why, names string }{
+var forGit = []variables{
 	{"where the program's parts and libraries are, as PATH says where the program is",
 		"GIT_EXEC_PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH MSYSTEM"},
 	{"the user's configuration, see withoutTLS",
@@ -36,20 +39,26 @@ var forGit = []struct{ why, names string }{
 		"SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE GIT_SSL_* GIT_PROXY_SSL_*"},
 	{"the user's ssh and its agent",
 		"GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT SSH_AUTH_SOCK SSH_AGENT_PID SSH_ASKPASS SSH_ASKPASS_REQUIRE SSH_SK_PROVIDER"},
-	{"who asks for a password", "GIT_ASKPASS VSCODE_GIT_*"},
 	{"the session and its keyring, for helpers and agents",
 		"DISPLAY WAYLAND_DISPLAY XAUTHORITY XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS GNUPGHOME GPG_TTY PASSWORD_STORE_*"},
 	{"Kerberos, for servers that want it", "KRB5CCNAME KRB5_CONFIG KRB5_CLIENT_KTNAME"},
-	{"the helpers of hosts and clouds, and proxy commands of ssh",
+}
+
+// forHelpers are for programs that git asks for a password, and for proxy commands
+// of ssh. Beside a password of ours, git asks nobody.
+var forHelpers = []variables{
+	{"who asks the user", "GIT_ASKPASS VSCODE_GIT_*"},
+	{"the helpers of hosts and clouds",
 		"AWS_* AZURE_* CLOUDSDK_* GOOGLE_APPLICATION_CREDENTIALS GCM_* GH_* GLAB_* GITLAB_* CI_JOB_TOKEN SYSTEM_ACCESSTOKEN"},
 }
 
 // isForGit is about a name in capitals: Windows does not tell the cases apart.
 func isForGit(name string) bool {
-	if world.IsBare(name) {
-		return true
-	}
-	for _, some := range forGit {
+	return world.IsBare(name) || isAmong(forGit, name) || isAmong(forHelpers, name)
+}
+
+func isAmong(list []variables, name string) bool {
+	for _, some := range list {
 		for pattern := range strings.FieldsSeq(some.names) {
 			prefix, open := strings.CutSuffix(pattern, "*")
 			if name == pattern || open && strings.HasPrefix(name, prefix) {
@@ -95,6 +104,9 @@ func (d *repository) environ() world.Environ {
 	env := d.run.userEnviron()
 	if d.access.ownTLS {
 		env = withoutTLS(env)
+	}
+	if d.access.password != "" {
+		env = env.Only(func(name string) bool { return !isAmong(forHelpers, name) })
 	}
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(
