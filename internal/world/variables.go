@@ -165,7 +165,7 @@ func Known() []Variables {
 			Why: "the CLI sets them when it starts the provider"},
 		{Class: Harmless, Names: "TF_ACC_LOG_PATH TF_LOG TF_LOG_PATH TF_LOG_PATH_MASK TF_LOG_PROVIDER TF_LOG_SDK TF_LOG_SDK_FRAMEWORK " +
 			"TF_LOG_SDK_PROTO",
-			Why: "what the plugin libraries log are names of calls and of types; no value of ours passes through them"},
+			Why: "the plugin libraries log calls, types and diagnostics, and no values"},
 	}
 }
 

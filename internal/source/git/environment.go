@@ -22,12 +22,12 @@ func (r *run) userEnviron() world.Environ {
 // One that ends with * stands for all that begin like that.
 type variables struct{ why, names string }
 
-// forGit are the variables that git gets, and the programs that it starts: ssh and
-// helpers for credentials. What is on neither list is withheld, whatever it is: variables write the keys
-// of connections to files (SSLKEYLOGFILE), turn on traces that show headers
-// (GIT_TRACE*), have libraries load code (OPENSSL_CONF, OPENSSL_MODULES), or belong
-// to the repository whose hook runs Terraform (GIT_DIR and the others of git
-// rev-parse --local-env-vars).
+// forGit are the variables for git and ssh. What is neither here nor in forHelpers is
+// withheld, whatever it is: there are variables that write the keys of connections
+// to a file (SSLKEYLOGFILE), turn on traces that show headers (GIT_TRACE*), have
+// libraries load code (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository
+// whose hook runs Terraform (GIT_DIR and the others of git rev-parse
+// --local-env-vars).
 var forGit = []variables{
 	{"where the program's parts and libraries are, as PATH says where the program is",
 		"GIT_EXEC_PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH MSYSTEM"},
@@ -44,8 +44,8 @@ var forGit = []variables{
 	{"Kerberos, for servers that want it", "KRB5CCNAME KRB5_CONFIG KRB5_CLIENT_KTNAME"},
 }
 
-// forHelpers are for programs that git asks for a password, and for proxy commands
-// of ssh. Beside a password of ours, git asks nobody.
+// forHelpers are for the programs that give git a password, and for proxy commands
+// of ssh. If the password comes from here, git runs no helper.
 var forHelpers = []variables{
 	{"who asks the user", "GIT_ASKPASS VSCODE_GIT_*"},
 	{"the helpers of hosts and clouds",
