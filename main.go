@@ -5,8 +5,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
-	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/provider"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/logs"
 )
 
 // version is set by the release build.
@@ -24,7 +23,7 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform to this process")
 	flag.Parse()
-	keepSecretsOutOfLogs()
+	logs.Silence()
 	var options []tf6server.ServeOpt
 	if *debug {
 		options = append(options, tf6server.WithManagedDebug())
@@ -36,16 +35,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// keepSecretsOutOfLogs turns off what libraries write on their own.
-func keepSecretsOutOfLogs() {
-	// net/http logs unsolicited responses of servers, which may hold a part of
-	// a state or of a key. CLIs copy such output to their log.
-	log.SetOutput(io.Discard)
-	// plugin-go writes each message to this directory, readable by everyone:
-	// the provider's configuration and the results of ephemeral resources too.
-	_ = os.Unsetenv("TF_LOG_SDK_PROTO_DATA_DIR")
 }
 
 // stopOnSignals ends all reads when the user presses Ctrl-C. The terminal sends

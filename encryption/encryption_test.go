@@ -205,7 +205,7 @@ func TestEnvelope(t *testing.T) {
 		"unknown member":         {change("more", 1), "", ""},
 		"another serial":         {change("serial", 8), encryption.StepDecrypt, "serial"},
 		"another lineage":        {change("lineage", "l-2"), encryption.StepDecrypt, "lineage"},
-		"serial is text":         {change("serial", "7"), encryption.StepEnvelope, `"envelope.serial" is not a int64`},
+		"serial is text":         {change("serial", "7"), encryption.StepEnvelope, `"serial" must be a whole number`},
 		"serial is a fraction":   {change("serial", 7.5), encryption.StepEnvelope, "serial"},
 		"later version":          {change("encryption_version", "v1"), encryption.StepEnvelope, `"v1"`},
 		"empty version":          {change("encryption_version", ""), encryption.StepEnvelope, "neither"},

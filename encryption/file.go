@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -224,8 +225,8 @@ func isNumber(raw json.RawMessage) bool {
 }
 
 // check says what was decrypted, and compares the cleartext copies of serial and
-// lineage with those inside. It is all that protects them; a copy that is absent
-// is accepted, because early versions wrote none.
+// lineage with those inside. It is all that protects them. A copy that is absent
+// is accepted, because early versions wrote none; a copy of nothing is not.
 func (env *envelope) check(plain []byte) (FileKind, error) {
 	if env.Serial == nil && env.Lineage == "" && bytes.HasPrefix(plain, []byte(zipHeader)) {
 		return Plan, nil
@@ -256,11 +257,16 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	if !isNumber(inner.Version) {
 		return Unknown, because(ErrDamaged, "what it decrypted is not a state and not a plan")
 	}
-	if env.Serial != nil && inner.Serial != nil && *env.Serial != *inner.Serial {
+	switch {
+	case env.Serial != nil && inner.Serial == nil:
+		return Unknown, because(ErrDamaged, "there is a serial (%d) beside the encrypted data, but none inside: somebody changed the file",
+			*env.Serial)
+	case env.Serial != nil && *env.Serial != *inner.Serial:
 		return Unknown, because(ErrDamaged, "the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
 			"the file", *env.Serial, *inner.Serial)
-	}
-	if env.Lineage != "" && env.Lineage != inner.Lineage {
+	case env.Lineage != "" && inner.Lineage == "":
+		return Unknown, because(ErrDamaged, "there is a lineage beside the encrypted data, but none inside: somebody changed the file")
+	case env.Lineage != "" && env.Lineage != inner.Lineage:
 		return Unknown, because(ErrDamaged, "the lineage beside the encrypted data is not the one inside: somebody changed the file")
 	}
 	return State, nil
@@ -279,9 +285,28 @@ func describeJSON(err error) error {
 		return syntax
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is not a %s", quoted(kind.Field), kind.Type)
+		return fmt.Errorf("%s must be %s", quoted(memberName(kind.Field)), kindOf(kind.Type))
 	}
 	return errors.New("a value is not base64")
+}
+
+// memberName is the name of a member as it stands in the file: encoding/json puts
+// the name of the Go struct before it.
+func memberName(field string) string { return strings.TrimPrefix(field, "envelope.") }
+
+// kindOf says in words of JSON what a Go type takes.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Int64:
+		return "a whole number"
+	case reflect.Slice: // of bytes
+		return "a string in base64"
+	case reflect.Map:
+		return "an object"
+	}
+	return "another kind of value"
 }
 
 const maxName = 100 // bytes of a name that are shown

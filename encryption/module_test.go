@@ -12,7 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // block is an encryption block with this expression as its passphrase.
@@ -164,7 +164,8 @@ func sealIn(t *testing.T, dir, tofu string, variables map[string]string, accepte
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), tofu, "apply", "-auto-approve")
 	cmd.Dir = dir
-	cmd.Env = append(child.Bare(os.Environ()), "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
+	cmd.Env = append(world.World{}.Environ().Pairs(), "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_INPUT=0",
+		"CHECKPOINT_DISABLE=1")
 	for name, value := range maps.All(variables) {
 		cmd.Env = append(cmd.Env, "TF_VAR_"+name+"="+strings.Trim(value, `"`))
 	}

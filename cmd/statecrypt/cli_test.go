@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const configuration = `
@@ -72,7 +72,8 @@ func (c cli) run(t *testing.T, settings string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.path, args...)
 	cmd.Dir = c.dir
-	cmd.Env = append(child.Bare(os.Environ()), "HOME="+c.dir, "USERPROFILE="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1",
+	cmd.Env = append(world.World{}.Environ().Pairs(), "HOME="+c.dir, "USERPROFILE="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull,
+		"TF_IN_AUTOMATION=1",
 		"TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_ENCRYPTION="+settings)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // bucket is an "aws s3" whose buckets are folders.
@@ -32,7 +32,8 @@ func TestGuides(t *testing.T) {
 	}
 	bin := filepath.Dir(built(t))
 	const shared = "../../examples/guides/"
-	environ := append(child.Bare(os.Environ()), "TF_VAR_plan_passphrase=a passphrase for plans", "TF_VAR_passphrase_2025=a passphrase of 2025",
+	environ := append(world.World{}.Environ().Pairs(), "TF_VAR_plan_passphrase=a passphrase for plans",
+		"TF_VAR_passphrase_2025=a passphrase of 2025",
 		"TF_VAR_passphrase_2026=a passphrase of 2026", "TF_VAR_readers_passphrase=a passphrase for readers",
 		"TF_VAR_old_passphrase="+vectors.Get(t, "tbg_aes").BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"])
 

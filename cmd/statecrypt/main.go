@@ -5,15 +5,15 @@ package main
 
 import (
 	"context"
-	"io"
-	"log"
 	"os"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/logs"
 )
 
 // version is set by the release build.
 var version = "dev"
 
 func main() {
-	log.SetOutput(io.Discard) // net/http logs unsolicited responses of servers
+	logs.Silence()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
@@ -23,7 +23,7 @@ func (c *call) target() (encryption.Target, error) {
 	if err != nil {
 		return encryption.Target{}, err
 	}
-	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(child.Lookup(c.environ)))
+	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(world.Lookup(c.environ)))
 	if err != nil {
 		return encryption.Target{}, err
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -27,7 +27,7 @@ func isTerminal(stream any) bool {
 
 // paint colours text for a stream that is a terminal.
 func (c *call) paint(stream any, colour, text string) string {
-	lookup := child.Lookup(c.environ)
+	lookup := world.Lookup(c.environ)
 	off, _ := lookup("NO_COLOR")
 	kind, _ := lookup("TERM")
 	if off != "" || kind == "dumb" || !isTerminal(stream) {

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // CLI is a program that writes states.
@@ -53,7 +53,7 @@ func All(tb testing.TB) []CLI {
 func minor(tb testing.TB, path string) int {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), path, "version")
-	cmd.Env = append(child.Bare(os.Environ()), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull)
+	cmd.Env = append(world.World{}.Environ().Pairs(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull)
 	out, err := cmd.Output()
 	if err != nil {
 		tb.Fatal(err)
@@ -92,7 +92,7 @@ func (c CLI) Project(tb testing.TB, backend string, env ...string) *Project {
 	tb.Helper()
 	home := tb.TempDir()
 	p := &Project{CLI: c, dir: tb.TempDir(), workspace: "default", applied: map[string]string{}}
-	p.Env = append(cloudtest.Isolated(child.Bare(os.Environ())), "HOME="+home, "USERPROFILE="+home,
+	p.Env = append(cloudtest.Isolated(world.World{}.Environ().Pairs()), "HOME="+home, "USERPROFILE="+home,
 		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
 	p.Env = append(p.Env, env...)
 	if c.Encrypted {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // limit is in bytes. Files of keys, tokens and profiles are far smaller.
@@ -64,6 +66,6 @@ func ExpandHome(path string) (string, error) {
 	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
 		return path, nil
 	}
-	home, err := os.UserHomeDir()
+	home, err := world.Home()
 	return filepath.Join(home, rest), err
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 const maxReason = 300 // bytes of an error that are shown
@@ -38,7 +39,9 @@ func KnownReason(err error, trust string) string {
 		lookup, isDNS  = errors.AsType[*net.DNSError](err)
 		errno, isErrno = errors.AsType[syscall.Errno](err)
 	)
-	switch {
+	switch refused := refusal(err); {
+	case refused != "":
+		return refused
 	case errors.Is(err, context.Canceled):
 		return "the request was cancelled"
 	case IsTLS(err):
@@ -57,6 +60,14 @@ func KnownReason(err error, trust string) string {
 	return reasonInText(err.Error(), trust)
 }
 
+// refusal is what we say of a connection that we did not make.
+func refusal(err error) string {
+	if refused, ok := errors.AsType[*trust.Error](err); ok {
+		return refused.Error()
+	}
+	return ""
+}
+
 // IsTimeout reports whether the answer did not come in time. It is false if there
 // was no connection in time: then, the server cannot be reached.
 func IsTimeout(err error) bool {
@@ -69,7 +80,7 @@ func IsTimeout(err error) bool {
 
 // IsTLS reports whether err is about TLS, so that another try ends the same way.
 func IsTLS(err error) bool {
-	return certificateError(err) != nil || isPlain(err) || isAlert(err)
+	return refusal(err) != "" || certificateError(err) != nil || isPlain(err) || isAlert(err)
 }
 
 func reasonOfTLS(err error, trust string) string {

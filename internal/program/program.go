@@ -15,13 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -38,6 +37,7 @@ const (
 type Command struct {
 	Argv  []string // no shell; the first is looked up in PATH
 	Magic string   // which protocol, as its header says
+	World world.World
 
 	patience, killDelay time.Duration // for tests; zero is what is usual
 }
@@ -66,8 +66,7 @@ func (c Command) Check() error {
 // answer longer than limit is an error. Secrets are cut out of what the
 // program said on stderr, which is part of errors.
 func (c Command) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
-	path, err := exec.LookPath(c.Argv[0])
-	if err != nil {
+	if _, err := world.Find(c.Argv[0]); err != nil {
 		return c.notFound(err)
 	}
 	granted := cmp.Or(c.patience, patience)
@@ -78,15 +77,12 @@ func (c Command) Run(ctx context.Context, input []byte, limit int, output any, s
 
 	stdout := &answer{magic: c.Magic, limit: limit, stop: stop}
 	var stderr tail
-	cmd := exec.CommandContext(limited, path, c.Argv[1:]...) //nolint:gosec // running it is what the user asked for
-	cmd.Args[0] = c.Argv[0]
-	cmd.Env = child.Environ(os.Environ())
+	cmd := world.Command(limited, c.World.Environ(), c.Argv...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, &stderr
 	cmd.WaitDelay = cmp.Or(c.killDelay, killDelay)
-	child.OwnGroup(cmd)
-	err = cmd.Run()
+	err := cmd.Run()
 	if limited.Err() != nil {
-		child.KillGroup(cmd)
+		world.KillGroup(cmd)
 	}
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {

@@ -13,12 +13,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const header = `printf '{"magic":"M","version":1,"later":"field"}\n'; `
 
 func sh(script string) Command {
-	return Command{Argv: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M", killDelay: time.Second / 2}
+	return Command{Argv: []string{"sh", "-c", script, "sh", "canary-argument"}, Magic: "M", World: world.Here(), killDelay: time.Second / 2}
 }
 
 type reply struct {

@@ -25,13 +25,21 @@ func newCodec(fields []field) codec { return codec{fields: fields, typ: typeOf(f
 
 // decode returns the arguments of a block, and whether they conform to the
 // schema. What does not conform never gets past this point.
-func (c codec) decode(sent *tfprotov6.DynamicValue) (cty.Value, bool) {
-	var arguments cty.Value
+func (c codec) decode(sent *tfprotov6.DynamicValue) (arguments cty.Value, ok bool) {
+	// cty panics at values that no CLI sends, such as a NaN or an unknown name.
+	defer func() {
+		if recover() != nil {
+			arguments, ok = cty.NilVal, false
+		}
+	}()
 	var err error
 	switch {
 	case sent == nil || c.typ == cty.NilType:
 		return cty.NilVal, false
 	case sent.MsgPack != nil:
+		if promisesTooMuch(sent.MsgPack) {
+			return cty.NilVal, false
+		}
 		arguments, err = msgpack.Unmarshal(sent.MsgPack, c.typ)
 	default:
 		arguments, err = ctyjson.Unmarshal(sent.JSON, c.typ)

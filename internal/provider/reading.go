@@ -3,13 +3,13 @@ package provider
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // reading is a data source or an ephemeral resource.
@@ -69,7 +69,7 @@ func (r *result) warn(title, format string, args ...any) {
 // validate checks the arguments as far as they are known, also against the
 // provider block if that is complete.
 func (r reading) validate(arguments cty.Value, provider *configured) diagnostics {
-	req, problems := r.request(arguments, os.LookupEnv)
+	req, problems := r.request(arguments, world.Here().Lookup)
 	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {
 		problems = append(problems, decrypts.dangling(provider)...)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 var (
@@ -95,11 +95,13 @@ func (s *Server) ValidateProviderConfig(
 		s.validated.Store(validated)
 		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(problems)}, nil
 	}
-	resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
-	if err == nil {
-		resp.Diagnostics = refusal(resp.Diagnostics)
-	}
-	return resp, err
+	return explain(req.Config, func() (*tfprotov6.ValidateProviderConfigResponse, error) {
+		resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
+		if err == nil {
+			resp.Diagnostics = refusal(resp.Diagnostics)
+		}
+		return resp, err
+	}, &tfprotov6.ValidateProviderConfigResponse{Diagnostics: refusal(nil)})
 }
 
 // ConfigureProvider begins a run. A provider in a debugger sees several. It
@@ -109,7 +111,7 @@ func (s *Server) ConfigureProvider(
 ) (*tfprotov6.ConfigureProviderResponse, error) {
 	s.restart()
 	if block, ok := s.block.decode(req.Config); ok {
-		configured, problems := s.catalog.configure(block, os.LookupEnv)
+		configured, problems := s.catalog.configure(block, world.Here().Lookup)
 		s.configured.Store(configured)
 		return &tfprotov6.ConfigureProviderResponse{Diagnostics: problemDiagnostics(problems)}, nil
 	}
@@ -129,11 +131,13 @@ func (s *Server) ValidateDataResourceConfig(
 	if arguments, ok := r.decode(req.Config); ok {
 		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
 	}
-	resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
-	if err == nil {
-		resp.Diagnostics = refusal(resp.Diagnostics)
-	}
-	return resp, err
+	return explain(req.Config, func() (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+		resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
+		if err == nil {
+			resp.Diagnostics = refusal(resp.Diagnostics)
+		}
+		return resp, err
+	}, &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: refusal(nil)})
 }
 
 // ReadDataSource is a read that Stop ends.
@@ -159,11 +163,13 @@ func (s *Server) ValidateEphemeralResourceConfig(
 	if arguments, ok := r.decode(req.Config); ok {
 		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
 	}
-	resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
-	if err == nil {
-		resp.Diagnostics = refusal(resp.Diagnostics)
-	}
-	return resp, err
+	return explain(req.Config, func() (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
+		resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
+		if err == nil {
+			resp.Diagnostics = refusal(resp.Diagnostics)
+		}
+		return resp, err
+	}, &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: refusal(nil)})
 }
 
 // OpenEphemeralResource is a read that Stop ends.
@@ -187,6 +193,21 @@ func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfp
 	ctx, end := s.stoppable(ctx)
 	defer end()
 	return r.read(ctx, s.configured.Load(), arguments)
+}
+
+// explain has the framework say what is wrong with a message that does not conform.
+// Its decoder has the flaws of the other one, see [codec.decode]: a message that
+// would end the process gets the answer malformed.
+func explain[T any](sent *tfprotov6.DynamicValue, framework func() (*T, error), malformed *T) (answer *T, err error) {
+	defer func() {
+		if recover() != nil {
+			answer, err = malformed, nil
+		}
+	}()
+	if sent != nil && sent.MsgPack != nil && promisesTooMuch(sent.MsgPack) {
+		return malformed, nil
+	}
+	return framework()
 }
 
 // refusal is what the framework says about arguments that do not conform. If it

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Program is the path in an environment variable. If that is not set, and with
@@ -47,7 +47,7 @@ func Start(tb testing.TB, program string, args []string, env ...string) *Server 
 	tb.Helper()
 	dir := tb.TempDir()
 	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), program, args...) //nolint:gosec // the server under test
-	cmd.Dir, cmd.Env = dir, append(child.Bare(os.Environ()), "HOME="+dir)
+	cmd.Dir, cmd.Env = dir, append(world.World{}.Environ().Pairs(), "HOME="+dir)
 	cmd.Env = append(cmd.Env, env...)
 	s := &Server{name: filepath.Base(program), ended: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = s, s

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Source is one file at one place.
@@ -132,6 +133,9 @@ type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
 }
+
+// World is the machine as the sources of this kind may see it.
+func (s Settings) World() world.World { return world.If(s.LookupEnv != nil) }
 
 // TooLarge is the error for a file above Request.MaxSize.
 func TooLarge(max int64) error { return tooLargeError(max) }

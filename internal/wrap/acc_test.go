@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -82,7 +82,7 @@ func newProject(t *testing.T, store []string, backend string) *project {
 	t.Helper()
 	home := t.TempDir()
 	p := &project{store: store, dir: t.TempDir(), cli: cliUnderTest(t), target: target(t, tofuKeys)}
-	p.env = append(cloudtest.Isolated(child.Bare(os.Environ())), "HOME="+home, "USERPROFILE="+home,
+	p.env = append(cloudtest.Isolated(world.World{}.Environ().Pairs()), "HOME="+home, "USERPROFILE="+home,
 		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color")
 	write(t, filepath.Join(p.dir, "main.tf"), module(backend))
 	return p

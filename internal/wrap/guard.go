@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // invocation is a run of terraform or tofu.
@@ -30,7 +30,7 @@ func newInvocation(command, environ []string) (*invocation, error) {
 		return nil, errors.New("only terraform and tofu can be run")
 	}
 	i := &invocation{command: command, dir: ".", words: slices.Clone(command[1:])}
-	lookup := child.Lookup(environ)
+	lookup := world.Lookup(environ)
 	common, _ := lookup("TF_CLI_ARGS")
 	for _, arg := range append(i.words, words(common)...) {
 		if !strings.HasPrefix(arg, "-") {

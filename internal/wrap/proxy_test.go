@@ -20,8 +20,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -85,7 +85,7 @@ func between(t *testing.T, url, settings string, more ...string) (*proxy, *said)
 		"TF_HTTP_ADDRESS=" + url + "/s?team=a", "TF_HTTP_LOCK_ADDRESS=" + url + "/l", "TF_HTTP_UNLOCK_ADDRESS=" + url + "/l",
 		"TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + canary,
 	}, more...)
-	upstream, err := newBackend(child.Lookup(environ))
+	upstream, err := newBackend(world.Lookup(environ))
 	if err != nil {
 		t.Fatal(err)
 	}

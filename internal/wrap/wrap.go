@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Options say what to run, and where its state lies.
@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	if err := call.check(before); err != nil {
 		return 1, err
 	}
-	upstream, err := newBackend(child.Lookup(o.Environ))
+	upstream, err := newBackend(world.Lookup(o.Environ))
 	if err == nil && call.changes() { // what can be written down; other commands may be run by those who can only read
 		err = rehearse(ctx, o.State)
 	}

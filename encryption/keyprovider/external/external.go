@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -75,7 +76,7 @@ type output struct {
 func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{
 		Wrapping: stored.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
-		command:  program.Command{Argv: v.Strings("command"), Magic: magic},
+		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.If(v.ReadsEnvironment())},
 	}
 	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)

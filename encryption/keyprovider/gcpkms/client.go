@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 const (
@@ -107,7 +109,10 @@ func (p *provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 // and the project that is billed. Credentials are put on each call here,
 // because the client would look for that project again.
 func withoutEnvironment(options []option.ClientOption, creds *auth.Credentials) ([]option.ClientOption, error) {
-	if err := (googleauth.Access{}).RefuseVariables("GOOGLE_API_CERTIFICATE_CONFIG"); err != nil {
+	if err := (googleauth.Access{}).RefuseVariables(world.GoogleCertificates); err != nil {
+		return nil, err
+	}
+	if err := trust.Check(world.World{}); err != nil {
 		return nil, err
 	}
 	return append(options,

@@ -13,6 +13,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 const maxAnswer = 1 << 20 // bytes
@@ -113,6 +115,7 @@ func (s *server) connect() (*api.Client, error) {
 	case !s.proxies:
 		transport.Proxy = nil
 	}
+	transport.TLSClientConfig = trust.Config(world.If(s.proxies), transport.TLSClientConfig)
 	client, err := api.NewClient(cfg)
 	if err != nil {
 		return nil, errors.New("the address of the server cannot be used")

@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -67,10 +68,11 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.Method, error) {
+	w := world.If(v.ReadsEnvironment())
 	m := &method{
 		keys:    v.String("keys"),
-		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic},
-		decrypt: program.Command{Argv: v.Strings("decrypt_command"), Magic: magic},
+		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic, World: w},
+		decrypt: program.Command{Argv: v.Strings("decrypt_command"), Magic: magic, World: w},
 	}
 	if err := m.encrypt.Check(); err != nil {
 		return nil, v.Errorf("encrypt_command", "%w", err)

@@ -100,7 +100,7 @@ func (a ageKeys) hint(recipient string) string {
 // passes it.
 func (a ageKeys) run(ctx context.Context, recipient string) ([]age.Identity, error) {
 	p := program(a.env != nil, maxKeyFile, nil, a.command...)
-	p.Environ = append(p.Environ, "SOPS_AGE_RECIPIENT="+strings.ReplaceAll(recipient, "\x00", ""))
+	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {
 	case ctx.Err() != nil:

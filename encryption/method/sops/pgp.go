@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const maxPart = 1024 // bytes of a data key or a part of it
@@ -117,7 +116,7 @@ func (k pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
 		return nil, fmt.Errorf("gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", encryption.ErrNoKey, quote(k.gpg))
-	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, child.ErrTooLong)):
+	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
 			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
 		}
@@ -141,9 +140,9 @@ const programPatience = time.Minute
 
 // program is a program of the user. It gets the environment without our secrets
 // or, if that must not be read, what it needs to run.
-func program(environment bool, limit int, stdin io.Reader, arguments ...string) child.Program {
-	environ := child.For(os.Environ(), environment)
-	return child.Program{Args: arguments, Environ: environ, Stdin: stdin, Patience: programPatience, Limit: limit}
+func program(environment bool, limit int, stdin io.Reader, arguments ...string) world.Program {
+	environ := world.If(environment).Environ()
+	return world.Program{Args: arguments, Environ: environ, Stdin: stdin, Patience: programPatience, Limit: limit}
 }
 
 // forPeople is what gpg said, without its status lines.

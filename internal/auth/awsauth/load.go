@@ -22,6 +22,8 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 // requestTimeout is what one attempt may take. Services answer in milliseconds,
@@ -187,7 +189,7 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
 	find := proxies.ProxyFunc()
 	return awshttp.NewBuildableClient().WithTimeout(s.Timeout).WithTransportOptions(func(t *http.Transport) {
-		t.TLSClientConfig = tlsConfig
+		t.TLSClientConfig = trust.Config(world.If(s.Environment), tlsConfig)
 		t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
 	}), nil
 }

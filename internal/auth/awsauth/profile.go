@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 
@@ -19,7 +18,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // loadWithoutEnvironment makes the configuration of the clients from the
@@ -174,10 +173,7 @@ func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 		if runtime.GOOS == "windows" {
 			shell, flag = "cmd.exe", "/C"
 		}
-		cmd := exec.CommandContext(ctx, shell, flag, command) //nolint:gosec // the user's own files name it
-		cmd.Env = child.For(os.Environ(), s.Environment)
-		child.OwnGroup(cmd)
-		return cmd, nil
+		return world.Command(ctx, world.If(s.Environment).Environ(), shell, flag, command), nil
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Access is how to authenticate, as configured. [New] makes one.
@@ -48,7 +48,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	for _, way := range a.ways() {
 		if way.set {
 			// These decide where the client library signs in, with every kind of credential.
-			if err := a.refuseVariables("AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"); err != nil {
+			if err := a.refuseVariables(world.AzureSignIn); err != nil {
 				return nil, err
 			}
 			return way.make()
@@ -98,15 +98,13 @@ func (a Access) UsesCLI() bool {
 	return a.values.Bool("use_cli") && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
-// refuseVariables returns an error if the environment is switched off and one
-// of the variables is set. The SDK always reads them. Not to sign in is better
+// refuseVariables returns an error if the environment is switched off and a
+// variable that steers a part of the SDK is set. Not to sign in is better
 // than to sign in at the place that they name.
-func (a Access) refuseVariables(variables ...string) error {
-	for _, name := range variables {
-		if os.Getenv(name) != "" && !a.environment {
-			return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
-				"unset it, or choose another way to authenticate", name)
-		}
+func (a Access) refuseVariables(c world.Client) error {
+	if name := world.If(a.environment).Steering(c); name != "" {
+		return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
+			"unset it, or choose another way to authenticate", name)
 	}
 	return nil
 }
@@ -169,7 +167,8 @@ func (a Access) withPipeline(tenant, id string) (azcore.TokenCredential, error) 
 		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
 			"and the environment is switched off")
 	}
-	if !a.principal() || !a.hasOneOf("oidc_request_token") || os.Getenv("SYSTEM_OIDCREQUESTURI") == "" {
+	uri, _ := world.Here().Lookup("SYSTEM_OIDCREQUESTURI")
+	if !a.principal() || !a.hasOneOf("oidc_request_token") || uri == "" {
 		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token " +
 			"(SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
 	}
@@ -182,12 +181,8 @@ func (a Access) withPipeline(tenant, id string) (azcore.TokenCredential, error) 
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
-	// These say which managed identities there are, and where. On a virtual machine
-	// none of them is set.
 	// https://learn.microsoft.com/azure/app-service/overview-managed-identity
-	err := a.refuseVariables("IDENTITY_ENDPOINT", "IDENTITY_HEADER", "IDENTITY_SERVER_THUMBPRINT", "IMDS_ENDPOINT",
-		"MSI_ENDPOINT", "MSI_SECRET", "DEFAULT_IDENTITY_CLIENT_ID")
-	if err != nil {
+	if err := a.refuseVariables(world.AzureIdentity); err != nil {
 		return nil, err
 	}
 	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.ClientOptions()}

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"time"
@@ -15,8 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // cli gets tokens from the Azure CLI. The SDK's own credential would start it
@@ -39,7 +37,7 @@ const (
 var cliArgument = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
-	if _, err := exec.LookPath("az"); err != nil {
+	if _, err := world.Find("az"); err != nil {
 		return nil, unset("no way to authenticate is set up (tenant_id and client_id with client_secret or " +
 			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, " +
 			"az, is not there")
@@ -98,8 +96,8 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 
 // az runs the Azure CLI. The arguments must have been checked.
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
-	environ := child.For(os.Environ(), a.environment)
-	p := child.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
+	environ := world.If(a.environment).Environ()
+	p := world.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
 	out, _, err := p.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 		err = &Error{"the Azure CLI gives no access token; run az login"}

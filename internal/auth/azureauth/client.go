@@ -8,6 +8,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 const maxAnswer = 1 << 20 // bytes
@@ -34,6 +36,7 @@ func HTTPClient(environment bool) *http.Client {
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !environment {
 		direct := standard.Clone()
 		direct.Proxy = nil
+		direct.TLSClientConfig = trust.Config(world.World{}, direct.TLSClientConfig)
 		client.Transport = direct
 	}
 	return client

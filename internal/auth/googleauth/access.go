@@ -17,6 +17,7 @@ import (
 	"cloud.google.com/go/auth/credentials/impersonate"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Access is how to authenticate.
@@ -83,7 +84,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		text = wellKnownFile()
 	}
 	if text == "" {
-		if err := a.RefuseVariables("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"); err != nil {
+		if err := a.RefuseVariables(world.GoogleDetection); err != nil {
 			return nil, err
 		}
 		return detect(ctx, options)
@@ -98,6 +99,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	}
 	var creds *auth.Credentials
 	if program != nil {
+		program.world = world.If(a.Environment)
 		creds, err = withProgram(*program, document, options)
 	} else {
 		creds, err = credentials.NewCredentialsFromJSON(kind, document, options)

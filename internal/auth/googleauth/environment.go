@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"cloud.google.com/go/auth"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 // Bearer puts a token on requests, and the project that user credentials name
@@ -60,18 +62,17 @@ func DirectTransport() http.RoundTripper {
 	}
 	direct := standard.Clone()
 	direct.Proxy = nil
+	direct.TLSClientConfig = trust.Config(world.World{}, direct.TLSClientConfig)
 	return direct
 }
 
-// RefuseVariables returns an error if the environment is switched off and one
-// of the variables is set. The SDK always reads them. No credentials are better
+// RefuseVariables returns an error if the environment is switched off and a
+// variable that steers a part of the SDK is set. No credentials are better
 // than those that they name.
-func (a Access) RefuseVariables(variables ...string) error {
-	for _, name := range variables {
-		if os.Getenv(name) != "" && !a.Environment {
-			return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
-				"unset it, or set credentials or access_token", name)
-		}
+func (a Access) RefuseVariables(c world.Client) error {
+	if name := world.If(a.Environment).Steering(c); name != "" {
+		return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
+			"unset it, or set credentials or access_token", name)
 	}
 	return nil
 }
@@ -81,12 +82,7 @@ func (a Access) RefuseVariables(variables ...string) error {
 // the home directory does.
 // https://cloud.google.com/docs/authentication/application-default-credentials#personal
 func wellKnownFile() string {
-	dir, err := os.UserHomeDir()
-	if runtime.GOOS == "windows" {
-		dir, err = os.UserConfigDir()
-	} else {
-		dir = filepath.Join(dir, ".config")
-	}
+	dir, err := world.ConfigDir()
 	path := filepath.Join(dir, "gcloud", "application_default_credentials.json")
 	if _, e := os.Stat(path); err != nil || e != nil {
 		return ""
@@ -135,7 +131,7 @@ func (a Access) check(document []byte) (*program, error) {
 		if what != "" {
 			return nil, fmt.Errorf("credentials: %s need the environment, which is switched off", what)
 		}
-		if err := a.RefuseVariables("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"); err != nil {
+		if err := a.RefuseVariables(world.GoogleBoundaries); err != nil {
 			return nil, err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"cloud.google.com/go/auth/credentials"
 	"cloud.google.com/go/auth/credentials/externalaccount"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -32,6 +31,7 @@ type program struct {
 	OutputFile    string `json:"output_file"`
 
 	impersonated string // the service account that the tokens will be for; may be empty
+	world        world.World
 }
 
 // errProgram is all that is said of a program: what it answers may be secret.
@@ -71,7 +71,7 @@ func withProgram(p program, document []byte, options *credentials.DetectOptions)
 // SubjectToken returns the token of the output file while it is valid, else
 // that of a run of the program.
 func (p program) SubjectToken(ctx context.Context, request *externalaccount.RequestOptions) (string, error) {
-	if os.Getenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES") != "1" {
+	if allowed, _ := p.world.Lookup("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"); allowed != "1" {
 		return "", errors.New("credentials: a program (executable) runs only with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment")
 	}
 	if p.OutputFile != "" {
@@ -101,16 +101,16 @@ func (p program) run(ctx context.Context, request *externalaccount.RequestOption
 	if p.TimeoutMillis <= 0 || patience > maxProgramTime {
 		patience = defaultProgramTime
 	}
-	run := child.Program{Args: arguments, Patience: patience, Limit: maxProgramAnswer, Environ: append(child.Environ(os.Environ()),
+	run := world.Program{Args: arguments, Patience: patience, Limit: maxProgramAnswer, Environ: p.world.Environ().With(
 		"GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE="+request.Audience,
 		"GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE="+request.SubjectTokenType,
 		"GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0",
 	)}
 	if p.impersonated != "" {
-		run.Environ = append(run.Environ, "GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL="+p.impersonated)
+		run.Environ = run.Environ.With("GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL=" + p.impersonated)
 	}
 	if p.OutputFile != "" {
-		run.Environ = append(run.Environ, "GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE="+p.OutputFile)
+		run.Environ = run.Environ.With("GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE=" + p.OutputFile)
 	}
 	answer, _, err := run.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const maxRefusal = 4 << 10 // bytes of an answer that is an error
@@ -65,7 +66,7 @@ func (r *run) newClient(s settings) (*client, error) {
 	c.unverified = config.InsecureSkipVerify && c.base.Scheme == "https"
 	c.exposed = c.base.Scheme == "http" && s.socket == "" && !netfail.IsLoopback(c.base.Hostname())
 
-	t := web.Transport(config, web.Proxies(r.credentials.Env))
+	t := web.Transport(world.If(r.credentials.Env != nil), config, web.Proxies(r.credentials.Env))
 	if s.socket != "" { // whose host, localhost, no proxy is asked for
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.socket)

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -61,11 +61,11 @@ func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout 
 // files it maps; Windows has no limit. A program that writes more is told, not
 // killed.
 func limited(work time.Duration, memory, file int64, command []string) []string {
-	path, err := exec.LookPath(command[0])
+	path, err := world.Find(command[0])
 	if err != nil || runtime.GOOS == "windows" {
 		return command // which then says so
 	}
-	if _, err := exec.LookPath("sh"); err != nil {
+	if _, err := world.Find("sh"); err != nil {
 		return command
 	}
 	script := fmt.Sprintf(`trap '' XFSZ; ulimit -S -f %d 2>/dev/null; ulimit -S -t %d 2>/dev/null; `, file>>9, int(work.Seconds()))
@@ -89,13 +89,12 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 }
 
 // execute has run start a command and wait for its end.
-func execute(ctx context.Context, environ []string, stdin io.Reader, read func(io.Reader) error, run func(*exec.Cmd) error,
+func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read func(io.Reader) error, run func(*exec.Cmd) error,
 	command []string) (string, error) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := world.Command(ctx, environ, command...)
 	var stderr capped
-	cmd.Env, cmd.Stdin, cmd.Stderr = environ, stdin, &stderr
+	cmd.Stdin, cmd.Stderr = stdin, &stderr
 	cmd.WaitDelay = killDelay
-	child.OwnGroup(cmd)
 
 	if read == nil {
 		read = func(stdout io.Reader) error { _, err := io.Copy(io.Discard, stdout); return err }
@@ -111,7 +110,7 @@ func execute(ctx context.Context, environ []string, stdin io.Reader, read func(i
 	err := run(cmd)
 	_ = stdout.Close()
 	if ctx.Err() != nil {
-		child.KillGroup(cmd)
+		world.KillGroup(cmd)
 		return "", errors.Join(context.Cause(ctx), <-readErr)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -147,13 +146,13 @@ func (r *run) checkVersion(ctx context.Context) error {
 	if r.versionOK {
 		return nil
 	}
-	if _, err := exec.LookPath("git"); err != nil {
+	if _, err := world.Find("git"); err != nil {
 		return fmt.Errorf("git cannot be run (%w); install git 2.31 or newer", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, r.versionTimeout)
 	defer cancel()
 	var out []byte
-	_, err := execute(limited, scrubbed(r.environ), nil, func(stdout io.Reader) (err error) {
+	_, err := execute(limited, r.userEnviron(), nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
 		return err
 	}, (*exec.Cmd).Run, []string{"git", "version", "--build-options"})

@@ -13,7 +13,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -96,7 +95,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		if err != nil {
 			return nil, err
 		}
-		socket, _ := child.Lookup(r.environ)("SSH_AUTH_SOCK")
+		socket, _ := r.userEnviron().Lookup("SSH_AUTH_SOCK")
 		return sshAccess(grant, where, socket != "")
 	}
 	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token

@@ -4,51 +4,69 @@ import (
 	"cmp"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // userEnviron is what git gets of the environment of this process. If the
-// environment is off, that is what any program needs in order to run, and
-// nothing of git's own: no proxy, no ssh command and no ssh agent, which is
-// reached through SSH_AUTH_SOCK. Files in the home directory stay in effect.
-func userEnviron(lookup attr.LookupEnv) []string {
-	if lookup == nil {
-		return child.Bare(os.Environ())
+// environment is off, that is what any program needs in order to run, and nothing
+// of git's own: no proxy, no ssh command and no ssh agent, which is reached
+// through SSH_AUTH_SOCK. Files in the home directory stay in effect.
+func (r *run) userEnviron() world.Environ {
+	return r.world.Environ().With(r.environ...).Only(isForGit)
+}
+
+// variables are names, separated by spaces, with the reason why they are on a list.
+// One that ends with * stands for all that begin like that.
+type variables struct{ why, names string }
+
+// forGit are the variables for git and ssh. What is neither here nor in forHelpers is
+// withheld, whatever it is: there are variables that write the keys of connections
+// to a file (SSLKEYLOGFILE), turn on traces that show headers (GIT_TRACE*), have
+// libraries load code (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository
+// whose hook runs Terraform (GIT_DIR and the others of git rev-parse
+// --local-env-vars).
+var forGit = []variables{
+	{"where the program's parts and libraries are, as PATH says where the program is",
+		"GIT_EXEC_PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH MSYSTEM"},
+	{"the user's configuration, see withoutTLS",
+		"GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM XDG_CONFIG_HOME GIT_CONFIG_COUNT GIT_CONFIG_KEY_* GIT_CONFIG_VALUE_* " +
+			"GIT_CONFIG_PARAMETERS"},
+	{"the machine's proxies, and how git talks over HTTP", "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY GIT_HTTP_*"},
+	{"the machine's authorities, and the user's settings of TLS, see withoutTLS",
+		"SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE GIT_SSL_* GIT_PROXY_SSL_*"},
+	{"the user's ssh and its agent",
+		"GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT SSH_AUTH_SOCK SSH_AGENT_PID SSH_ASKPASS SSH_ASKPASS_REQUIRE SSH_SK_PROVIDER"},
+	{"the session and its keyring, for helpers and agents",
+		"DISPLAY WAYLAND_DISPLAY XAUTHORITY XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS GNUPGHOME GPG_TTY PASSWORD_STORE_*"},
+	{"Kerberos, for servers that want it", "KRB5CCNAME KRB5_CONFIG KRB5_CLIENT_KTNAME"},
+}
+
+// forHelpers are for the programs that give git a password, and for proxy commands
+// of ssh. If the password comes from here, git runs no helper.
+var forHelpers = []variables{
+	{"who asks the user", "GIT_ASKPASS VSCODE_GIT_*"},
+	{"the helpers of hosts and clouds",
+		"AWS_* AZURE_* CLOUDSDK_* GOOGLE_APPLICATION_CREDENTIALS GCM_* GH_* GLAB_* GITLAB_* CI_JOB_TOKEN SYSTEM_ACCESSTOKEN"},
+}
+
+// isForGit is about a name in capitals: Windows does not tell the cases apart.
+func isForGit(name string) bool {
+	return world.IsBare(name) || isAmong(forGit, name) || isAmong(forHelpers, name)
+}
+
+func isAmong(list []variables, name string) bool {
+	for _, some := range list {
+		for pattern := range strings.FieldsSeq(some.names) {
+			prefix, open := strings.CutSuffix(pattern, "*")
+			if name == pattern || open && strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
 	}
-	return os.Environ()
-}
-
-// withheld are variables that git does not get, besides those that no child
-// gets. They are git rev-parse --local-env-vars: inside a hook or an alias, git
-// sets them for the repository at hand, and they would divert ours. The ones
-// that carry the user's configuration (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS)
-// are kept.
-var withheld = strings.Fields(`
-	GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DEFAULT_HASH GIT_DIR GIT_GRAFT_FILE
-	GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_INTERNAL_SUPER_PREFIX GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS
-	GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REF_STORAGE_FORMAT GIT_REFERENCE_BACKEND
-	GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE GIT_WORK_TREE`)
-
-// withheldPrefixes are those of traces, which would mix with what git says, and
-// can show headers.
-var withheldPrefixes = []string{"GIT_TRACE", "GIT_TR2", "GIT_CURL_VERBOSE"}
-
-// scrubbed returns environ without what git must not get.
-func scrubbed(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return isWithheld(strings.ToUpper(name)) // Windows does not tell the cases apart
-	})
-}
-
-func isWithheld(name string) bool {
-	return slices.Contains(withheld, name) || child.Withholds(name) ||
-		slices.ContainsFunc(withheldPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return false
 }
 
 var (
@@ -63,30 +81,35 @@ var (
 // name, which may hold anything. Those in the home directory and of the system
 // are left, and so is the choice to read none. What git -c has put into
 // GIT_CONFIG_PARAMETERS is withheld as a whole if it may be about TLS.
-func withoutTLS(environ []string) []string {
-	kept := []string{}
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		switch upper := strings.ToUpper(name); {
-		case tlsVariable.MatchString(upper), configFile.MatchString(upper) && value != "" && value != os.DevNull:
-		case upper == "GIT_CONFIG_PARAMETERS" && tlsWord.MatchString(value):
-		case strings.HasPrefix(upper, "GIT_CONFIG_KEY_") && tlsSetting.MatchString(value):
-			kept = append(kept, name+"=statecrypt.withheld") // in place, because the entries are numbered
-		default:
-			kept = append(kept, pair)
+func withoutTLS(environ world.Environ) world.Environ {
+	withheld := "statecrypt.withheld" // in place of a name, because the entries are numbered
+	renamed := []string{}
+	kept := environ.Only(func(name string) bool {
+		value, _ := environ.Lookup(name)
+		switch {
+		case tlsVariable.MatchString(name), configFile.MatchString(name) && value != "" && value != os.DevNull:
+			return false
+		case name == "GIT_CONFIG_PARAMETERS" && tlsWord.MatchString(value):
+			return false
+		case strings.HasPrefix(name, "GIT_CONFIG_KEY_") && tlsSetting.MatchString(value):
+			renamed = append(renamed, name+"="+withheld)
 		}
-	}
-	return kept
+		return true
+	})
+	return kept.With(renamed...)
 }
 
 // environ is what git runs with, without secrets.
-func (d *repository) environ() []string {
-	env := scrubbed(d.run.environ)
+func (d *repository) environ() world.Environ {
+	env := d.run.userEnviron()
 	if d.access.ownTLS {
 		env = withoutTLS(env)
 	}
-	_, asks := child.Lookup(env)("GIT_ASKPASS")
-	env = append(env,
+	if d.access.password != "" {
+		env = env.Only(func(name string) bool { return !isAmong(forHelpers, name) })
+	}
+	_, asks := env.Lookup("GIT_ASKPASS")
+	env = env.With(
 		"GIT_DIR="+cmp.Or(d.dir, "/nonexistent"), // and never the repository that Terraform runs in
 		"LC_ALL=C", // errors are told apart by their text
 		"GIT_TERMINAL_PROMPT=0",
@@ -96,13 +119,13 @@ func (d *repository) environ() []string {
 		"GIT_NO_REPLACE_OBJECTS=1",
 	)
 	if !asks || d.access.password != "" {
-		env = append(env, "GIT_ASKPASS=") // empty also keeps git from SSH_ASKPASS
+		env = env.With("GIT_ASKPASS=") // empty also keeps git from SSH_ASKPASS
 	}
-	if _, set := child.Lookup(env)("SSH_ASKPASS_REQUIRE"); !set {
-		env = append(env, "SSH_ASKPASS_REQUIRE=never")
+	if _, set := env.Lookup("SSH_ASKPASS_REQUIRE"); !set {
+		env = env.With("SSH_ASKPASS_REQUIRE=never")
 	}
 	if d.ssh != "" {
-		env = append(env, "GIT_SSH_COMMAND="+d.ssh)
+		env = env.With("GIT_SSH_COMMAND=" + d.ssh)
 	}
 	return appendConfig(env, append(fixedConfig(), d.access.gitConfig()...))
 }
@@ -140,16 +163,17 @@ func fixedConfig() []setting {
 
 // appendConfig adds to the GIT_CONFIG_COUNT variables of git-config(1). Users
 // and CI systems set them, too, so it goes on counting from there.
-func appendConfig(environ []string, settings []setting) []string {
-	text, _ := child.Lookup(environ)("GIT_CONFIG_COUNT")
+func appendConfig(environ world.Environ, settings []setting) world.Environ {
+	text, _ := environ.Lookup("GIT_CONFIG_COUNT")
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 0 {
 		count = 0
 	}
+	var pairs []string
 	for _, s := range settings {
 		n := strconv.Itoa(count)
-		environ = append(environ, "GIT_CONFIG_KEY_"+n+"="+s.key, "GIT_CONFIG_VALUE_"+n+"="+s.value)
+		pairs = append(pairs, "GIT_CONFIG_KEY_"+n+"="+s.key, "GIT_CONFIG_VALUE_"+n+"="+s.value)
 		count++
 	}
-	return append(environ, "GIT_CONFIG_COUNT="+strconv.Itoa(count))
+	return environ.With(append(pairs, "GIT_CONFIG_COUNT="+strconv.Itoa(count))...)
 }

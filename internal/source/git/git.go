@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Kind is the source "git".
@@ -85,7 +86,8 @@ type run struct {
 	backend           backend
 	http, ssh, github source.Credentials
 
-	environ []string // before what git must not get is taken out
+	world   world.World
+	environ []string // variables beside those of the world, for tests
 	tempDir string   // where throw-away repositories are made; "" is the system's place
 
 	sweep sync.Once
@@ -111,7 +113,7 @@ func start(settings source.Settings) source.Open { return newRun(settings).open 
 func newRun(settings source.Settings) *run {
 	all := settings.For(Kind())
 	return &run{
-		backend: newBackend(settings.LookupEnv), environ: userEnviron(settings.LookupEnv),
+		backend: newBackend(settings.LookupEnv), world: settings.World(),
 		http: forSSH(all, false), ssh: forSSH(all, true), github: github(settings.LookupEnv),
 		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxWork: maxWork, maxMemory: maxMemory, maxObject: maxListing,
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 // handOver gives the password to git in a file that is in memory and has no
 // name. It is neither in the environment nor in an argument, which other programs
 // can list.
-func (a *access) handOver(environ []string) ([]string, *os.File, error) {
+func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error) {
 	if a.password == "" {
 		return environ, nil, nil
 	}
@@ -43,7 +45,7 @@ func (a *access) handOver(environ []string) ([]string, *os.File, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, nil, fmt.Errorf("the password cannot be handed to git: %w", err)
+		return world.Environ{}, nil, fmt.Errorf("the password cannot be handed to git: %w", err)
 	}
 	return environ, f, nil
 }

@@ -2,7 +2,11 @@
 
 package git
 
-import "os"
+import (
+	"os"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+)
 
 const (
 	answerVariable = "STATECRYPT_GIT_ANSWER"
@@ -11,12 +15,12 @@ const (
 
 // handOver gives the password to git in its environment: elsewhere than on Linux,
 // no file can be without a name and be read by several processes.
-func (a *access) handOver(environ []string) ([]string, *os.File, error) {
+func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error) {
 	switch {
 	case a.password == "":
 		return environ, nil, nil
 	case a.redirected:
-		return append(environ, answerVariable+"="+a.answer()), nil, nil
+		return environ.With(answerVariable + "=" + a.answer()), nil, nil
 	}
 	return appendConfig(environ, []setting{a.header()}), nil, nil
 }

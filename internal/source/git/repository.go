@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -85,7 +85,7 @@ func (d *repository) isUnverified(ctx context.Context) bool {
 	if !strings.HasPrefix(address, "https://") {
 		return false
 	}
-	if _, set := child.Lookup(d.environ())("GIT_SSL_NO_VERIFY"); set { // to whatever value
+	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // to whatever value
 		return true
 	}
 	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", address)
@@ -295,10 +295,10 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 // budget returns the environment in which git unpacks nothing larger than the
 // largest of the wanted files, and how much it may write. Without the threshold,
 // git would unpack large files in pieces.
-func (d *repository) budget(wanted map[string]int64) (environ []string, file int64) {
+func (d *repository) budget(wanted map[string]int64) (environ world.Environ, file int64) {
 	environ, file = d.environ(), maxSnapshot
 	if wanted == nil { // commits and directories are held in memory, and files are not, if a server sends them
-		return appendConfig(append(environ, fmt.Sprintf("GIT_ALLOC_LIMIT=%d", d.run.maxObject)),
+		return appendConfig(environ.With(fmt.Sprintf("GIT_ALLOC_LIMIT=%d", d.run.maxObject)),
 			[]setting{{"core.bigFileThreshold", strconv.FormatInt(d.run.maxObject/2, 10)}, {"fetch.unpackLimit", "1"}}), file
 	}
 	file = spare
@@ -306,7 +306,7 @@ func (d *repository) budget(wanted map[string]int64) (environ []string, file int
 		file += limit
 	}
 	object := min(spare+slices.Max(slices.Collect(maps.Values(wanted))), d.run.largest)
-	return appendConfig(append(environ, fmt.Sprintf("GIT_ALLOC_LIMIT=%d", object)),
+	return appendConfig(environ.With(fmt.Sprintf("GIT_ALLOC_LIMIT=%d", object)),
 		[]setting{{"core.bigFileThreshold", strconv.FormatInt(d.run.largest, 10)}}), file
 }
 
@@ -334,12 +334,12 @@ func (d *repository) talk(ctx context.Context, wanted map[string]int64, command 
 	if err != nil {
 		return "", err
 	}
-	run := child.RunDependent
+	run := world.RunDependent
 	if secret != nil {
 		defer secret.Close()
 		run = func(cmd *exec.Cmd) error {
 			cmd.ExtraFiles = []*os.File{secret}
-			return child.RunDependent(cmd)
+			return world.RunDependent(cmd)
 		}
 	}
 	return execute(ctx, environ, lines(wanted), nil, run, limited(d.run.maxWork, d.run.maxMemory, file, command))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const bomb = 256 << 20 // bytes
@@ -206,7 +207,7 @@ func TestLimits(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	command := limited(maxWork, maxMemory, 1<<20, []string{"sh", "-c", `LC_ALL=C dd if=/dev/zero of="$1" bs=65536 count=100`, "sh", path})
-	_, err := execute(t.Context(), os.Environ(), nil, nil, (*exec.Cmd).Run, command)
+	_, err := execute(t.Context(), world.World{}.Environ(), nil, nil, (*exec.Cmd).Run, command)
 	info, statErr := os.Stat(path)
 	if err == nil || statErr != nil || info.Size() != 1<<20 {
 		t.Fatalf("%v; %v; %v", info, err, statErr)

@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // access is a [source.Grant], ready to be used: what is added to each request, and
@@ -25,7 +26,7 @@ type access struct {
 	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
-func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
+func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
 	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification")}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
@@ -35,7 +36,7 @@ func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
 	if err != nil {
 		return nil, g.Errorf("", "%w", err)
 	}
-	a.transport, err = web.TransportFor(g, settings, proxies)
+	a.transport, err = web.TransportFor(w, g, settings, proxies)
 	return a, err
 }
 
@@ -96,5 +97,5 @@ func Variables(address *url.URL, lookup attr.LookupEnv) (http.RoundTripper, erro
 	if err != nil {
 		return nil, err
 	}
-	return newAccess(g, web.Proxies(lookup))
+	return newAccess(world.If(lookup != nil), g, web.Proxies(lookup))
 }

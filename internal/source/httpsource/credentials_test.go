@@ -113,7 +113,7 @@ func TestEnvironment(t *testing.T) {
 			"the environment variables TF_HTTP_*: client_certificate_pem and"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, env := world(t)
+			s, env := internet(t)
 			for name, value := range tt.env {
 				env[name] = value
 			}

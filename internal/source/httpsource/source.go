@@ -16,12 +16,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // run is what the sources of one configured provider share.
 type run struct {
 	credentials source.Credentials
 	proxies     *httpproxy.Config
+	world       world.World
 	accesses    memo.Memo[accessKey, *access]
 }
 
@@ -33,7 +35,7 @@ type accessKey struct {
 }
 
 func start(s source.Settings) source.Open {
-	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv)}
+	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv), world: s.World()}
 	return r.open
 }
 
@@ -128,7 +130,7 @@ func urlWithSecret(q url.Values) string {
 // access makes a grant ready to be used, once.
 func (r *run) access(ctx context.Context, g source.Grant) (*access, error) {
 	return r.accesses.Do(ctx, accessKey{g.String("url"), g.Env != nil}, func(context.Context) (*access, error) {
-		return newAccess(g, r.proxies)
+		return newAccess(r.world, g, r.proxies)
 	})
 }
 

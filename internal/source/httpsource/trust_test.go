@@ -10,9 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// world is a proxy that plays every host of the Internet, so that look-alikes
+// internet is a proxy that plays every host of the Internet, so that look-alikes
 // can be asked for by name.
-func world(t *testing.T) (*recorder, map[string]string) {
+func internet(t *testing.T) (*recorder, map[string]string) {
 	s := serve(t, ok)
 	return s, map[string]string{"HTTP_PROXY": s.URL}
 }
@@ -50,7 +50,7 @@ func TestLookAlikes(t *testing.T) {
 		"http://example\u3002com/acme/state": false,
 	} {
 		t.Run(address, func(t *testing.T) {
-			s, env := world(t)
+			s, env := internet(t)
 			r := at(address, block("http://example.com/acme/", everything()))
 			r.env = env
 			r.want(t, "state")
@@ -236,7 +236,7 @@ func TestProxyOfBlock(t *testing.T) {
 		}
 		t.Errorf("the proxy was asked for %s", req.URL)
 	})
-	everyone, env := world(t)
+	everyone, env := internet(t)
 	address, _ := url.Parse(proxy.URL)
 	address.User = url.UserPassword("proxy", canary)
 	r := at("http://covered.example.com/state", block("http://covered.example.com/", attrs{"proxy": cty.StringVal(address.String())}))
@@ -253,7 +253,7 @@ func TestProxyOfBlock(t *testing.T) {
 func TestNoProxyWithoutEnvironment(t *testing.T) {
 	r := at("http://state.example.invalid/")
 	r.wantError(t, "state.example.invalid")
-	s, env := world(t)
+	s, env := internet(t)
 	env["NO_PROXY"] = "state.example.invalid"
 	r.env = env
 	r.wantError(t, "state.example.invalid")

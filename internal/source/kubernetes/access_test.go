@@ -254,7 +254,9 @@ func TestPlugin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			os.Remove(filepath.Join(filepath.Dir(command), "count"))
-			src := open(t, settingsOf(a))
+			settings := settingsOf(a)
+			settings.LookupEnv = environment{}.lookup
+			src := open(t, settings)
 			for range 3 {
 				sourcetest.Fetch(t, src)
 			}

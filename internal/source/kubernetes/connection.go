@@ -20,6 +20,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 // serviceAccount is where a pod finds its own token and the cluster's
@@ -45,11 +46,17 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	if err := loadFiles(c); err != nil {
 		return nil, err
 	}
+	if !strings.HasPrefix(c.Host, "http:") && !c.Insecure && len(c.CAData) == 0 {
+		if err := trust.Check(r.world); err != nil {
+			return nil, err
+		}
+	}
 	conn := &connection{Config: c}
 	p, err := pluginOf(c)
 	if err != nil || p == nil {
 		return conn, err
 	}
+	p.world = r.world
 	answer, err := p.run(ctx)
 	if err != nil {
 		return nil, err

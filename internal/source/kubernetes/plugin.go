@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	api "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // plugin is a credential plugin. client-go can run one as well, but gives it
@@ -32,7 +31,8 @@ import (
 type plugin struct {
 	*api.ExecConfig
 	cluster  *clientauthentication.Cluster // nil if it need not know
-	patience time.Duration                 // for tests; zero is a minute
+	world    world.World
+	patience time.Duration // for tests; zero is a minute
 }
 
 const (
@@ -96,11 +96,11 @@ type answer struct {
 }
 
 func (p *plugin) run(ctx context.Context) (answer, error) {
-	environ, err := p.environ(os.Environ())
+	environ, err := p.environ()
 	if err != nil {
 		return answer{}, err
 	}
-	program := child.Program{
+	program := world.Program{
 		Args: append([]string{p.Command}, p.Args...), Environ: environ, Patience: cmp.Or(p.patience, pluginPatience), Limit: maxAnswer,
 	}
 	printed, said, err := program.Run(ctx)
@@ -110,7 +110,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 		return answer{}, err
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("took too long: it is stopped after %v", program.Patience)
-	case errors.Is(err, child.ErrTooLong):
+	case errors.Is(err, world.ErrTooLong):
 		err = fmt.Errorf("printed more than %d bytes", maxAnswer)
 	case exited:
 		err = fmt.Errorf("failed: %v", exit.ProcessState)
@@ -128,28 +128,25 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 	return a, nil
 }
 
-// environ is what the plugin gets: our environment without our secrets, what
+// environ is what the plugin gets: what its world gives, without our secrets, what
 // is set for it, and what client-go says to plugins.
-func (p *plugin) environ(ours []string) ([]string, error) {
+func (p *plugin) environ() (world.Environ, error) {
 	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {
 		info.Spec.Cluster = &clientauthv1.Cluster{}
 		if err := clientauthv1.Convert_clientauthentication_Cluster_To_v1_Cluster(p.cluster, info.Spec.Cluster, nil); err != nil {
-			return nil, errors.New("the credential plugin cannot be told about the cluster")
+			return world.Environ{}, errors.New("the credential plugin cannot be told about the cluster")
 		}
 	}
 	text, err := json.Marshal(info)
 	if err != nil {
-		return nil, errors.New("the credential plugin cannot be told about the cluster")
+		return world.Environ{}, errors.New("the credential plugin cannot be told about the cluster")
 	}
-	env := slices.DeleteFunc(child.Environ(ours), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return slices.Contains(withheld, strings.ToUpper(name))
-	})
+	env := p.world.Environ().Only(func(name string) bool { return !slices.Contains(withheld, name) })
 	for _, v := range p.Env {
-		env = append(env, v.Name+"="+v.Value)
+		env = env.With(v.Name + "=" + v.Value)
 	}
-	return append(env, "KUBERNETES_EXEC_INFO="+string(text)), nil
+	return env.With("KUBERNETES_EXEC_INFO=" + string(text)), nil
 }
 
 // decode reads an answer. Errors quote nothing of it: it is a secret.

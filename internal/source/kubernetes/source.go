@@ -15,12 +15,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // run is what the sources of one configured provider share: the clients of the
 // clusters.
 type run struct {
 	credentials    source.Credentials
+	world          world.World
 	serviceAccount string
 	patience       time.Duration // for one answer
 	whole          time.Duration // for all of them; 0 is [source.Patience]
@@ -31,7 +33,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), serviceAccount: serviceAccount, patience: patience}
+	return &run{credentials: s.For(Kind()), world: s.World(), serviceAccount: serviceAccount, patience: patience}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

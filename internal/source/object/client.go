@@ -26,6 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -52,7 +53,7 @@ type Network struct {
 }
 
 func (n Network) transport() *http.Transport {
-	t := web.Transport(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots}, new(httpproxy.Config))
+	t := web.Transport(world.If(n.Env != nil), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots}, new(httpproxy.Config))
 	if n.Proxy != nil {
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return n.Proxy(r.URL) }
 	}

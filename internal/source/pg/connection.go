@@ -16,6 +16,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
 const (
@@ -42,7 +44,7 @@ type connection struct {
 }
 
 // newConnection prepares a connection for a state of limit bytes at most.
-func newConnection(s settings, limit int64) (*connection, error) {
+func newConnection(w world.World, s settings, limit int64) (*connection, error) {
 	config, err := driverConfig(s)
 	if err != nil {
 		return nil, err
@@ -62,6 +64,11 @@ func newConnection(s settings, limit int64) (*connection, error) {
 	}
 	config.RuntimeParams = s.runtimeParams()
 	secure(config)
+	if config.TLSConfig != nil && c.verified && s["sslrootcert"] == "" {
+		if err := trust.Check(w); err != nil {
+			return nil, err
+		}
+	}
 	if !c.verified && !c.local {
 		config.RequireAuth = withoutPassword(config.RequireAuth) // in clear, to whoever answers
 	}

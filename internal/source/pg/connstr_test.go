@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 func TestParseConnStr(t *testing.T) {
@@ -87,7 +89,7 @@ func FuzzConnStr(f *testing.F) {
 		if s["host"] == "" || strings.HasPrefix(s["host"], ",") {
 			s["host"] = "localhost"
 		}
-		c, err := newConnection(s, 1<<20)
+		c, err := newConnection(world.Here(), s, 1<<20)
 		if err != nil {
 			return
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // run is what the sources of one configured provider share. Connections are
@@ -24,6 +25,7 @@ import (
 // from others.
 type run struct {
 	credentials source.Credentials
+	world       world.World
 	patience    time.Duration
 	lookup      pgconn.LookupFunc // of hosts; nil for the system's
 }
@@ -33,7 +35,7 @@ func start(s source.Settings) source.Open {
 }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), patience: patience}
+	return &run{credentials: s.For(Kind()), world: s.World(), patience: patience}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
@@ -89,7 +91,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newConnection(s, l.limit)
+	c, err := newConnection(l.world, s, l.limit)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // settled is what a data source without arguments comes to.
@@ -31,7 +32,7 @@ func settled(t *testing.T, s source.Settings, name string) (*connection, error) 
 	if err != nil {
 		return nil, err
 	}
-	return newConnection(all, 1<<20)
+	return newConnection(world.Here(), all, 1<<20)
 }
 
 func summary(c *connection) string {

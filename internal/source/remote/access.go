@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // access is what a credentials block says, ready to be used. No two blocks share
@@ -44,7 +45,7 @@ func (l *location) accessTo(ctx context.Context, u *url.URL) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.accesses.Do(ctx, g.String("url"), func(context.Context) (*access, error) { return newAccess(g, l.proxies) })
+	return l.accesses.Do(ctx, g.String("url"), func(context.Context) (*access, error) { return newAccess(l.world, g, l.proxies) })
 }
 
 // tokenFor returns the token that may be sent to u, "" if there is none. It may
@@ -83,10 +84,10 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-func newAccess(g source.Grant, proxies *httpproxy.Config) (*access, error) {
+func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
 	if err := checkToken(g); err != nil {
 		return nil, err
 	}
-	transport, err := web.TransportFor(g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
+	transport, err := web.TransportFor(w, g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
 	return &access{block: g.String("url"), transport: transport, unverified: g.Bool("skip_cert_verification")}, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // run is what the sources of one configured provider share.
@@ -23,6 +24,7 @@ type run struct {
 	credentials source.Credentials
 	patience    web.Patience
 	proxies     *httpproxy.Config
+	world       world.World
 	tokens      *cliTokens
 
 	services memo.Memo[serviceKey, *url.URL]
@@ -36,6 +38,7 @@ func newRun(s source.Settings) *run {
 		credentials: s.For(Kind()),
 		patience:    web.Patience{Timeout: 2 * time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 30 * time.Second},
 		proxies:     web.Proxies(s.LookupEnv),
+		world:       s.World(),
 		tokens:      &cliTokens{lookup: s.LookupEnv},
 	}
 	r.credentials.CheckURL = checkURL

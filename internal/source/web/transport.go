@@ -16,15 +16,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
-// Transport makes connections of its own. What it gets is not unpacked: see
+// Transport makes connections of its own, which trust whom w does. What it gets is not unpacked: see
 // [ReadBody].
-func Transport(settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
+func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
 	find := proxies.ProxyFunc()
 	t := cleanhttp.DefaultPooledTransport()
 	t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
-	t.TLSClientConfig = settings
+	t.TLSClientConfig = trust.Config(w, settings)
 	t.DisableCompression = true
 	t.MaxResponseHeaderBytes = 1 << 20
 	t.OnProxyConnectResponse = proxyAnswer
@@ -33,14 +35,14 @@ func Transport(settings *tls.Config, proxies *httpproxy.Config) *http.Transport 
 
 // TransportFor is [Transport] with what a grant says in skip_cert_verification,
 // client_ca_certificate_pem and proxy.
-func TransportFor(g source.Grant, settings *tls.Config, proxies *httpproxy.Config) (*http.Transport, error) {
+func TransportFor(w world.World, g source.Grant, settings *tls.Config, proxies *httpproxy.Config) (*http.Transport, error) {
 	settings.InsecureSkipVerify = g.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
 	if ca := g.String("client_ca_certificate_pem"); ca != "" {
 		if settings.RootCAs = Authorities([]byte(ca)); settings.RootCAs == nil {
 			return nil, g.Errorf("client_ca_certificate_pem", "it holds no certificate in PEM format")
 		}
 	}
-	t := Transport(settings, proxies)
+	t := Transport(w, settings, proxies)
 	if text := g.String("proxy"); text != "" {
 		own, err := ParseProxy(text)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // get asks a server that gives one answer after the other, the last one for
@@ -28,7 +29,7 @@ func get(t *testing.T, answers ...http.HandlerFunc) (data string, tries int, err
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Wire{Patience: Patience{Tries: 2}, Transport: Transport(new(tls.Config), Proxies(nil))}
+	c := Wire{Patience: Patience{Tries: 2}, Transport: Transport(world.World{}, new(tls.Config), Proxies(nil))}
 	err = c.Get(t.Context(), from, http.Header{"X-Test": {"1"}}, func(resp *http.Response) error {
 		switch resp.StatusCode {
 		case http.StatusOK:
@@ -88,7 +89,7 @@ func TestGet(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.ErrClosedPipe)
-	c := Wire{Transport: Transport(new(tls.Config), Proxies(nil))}
+	c := Wire{Transport: Transport(world.World{}, new(tls.Config), Proxies(nil))}
 	err := c.Get(ctx, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, nil, nil)
 	if err == nil || err.Error() != "the read was cancelled: "+io.ErrClosedPipe.Error() {
 		t.Errorf("got %v", err)
@@ -144,7 +145,7 @@ func TestAsk(t *testing.T) {
 			defer server.Close()
 			signed := 0
 			w := Wire{
-				Patience: Patience{Tries: 2}, Transport: Transport(new(tls.Config), Proxies(nil)),
+				Patience: Patience{Tries: 2}, Transport: Transport(world.World{}, new(tls.Config), Proxies(nil)),
 				Redirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 				Authorize: func(r *http.Request) error {
 					signed++

@@ -1,12 +1,40 @@
-// Package child starts processes: with a part of our environment, and so that
-// they can be stopped together with their own children.
-package child
+package world
 
 import (
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 )
+
+// Environ are the variables that a program gets. Only a World makes one, so no
+// program starts with more than its World allows. The zero Environ is empty.
+type Environ struct{ pairs []string }
+
+// Environ returns what programs get: everything but the secrets that are ours and
+// what writes secrets to logs, or, if the environment is off, what any program
+// needs in order to run.
+func (w World) Environ() Environ {
+	if w.environment {
+		return Environ{granted(os.Environ())}
+	}
+	return Environ{bare(os.Environ())}
+}
+
+// With adds variables, each as name=value. The last of a name counts.
+func (e Environ) With(pairs ...string) Environ {
+	return Environ{append(slices.Clone(e.pairs), pairs...)}
+}
+
+// Only keeps the variables whose names, in capitals, are wanted.
+func (e Environ) Only(wanted func(name string) bool) Environ { return Environ{keep(e.pairs, wanted)} }
+
+// Pairs are the variables, each as name=value. It is never nil, with which
+// [exec.Cmd] passes on everything.
+func (e Environ) Pairs() []string { return append([]string{}, e.pairs...) }
+
+// Lookup is [Lookup] in these variables.
+func (e Environ) Lookup(name string) (string, bool) { return Lookup(e.pairs)(name) }
 
 // withheld are secrets that only this module reads, from variables of its own
 // or of OpenTofu and Terraform (TF_ENCRYPTION, TF_VAR_*, TF_HTTP_PASSWORD,
@@ -17,24 +45,17 @@ var withheld = []string{
 	// What only Terraform's backends and our sources of the same names read.
 	"ARM_ACCESS_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_ENCRYPTION_KEY", "KUBE_PASSWORD",
 	"KUBE_TOKEN", "OCI_S3_SECRET_KEY", "PG_CONN_STR",
+	// What writes the secrets of others to files and logs.
+	"SSLKEYLOGFILE", "AZURE_SDK_GO_LOGGING", "GOOGLE_SDK_GO_LOGGING_LEVEL",
 }
 
-// Environ returns environ without the variables that no child may get.
-func Environ(environ []string) []string {
-	return keep(environ, func(name string) bool { return !Withholds(name) })
+// granted returns environ without the variables that no child may get.
+func granted(environ []string) []string {
+	return keep(environ, func(name string) bool { return !withholds(name) })
 }
 
-// For returns what a child gets of environ: [Bare] if the environment is
-// switched off, else [Environ].
-func For(environ []string, on bool) []string {
-	if on {
-		return Environ(environ)
-	}
-	return Bare(environ)
-}
-
-// Withholds reports whether no child gets the variable called name.
-func Withholds(name string) bool {
+// withholds reports whether no child gets the variable called name.
+func withholds(name string) bool {
 	name = strings.ToUpper(name) // Windows does not tell the cases apart
 	return slices.Contains(withheld, name) || strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "TOFU_") ||
 		strings.HasSuffix(name, "_PASSPHRASE")
@@ -48,10 +69,14 @@ var bareNames = []string{
 	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 
-// Bare returns of environ only what programs need in order to run: the
-// environment of children if the environment is switched off.
-func Bare(environ []string) []string {
-	return keep(environ, func(name string) bool { return slices.Contains(bareNames, name) || strings.HasPrefix(name, "LC_") })
+// IsBare reports whether any program needs the variable called name, in capitals.
+func IsBare(name string) bool {
+	return slices.Contains(bareNames, name) || strings.HasPrefix(name, "LC_")
+}
+
+// bare returns of environ only what programs need in order to run.
+func bare(environ []string) []string {
+	return keep(environ, IsBare)
 }
 
 // keep returns the variables whose names, in capitals, are wanted: Windows does

@@ -1,6 +1,6 @@
 //go:build unix
 
-package child
+package world
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := Program{
-				Args: []string{"sh", "-c", c.script}, Environ: []string{"PATH=/usr/bin:/bin", "X=of it"},
+				Args: []string{"sh", "-c", c.script}, Environ: World{}.Environ().With("X=of it"),
 				Stdin: strings.NewReader("input "), Patience: 2 * time.Minute, Limit: 100, waitDelay: time.Second / 2,
 			}
 			switch {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package child
+package world
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 // own children, and other systems have none.
 const watch = `(read -r line || kill -s KILL 0) <&%[1]d >/dev/null 2>&1 & exec %[1]d<&-; exec "$@"`
 
-// RunDependent runs a command in a group of its own, as [OwnGroup] has it. The
+// RunDependent runs a command in a group of its own, as [Command] has it. The
 // group ends with this process, however that ends.
 func RunDependent(cmd *exec.Cmd) error {
-	OwnGroup(cmd)
+	ownGroup(cmd)
 	shell, err := exec.LookPath("sh")
 	if err != nil || cmd.Err != nil {
 		return cmd.Run()

@@ -1,4 +1,4 @@
-package child
+package world
 
 import (
 	"cmp"
@@ -14,10 +14,20 @@ const (
 	waitDelay = 5 * time.Second // for output that what the program started still holds open
 )
 
+// Command is the only way to start a program. It runs without a shell and without
+// a terminal, and ends with ctx, together with its own children. The first argument
+// is looked up in PATH.
+func Command(ctx context.Context, environ Environ, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = environ.Pairs()
+	ownGroup(cmd)
+	return cmd
+}
+
 // Program is a program to run once, without a shell and without a terminal.
 type Program struct {
 	Args     []string // the first is looked up in PATH
-	Environ  []string
+	Environ  Environ
 	Stdin    io.Reader     // may be nil
 	Patience time.Duration // how long it may take
 	Limit    int           // bytes that it may print
@@ -35,9 +45,8 @@ func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.Patience)
 	defer cancel()
 	stdout, stderr := &capped{limit: p.Limit + 1}, &capped{limit: maxSaid}
-	cmd := exec.CommandContext(limited, p.Args[0], p.Args[1:]...) //nolint:gosec // the caller has checked it
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Environ, p.Stdin, stdout, stderr, cmp.Or(p.waitDelay, waitDelay)
-	OwnGroup(cmd)
+	cmd := Command(limited, p.Environ, p.Args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Stdin, stdout, stderr, cmp.Or(p.waitDelay, waitDelay)
 	err = cmd.Run()
 	KillGroup(cmd)
 	switch {

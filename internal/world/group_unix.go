@@ -1,6 +1,6 @@
 //go:build unix
 
-package child
+package world
 
 import (
 	"os"
@@ -15,10 +15,10 @@ import (
 // read after its end, which takes longer if there is much to do.
 const stopDelay = time.Second
 
-// OwnGroup puts a command into a session of its own: it has no terminal to ask
+// ownGroup puts a command into a session of its own: it has no terminal to ask
 // for passwords on, and its children are in one process group, which is stopped
 // as a whole when the context ends, and killed if it goes on.
-func OwnGroup(cmd *exec.Cmd) {
+func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error {
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {

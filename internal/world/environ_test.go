@@ -1,10 +1,8 @@
-package child_test
+package world
 
 import (
 	"slices"
 	"testing"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
 )
 
 func TestEnviron(t *testing.T) {
@@ -13,7 +11,7 @@ func TestEnviron(t *testing.T) {
 		"TF_ENCRYPTION=s", "TF_VAR_passphrase=s", "TF_HTTP_PASSWORD=s", "TF_TOKEN_app_terraform_io=s", "tf_encryption=s",
 		"TOFU_X=s", "GIT_PASSWORD=s", "git_password=s", "GITHUB_TOKEN=s", "STATE_PASSPHRASE=s",
 	}
-	if got := child.Environ(append(slices.Clone(kept), secret...)); !slices.Equal(got, kept) {
+	if got := granted(append(slices.Clone(kept), secret...)); !slices.Equal(got, kept) {
 		t.Errorf("kept %q, want %q", got, kept)
 	}
 }
@@ -21,10 +19,10 @@ func TestEnviron(t *testing.T) {
 func TestBare(t *testing.T) {
 	kept := []string{"PATH=x", "HOME=x", "LC_ALL=x", "Path=x", "SystemRoot=x"}
 	other := []string{"AWS_PROFILE=s", "AZURE_CONFIG_DIR=s", "HTTPS_PROXY=s", "TF_ENCRYPTION=s", "BAO_TOKEN=s", "odd", "PATHS=s"}
-	if got := child.Bare(append(slices.Clone(kept), other...)); !slices.Equal(got, kept) {
+	if got := bare(append(slices.Clone(kept), other...)); !slices.Equal(got, kept) {
 		t.Errorf("kept %q, want %q", got, kept)
 	}
-	if got := child.Bare(nil); got == nil {
+	if got := bare(nil); got == nil {
 		t.Error("nothing is nil, and a command with that inherits everything")
 	}
 }

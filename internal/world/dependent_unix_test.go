@@ -1,6 +1,6 @@
 //go:build unix
 
-package child_test
+package world_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Descriptors, arguments and the status reach the program and come back.
@@ -23,11 +23,11 @@ func TestRunDependent(t *testing.T) {
 	var stdout strings.Builder
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `cat; cat <&3; printf %s "$1"; exec 4<&0 && exit 3`, "sh", "a 'b'")
 	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = strings.NewReader("input "), &stdout, []*os.File{inherited}
-	err := child.RunDependent(cmd)
+	err := world.RunDependent(cmd)
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 3 || stdout.String() != "input inheriteda 'b'" {
 		t.Errorf("it printed %q and ended with %v", stdout.String(), err)
 	}
-	if err := child.RunDependent(exec.CommandContext(t.Context(), "statecrypt-no-such-program")); !errors.Is(err, exec.ErrNotFound) {
+	if err := world.RunDependent(exec.CommandContext(t.Context(), "statecrypt-no-such-program")); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("got %v, want %v", err, exec.ErrNotFound)
 	}
 }
@@ -39,7 +39,7 @@ func TestDependentLeavesAgents(t *testing.T) {
 	toAgent, read := pipe(t)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `(exec >/dev/null 2>&1; read -r line <&4; echo "$line" >&3) &`)
 	cmd.ExtraFiles = []*os.File{write, read}
-	if err := child.RunDependent(cmd); err != nil {
+	if err := world.RunDependent(cmd); err != nil {
 		t.Fatal(err)
 	}
 	write.Close()

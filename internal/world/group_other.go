@@ -1,12 +1,14 @@
 //go:build !unix && !windows
 
-package child
+package world
 
-import "os/exec"
+import (
+	"os/exec"
+)
 
-// OwnGroup does nothing: programs cannot be started here, as in a browser, or have
+// ownGroup does nothing: programs cannot be started here, as in a browser, or have
 // no groups. The end of the context still ends the command itself.
-func OwnGroup(*exec.Cmd) {}
+func ownGroup(*exec.Cmd) {}
 
 // KillGroup does nothing either.
 func KillGroup(*exec.Cmd) {}

@@ -1,4 +1,4 @@
-package child
+package world
 
 import (
 	"os/exec"
@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// RunDependent runs a command as [OwnGroup] has it. It ends with this process,
+// RunDependent runs a command as [Command] has it. It ends with this process,
 // however that ends, and so do its children: the last handle of their job is
 // closed then. Where no job can be made, it runs without.
 func RunDependent(cmd *exec.Cmd) error {
-	OwnGroup(cmd)
+	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package child
+package world
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 const createNoWindow = 0x08000000 // CREATE_NO_WINDOW: no console to ask for passwords on
 
-// OwnGroup makes the end of the context end the command's children as well.
-func OwnGroup(cmd *exec.Cmd) {
+// ownGroup makes the end of the context end the command's children as well.
+func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: createNoWindow, HideWindow: true}
 	cmd.Cancel = func() error {
 		// taskkill /T walks the tree, which Process.Kill does not.

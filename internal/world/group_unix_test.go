@@ -1,14 +1,13 @@
 //go:build unix
 
-package child_test
+package world_test
 
 import (
 	"context"
-	"os/exec"
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // A program that does not listen is killed together with its children, one of
@@ -16,10 +15,9 @@ import (
 func TestDeafProgram(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, "sh", "-c", "trap '' TERM; echo started; sleep 600 & wait")
+	cmd := world.Command(ctx, world.World{}.Environ(), "sh", "-c", "trap '' TERM; echo started; sleep 600 & wait")
 	started := make(chan struct{}, 1)
 	cmd.Stdout = writer(func() { started <- struct{}{} })
-	child.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,50 @@
+// Package trust says whom a verified connection trusts.
+package trust
+
+import (
+	"crypto/tls"
+	"fmt"
+	"runtime"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+)
+
+// Error says that a connection was refused because a variable adds authorities
+// although the environment is off.
+type Error struct{ variable string }
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("the environment is switched off, but certificates would be verified with the authorities that the variable %s "+
+		"names; unset it", e.variable)
+}
+
+// NonRetriable tells the SDK of Azure not to try again.
+func (*Error) NonRetriable() {}
+
+// RetryableError tells the SDK of AWS not to try again.
+func (*Error) RetryableError() bool { return false }
+
+// Check returns an error if the system's authorities are not to be had without
+// those of the environment, which is off. Go reads these variables by itself, once
+// for all connections of the process, except where the system itself verifies.
+func Check(w world.World) error {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
+		return nil
+	}
+	if name := w.Steering(world.Authorities); name != "" {
+		return &Error{name}
+	}
+	return nil
+}
+
+// Config returns c, or a new one if it is nil, whose connections fail with the error of [Check] before
+// anything is sent, unless they have authorities of their own or are not verified.
+func Config(w world.World, c *tls.Config) *tls.Config {
+	if c == nil {
+		c = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if err := Check(w); err != nil && c.RootCAs == nil && !c.InsecureSkipVerify {
+		c.VerifyConnection = func(tls.ConnectionState) error { return err }
+	}
+	return c
+}
