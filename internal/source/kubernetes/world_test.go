@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // TestPluginGetsNoEnvironment: without the environment, a credential plugin gets
@@ -26,7 +28,7 @@ func TestPluginGetsNoEnvironment(t *testing.T) {
 		if on {
 			settings.LookupEnv = environment{}.lookup
 		}
-		fetch(t, open(t, settings))
+		sourcetest.Fetch(t, open(t, settings))
 		saw, err := os.ReadFile(filepath.Join(filepath.Dir(plugin), "env"))
 		if err != nil {
 			t.Fatal(err)

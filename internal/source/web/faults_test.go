@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // TestFaults runs all rows on the wire that kinds share. Theirs are those in
@@ -47,7 +48,7 @@ func TestFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			transport := Transport(&tls.Config{RootCAs: Authorities([]byte(f.CA)), MinVersion: tls.VersionTLS12}, Proxies(nil))
+			transport := Transport(world.World{}, &tls.Config{RootCAs: Authorities([]byte(f.CA)), MinVersion: tls.VersionTLS12}, Proxies(nil))
 			t.Cleanup(transport.CloseIdleConnections)
 			wire := Wire{
 				Patience:  Patience{Timeout: f.Patience / 2, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond},
