@@ -16,11 +16,12 @@ import (
 // to be, who sets it, what stands beside it, and which server is asked.
 type situation struct {
 	// declaration of x
-	route   string // "": nothing to do with secrets; "place", "guard"; "safe": a guard whose value protects more
-	secret  bool   // x is a secret itself
-	boolean bool   // x is a bool
-	must    bool   // x has a default, so its absence is no choice
-	group   string // "": none; "same": with the secret beside it; "half": of which the code says a part; "follows": the same, without closing it
+	harmless string // "closed": never; "always"; "this": for the value at hand; "others": for other values
+	secret   bool   // x is a secret itself
+	boolean  bool   // x is a bool
+	must     bool   // x has a default
+	empty    bool   // an empty string is a value
+	group    string // "": none; "same": with the secret beside it; "half": of which the code says a part; "follows": likewise, with Follows
 
 	code   string // how the code sets x: "absent", "null", "empty", "false", "value"
 	by     string // who else sets x: "nobody", "layer" (TF_ENCRYPTION), "variable"
@@ -34,21 +35,23 @@ type situation struct {
 var besides = []string{"none", "code", "environment", "local", "within", "both"}
 
 // ofCode reports whether a secret of the code could be lost.
-func (s situation) ofCode() bool { return s.beside == "code" || s.beside == "both" || s.beside == "within" }
+func (s situation) ofCode() bool {
+	return s.beside == "code" || s.beside == "both" || s.beside == "within"
+}
 
 // want states the rules: "code" and "filled" are whose value x has, "absent"
 // that it has none, "error" that the variable or the layer is refused.
 func (s situation) want() string {
 	saysSecret := s.beside == "code" || s.beside == "both" || s.beside == "local"
 	closedGroup := s.group == "half" || s.group == "follows" || s.group == "same" && saysSecret
-	dangerous := s.route == "place" || s.route == "guard"
+	closed := s.harmless == "closed" || s.harmless == "others"
 	absent := "absent"
 	if s.code == "empty" { // which is what remains
 		absent = "code"
 	}
 	switch {
 	case s.by == "layer" && s.code != "value":
-		if (dangerous || s.route == "safe") && s.ofCode() {
+		if s.ofCode() && closed || s.group == "same" && saysSecret && s.beside != "local" {
 			return "error"
 		}
 		return "filled"
@@ -62,13 +65,10 @@ func (s situation) want() string {
 		return "error" // a secret that nobody gave a place
 	case s.block == "none":
 		return absent
-	case s.ofCode() && dangerous && s.beside != "within":
-		if s.route == "place" && s.must && s.block == "key provider" {
-			return "error"
-		}
+	case s.near == Elsewhere && (closed || s.secret || s.group == "same"):
 		return absent
-	case s.near == Elsewhere && (dangerous || s.secret && s.route != "safe" || s.group == "same"):
-		return absent
+	case s.ofCode() && closed && s.beside != "within": // whose file x names
+		return "error"
 	}
 	return "filled"
 }
@@ -79,7 +79,7 @@ func (s situation) says() bool {
 	case "value":
 		return true
 	case "empty":
-		return s.block == "key provider" || s.route == "guard" || s.route == "safe"
+		return s.empty
 	case "false":
 		return true
 	}
@@ -90,10 +90,15 @@ const given = "true" // by a variable or a layer, of any type
 
 // table declares x and what may stand beside it.
 func (s situation) table() attr.Table {
-	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Sensitive: s.secret, Place: s.route == "place"}
-	x.Guard = s.route == "guard" || s.route == "safe"
-	if s.route == "safe" {
-		x.Safe = []string{given}
+	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Harmless: "reason"}
+	x.Sensitive, x.Empty = s.secret, s.empty
+	switch s.harmless {
+	case "closed":
+		x.Harmless = ""
+	case "this":
+		x.HarmlessIf = attr.OneOf(given)
+	case "others":
+		x.HarmlessIf = attr.OneOf("another")
 	}
 	if s.boolean {
 		x.Type = cty.Bool
@@ -104,7 +109,8 @@ func (s situation) table() attr.Table {
 			x.Default = cty.False
 		}
 	}
-	secret := attr.Attr{Name: "secret", Type: cty.String, Sensitive: true, Env: []string{"SECRET"}, Local: s.beside == "local"}
+	secret := attr.Attr{Name: "secret", Type: cty.String, Sensitive: true, Env: []string{"SECRET"}, Harmless: "reason"}
+	secret.Local = s.beside == "local"
 	part := attr.Attr{Name: "part", Type: cty.String}
 	switch s.group {
 	case "same":
@@ -114,7 +120,7 @@ func (s situation) table() attr.Table {
 	case "follows":
 		x.Follows, part.Group = "half", "half"
 	}
-	entry := attr.Attr{Name: "profile", Type: cty.String, Secret: true, Within: "x"}
+	entry := attr.Attr{Name: "profile", Type: cty.String, Secret: true, Within: []string{"x"}}
 	return attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String}, {Name: "name", Type: cty.String}, entry, part, secret, x}}
 }
@@ -217,15 +223,15 @@ func (s situation) got() string {
 
 // possible leaves out what cannot be.
 func (s situation) possible() bool {
+	half := s.group == "half" || s.group == "follows"
 	switch {
 	case s.code == "false" && !s.boolean, s.code == "empty" && s.boolean:
 	case s.by == "layer" && s.block != "key provider": // TF_ENCRYPTION says nothing of sources
 	case s.by == "layer" && s.code == "value": // a layer over the code: see TestEnvironmentDoesNotRoute
 	case s.block == "key provider" && s.near != SamePlace, s.block == "named" && s.near != SamePlace:
-	case s.block == "none" && (s.code != "absent" || s.beside != "none" && s.beside != "environment" || s.group == "half" || s.group == "follows"):
+	case s.block == "none" && (s.code != "absent" || s.beside != "none" && s.beside != "environment" || half):
 	case s.block == "none" && s.beside == "environment" && s.near == Unsaid: // the secret is the error
-	case s.secret && s.route != "": // such as the address of a proxy with a password in it
-	case s.secret && s.boolean:
+	case s.secret && s.boolean, s.empty && s.code != "empty", s.must && s.group != "", s.by != "variable" && s.near != SamePlace:
 	default:
 		return true
 	}
@@ -234,15 +240,15 @@ func (s situation) possible() bool {
 
 // each runs f for every possible situation, and returns how many there are.
 func each(f func(situation)) (n int) {
-	for _, route := range []string{"", "place", "guard", "safe"} {
-		for flags := range 8 {
+	for _, harmless := range []string{"closed", "always", "this", "others"} {
+		for flags := range 16 {
 			for _, group := range []string{"", "same", "half", "follows"} {
 				for _, code := range []string{"absent", "null", "empty", "false", "value"} {
 					for _, by := range []string{"nobody", "layer", "variable"} {
 						for _, beside := range besides {
 							for _, block := range []string{"key provider", "found", "named", "none"} {
 								for _, near := range []Nearness{Unsaid, Elsewhere, SameServer, SamePlace} {
-									s := situation{route, flags&1 > 0, flags&2 > 0, flags&4 > 0, group, code, by, beside, block, near}
+									s := situation{harmless, flags&1 > 0, flags&2 > 0, flags&4 > 0, flags&8 > 0, group, code, by, beside, block, near}
 									if s.possible() {
 										n++
 										f(s)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -16,6 +17,11 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	l.Region, l.Bucket = req.String("region"), req.String("bucket")
 	if len(l.Region) > 63 || !regionName.MatchString(l.Region) {
 		return l, req.Errorf("region", "this cannot be the name of a region, such as eu-west-1")
+	}
+	if variable := req.Variable("region"); variable != "" && !awsauth.IsCommercial(l.Region) {
+		if err := g.Refuse("region", variable); err != nil {
+			return l, req.Errorf("region", "%w", errors.Unwrap(err))
+		}
 	}
 	if err := checkBucket(l.Bucket, l.Region); err != nil {
 		return l, req.Errorf("bucket", "%w", err)
