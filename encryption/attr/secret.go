@@ -104,15 +104,17 @@ func (e *Entry) checkLayer(t Table, secrets []Written) error {
 }
 
 // endangers reports whether w must not come from the environment beside a secret
-// of the code. An identity is never mixed of both.
+// of the code. An identity is never mixed of both; one that uses variables of the
+// code stands in the environment as a whole.
 func (w Written) endangers(secret Written) bool {
-	if w.Path == secret.Path { // it uses a variable of the code; a place may carry that away
-		return !w.isSecret()
-	}
-	if w.block == secret.block && w.sharesGroup(secret.Attr) {
+	harmless := w.isHarmless(textOf(w.Value))
+	switch {
+	case w.Path == secret.Path: // it uses a variable of the code, which an address would carry away
+		return !harmless && !w.isSecret()
+	case w.block == secret.block && w.sharesGroup(secret.Attr) && !secret.FromEnvironment:
 		return true
 	}
-	return !w.isHarmless(textOf(w.Value))
+	return !harmless
 }
 
 func (a Attr) sharesGroup(b Attr) bool {

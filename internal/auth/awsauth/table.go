@@ -29,7 +29,7 @@ var commercial = regexp.MustCompile(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 // the documentation.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "access_key", Type: cty.String, Group: "keys",
+		{Name: "access_key", Type: cty.String, Group: "keys", Harmless: "It is the name of a key, which proves nothing by itself.",
 			Doc: "The ID of an access key. It takes precedence over every other source of credentials."},
 		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", Doc: "The secret of the access key."},
 		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", Doc: "The session token of a temporary access key."},

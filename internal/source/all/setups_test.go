@@ -211,7 +211,7 @@ func valueOf(v attr.Values, declared []attr.Attr, path string) string {
 func TestReasonsOfTheHarmless(t *testing.T) {
 	t.Parallel()
 	others := map[string]string{ // of a table that key providers have as well, which TF_ENCRYPTION sets
-		"s3.max_retries": "aws_kms", "s3.retry_mode": "aws_kms",
+		"s3.max_retries": "aws_kms", "s3.access_key": "aws_kms", "s3.retry_mode": "aws_kms",
 	}
 	var check func(name string, declared []attr.Attr)
 	check = func(name string, declared []attr.Attr) {
