@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/zclconf/go-cty/cty"
 
@@ -78,6 +79,25 @@ func TestFilesOfVariables(t *testing.T) {
 		s.keepFiles(v)
 		if !slices.Equal(s.configFiles, c.config) || !slices.Equal(s.credentialsFiles, c.credentials) {
 			t.Errorf("%s: got %q, %q", name, s.configFiles, s.credentialsFiles)
+		}
+	}
+}
+
+// TestEndpointOfProfiles: AWS_PROFILE chooses no endpoint for secrets of the code.
+func TestEndpointOfProfiles(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ own, loaded, want string }{
+		"of the code":            {"p", "p", "https://profile"},
+		"the default one":        {"", "default", "https://profile"},
+		"of AWS_PROFILE":         {"", "p", ""},
+		"of AWS_PROFILE, beside": {"p", "q", ""},
+	} {
+		s := Settings{Environment: true, OwnEndpoints: true, profile: c.own}
+		endpoint := aws.String("https://environment")
+		s.SetEndpoint(t.Context(), aws.Config{ConfigSources: []any{
+			awsconfig.SharedConfig{Profile: c.loaded, BaseEndpoint: "https://profile"}}}, "KMS", &endpoint)
+		if got := aws.ToString(endpoint); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -62,6 +62,14 @@ func endpoint(g source.Grant, service string, variables []string, others ...stri
 	return awsauth.WithScheme(text), g.Refuse("endpoints."+service, append(variables, others...)...)
 }
 
+// regionSaysWhere reports whether a host depends on the region: that of S3, or
+// that of STS, which gives the keys of a role.
+func (a access) regionSaysWhere() bool {
+	_, role := a.Block("assume_role")
+	_, web := a.Block("assume_role_with_web_identity")
+	return a.endpoint == "" || (role || web) && a.settings.STSEndpoint == ""
+}
+
 func isEndpoint(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&

@@ -18,11 +18,6 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	if len(l.Region) > 63 || !regionName.MatchString(l.Region) {
 		return l, req.Errorf("region", "this cannot be the name of a region, such as eu-west-1")
 	}
-	if variable := req.Variable("region"); variable != "" && !awsauth.IsCommercial(l.Region) {
-		if err := g.Refuse("region", variable); err != nil {
-			return l, req.Errorf("region", "%w", errors.Unwrap(err))
-		}
-	}
 	if err := checkBucket(l.Bucket, l.Region); err != nil {
 		return l, req.Errorf("bucket", "%w", err)
 	}
@@ -32,6 +27,11 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	a, err := newAccess(g, n, l.Region, req.String("credentials_name") != "")
 	if err != nil {
 		return l, err
+	}
+	if variable := req.Variable("region"); variable != "" && !awsauth.IsCommercial(l.Region) && a.regionSaysWhere() {
+		if err := g.Refuse("region", variable); err != nil {
+			return l, req.Errorf("region", "%w", errors.Unwrap(err))
+		}
 	}
 	l.Connect, l.Unverified = a.connect, g.Bool("insecure")
 	l.CustomerKey, err = object.CustomerKey(g, customerKeyAttr)
