@@ -104,7 +104,7 @@ key_provider "openbao" "main" {
 		}
 		got.Store("")
 		_, err = enc.State().Encrypt(t.Context(), []byte(state))
-		if err == nil || c.refused != strings.Contains(err.Error(), "the environment must not decide") ||
+		if err == nil || c.refused != strings.Contains(err.Error(), "a setting of TF_ENCRYPTION must not be combined") ||
 			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -132,12 +132,12 @@ key_name = "k" `
 	}{
 		"a token of the code": {
 			layers: []encryption.Layer{encryption.Code(settings+"\ntoken = \"canary\"\n}", "code"), encryption.Environment(address)},
-			text: "key_provider.openbao.main.address: the environment variable BAO_ADDR must not decide where a secret of the configuration " +
-				"goes: token (code:6,1). Set address in the configuration as well, or both in the environment",
+			text: "key_provider.openbao.main.address: the environment variable BAO_ADDR must not be combined with a secret of the " +
+				"configuration: token (code:6,1). Set address in the configuration as well, or both in the environment",
 		},
 		"a pod's own token": {
 			layers: []encryption.Layer{encryption.Code(settings+"\nauth_kubernetes { role = \"r\" }\n}", "code"), encryption.Environment(address)},
-			text:   "goes: auth_kubernetes.jwt_file (code:6,1)",
+			text:   "configuration: auth_kubernetes.jwt_file (code:6,1)",
 		},
 		"a token of TF_ENCRYPTION": {
 			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION", settings+"\ntoken = \"own\"\n}"))},
@@ -151,7 +151,7 @@ key_name = "k" `
 		"var.* in TF_ENCRYPTION": {
 			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION",
 				settings+"\ntoken = var.canary\n}")).WithVariables(canary())},
-			text: "BAO_ADDR must not decide",
+			text: "BAO_ADDR must not be combined",
 		},
 	} {
 		enc, err := encryption.Load(builtin.Registry(), c.layers...)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
@@ -34,9 +33,9 @@ type Setting struct {
 	UsesVariables   bool // written with var.*, whose values come from the code
 }
 
-// Decides reports whether s is a choice. That something is not so is none, nor is
-// an empty string, which an absent variable of Terraform comes to.
-func (s Setting) Decides() bool {
+// IsSet reports whether s is a choice. False and "" do not count as set: an absent
+// variable of Terraform comes to "".
+func (s Setting) IsSet() bool {
 	switch v := s.Value; {
 	case s.Err != nil:
 		return true
@@ -52,16 +51,13 @@ func (s Setting) Decides() bool {
 	return !s.Value.RawEquals(cty.False)
 }
 
-// Closed returns each [Attr.Group] of which settings say a part: no variable
-// fills anything of it.
-func Closed(attrs []Attr, settings map[string]Setting) map[string]bool {
-	closed := map[string]bool{}
-	for _, a := range attrs {
-		if settings[a.Name].Decides() {
-			closed[a.Group] = a.Group != ""
-		}
+// fills reports whether s is what a has, so that no variable does. False is a
+// value, though not a choice; an empty string may be one.
+func (s Setting) fills(a Attr) bool {
+	if s.IsSet() {
+		return true
 	}
-	return closed
+	return s.Value != cty.NilVal && !s.Value.IsNull() && (a.Empty || s.Value.Type() == cty.Bool)
 }
 
 // Pos is a place in configuration text. The zero value means that the setting
@@ -124,15 +120,21 @@ type LookupEnv func(name string) (string, bool)
 
 // Get returns the value of the first of names that is set and not empty.
 func (f LookupEnv) Get(names ...string) (string, bool) {
+	_, value := f.first(names)
+	return value, value != ""
+}
+
+// first is the first of names that is set and not empty.
+func (f LookupEnv) first(names []string) (name, value string) {
 	if f == nil {
-		return "", false
+		return "", ""
 	}
 	for _, n := range names {
 		if v, ok := f(n); ok && v != "" {
-			return v, true
+			return n, v
 		}
 	}
-	return "", false
+	return "", ""
 }
 
 // NewEntry makes an entry of the kind of table from values by the names of their
@@ -172,125 +174,4 @@ func (e *Entry) References(t Table) []string {
 		}
 	}
 	return refs
-}
-
-// Decode converts the settings to the types of the table and fills what is
-// absent from the environment, then from the defaults. No variable fills a group
-// of which the settings say a part or, beside a secret of the code, a Place or a
-// Guard. All mistakes are returned at once, each as an [*Error].
-func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
-	if e.Err != nil {
-		return Values{}, e.Err
-	}
-	f := filler{env: env}
-	if secret, given := e.Secret(t); given {
-		f.secret = &secret
-	}
-	return decode(e.Address, t.Attrs, e.Settings, e.Pos, f)
-}
-
-func decode(address string, attrs []Attr, settings map[string]Setting, pos Pos, f filler) (Values, error) {
-	v := Values{Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos}, filler: f}
-	var errs Errors
-	closed := Closed(attrs, settings)
-	for _, a := range attrs {
-		if closed[a.Group] || closed[a.Follows] {
-			a.Env = nil
-		}
-		v.pos[a.Name] = settings[a.Name].Pos
-		if err := v.set(a, settings[a.Name]); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if len(errs) > 0 {
-		return Values{}, errs.Err()
-	}
-	return v, nil
-}
-
-// set decodes one attribute, which may be absent.
-func (v Values) set(a Attr, s Setting) (err error) {
-	switch {
-	case s.Err != nil:
-		return s.Err
-	case !s.Value.IsWhollyKnown():
-		return &Error{Address: v.Address, Attr: a.Name, Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
-	case a.Attrs != nil && !s.Value.IsNull():
-		v.blocks[a.Name], err = decodeNested(v.Address+"."+a.Name, a, s, v.filler)
-		return err
-	case a.Attrs != nil && a.Required:
-		return v.Errorf(a.Name, "this block is required")
-	case a.Attrs != nil:
-		return nil
-	}
-	if s.Value.IsNull() {
-		text, ok, err := v.filler.fill(a)
-		if err != nil {
-			return v.Errorf(a.Name, "%w", err)
-		}
-		if s.Value = a.Default; ok {
-			s.Value = fromEnvironment(text, a.Type)
-		}
-	}
-	switch {
-	case !s.Value.IsNull():
-		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
-			return v.Errorf(a.Name, "a %s is required", friendly(a.Type))
-		}
-	case a.Required:
-		return v.Errorf(a.Name, "this argument is required%s", orEnv(a.Env))
-	default:
-		v.attrs[a.Name] = cty.NullVal(a.Type)
-	}
-	return nil
-}
-
-// fromEnvironment is the value of a variable: a list holds it as its only
-// element.
-func fromEnvironment(text string, t cty.Type) cty.Value {
-	if t.IsListType() {
-		return cty.ListVal([]cty.Value{cty.StringVal(text)})
-	}
-	return cty.StringVal(text)
-}
-
-func decodeNested(address string, a Attr, s Setting, f filler) (Values, error) {
-	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
-		return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("a block is required")}
-	}
-	settings := map[string]Setting{}
-	for name, val := range s.Value.AsValueMap() {
-		if _, ok := find(a.Attrs, name); !ok {
-			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
-				"expected here%s", name, didYouMean(name, a.Attrs))}
-		}
-		settings[name] = Setting{Value: val, Pos: s.Pos}
-	}
-	return decode(address, a.Attrs, settings, s.Pos, f)
-}
-
-func didYouMean(name string, attrs []Attr) string {
-	names := make([]string, len(attrs))
-	for i, a := range attrs {
-		names[i] = a.Name
-	}
-	return syntax.Suggest(name, names)
-}
-
-func orEnv(env []string) string {
-	if len(env) == 0 {
-		return ""
-	}
-	return " (or the environment variable " + strings.Join(env, ", ") + ")"
-}
-
-func friendly(t cty.Type) string {
-	switch {
-	case t.IsListType():
-		return "list of " + friendly(t.ElementType()) + "s"
-	case t.IsMapType():
-		return "map of " + friendly(t.ElementType()) + "s"
-	default:
-		return t.FriendlyName()
-	}
 }

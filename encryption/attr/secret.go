@@ -2,8 +2,6 @@ package attr
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -13,6 +11,8 @@ type Written struct {
 	Attr
 	Setting
 	Path string // "token", "auth_jwt.jwt"
+
+	block string // that it stands in; "" for the entry itself
 }
 
 // Written lists the attributes that are set, with those of nested blocks. A
@@ -20,16 +20,16 @@ type Written struct {
 // environment sets all that may stand in it.
 func (e *Entry) Written(t Table) []Written { return writtenIn("", t.Attrs, e.Settings) }
 
-func writtenIn(prefix string, attrs []Attr, settings map[string]Setting) []Written {
+func writtenIn(block string, attrs []Attr, settings map[string]Setting) []Written {
 	var all []Written
 	for _, a := range attrs {
 		s, ok := settings[a.Name]
 		switch {
 		case !ok:
 		case a.Attrs == nil:
-			all = append(all, Written{a, s, prefix + a.Name})
+			all = append(all, Written{a, s, block + a.Name, block})
 		default:
-			all = append(all, writtenIn(prefix+a.Name+".", a.Attrs, inner(a, s))...)
+			all = append(all, writtenIn(block+a.Name+".", a.Attrs, inner(a, s))...)
 		}
 	}
 	return all
@@ -53,70 +53,100 @@ func inner(block Attr, whole Setting) map[string]Setting {
 	return settings
 }
 
-// Secret returns a secret of the code that is sent somewhere, and whether there
-// is one; one that no variable may give a place comes first. Where it goes, and
-// how it is protected on the way, is for the code to say.
-func (e *Entry) Secret(t Table) (found Written, ok bool) {
-	for _, w := range e.Written(t) {
-		if w.isSecretOfCode() && (!ok || found.Within != "" && w.Within == "") {
-			found, ok = w, true
+// secrets are those of the code that are sent somewhere. Where they go, and how
+// they are protected on the way, is for the code to say.
+func (e *Entry) secrets(t Table) []Written {
+	var all []Written
+	if sendsSecrets(t.Attrs) {
+		for _, w := range e.Written(t) {
+			if w.isSecretOfCode() {
+				all = append(all, w)
+			}
 		}
 	}
-	return found, ok
+	return all
 }
 
-// isSecretOfCode reports whether the code gives a secret that is sent somewhere.
-// A password in the URL of a proxy goes to that proxy, and nowhere else.
+func sendsSecrets(attrs []Attr) bool {
+	for _, a := range attrs {
+		if a.isSecret() && !a.Local || sendsSecrets(a.Attrs) {
+			return true
+		}
+	}
+	return false
+}
+
 func (w Written) isSecretOfCode() bool {
-	if w.FromEnvironment {
+	switch {
+	case w.Local:
+		return false
+	case w.FromEnvironment:
 		return w.UsesVariables
 	}
-	return !isEmpty(w.Value) && !w.Local && (w.Attr.Secret || w.Sensitive && !w.Place && !w.Guard)
+	return w.isSecret() && !isEmpty(w.Value)
 }
 
 func isEmpty(v cty.Value) bool {
 	return v.IsNull() || v.IsKnown() && v.Type() == cty.String && v.AsString() == ""
 }
 
-// filler fills absent attributes from the environment.
-type filler struct {
-	env    LookupEnv
-	secret *Written // of the code; may be nil
-}
-
-// fill returns the value of a variable for a. An address of this machine is no
-// substitute for one that a variable names, so that is an error.
-func (f filler) fill(a Attr) (text string, ok bool, err error) {
-	for _, name := range a.Env {
-		text, ok := f.env.Get(name)
-		switch {
-		case !ok:
-		case f.secret == nil || f.secret.Leaves(a, name, text):
-			return text, true, nil
-		case a.Place && (a.Required || a.Default != cty.NilVal):
-			return "", false, f.secret.Refuses(name, a.Name)
+// checkLayer refuses what TF_ENCRYPTION sets beside secrets of the code. One that
+// brings all secrets of an entry may say where they go.
+func (e *Entry) checkLayer(t Table, secrets []Written) error {
+	if len(secrets) == 0 {
+		return nil // as for data sources, of which there can be many
+	}
+	for _, w := range e.Written(t) {
+		for _, secret := range secrets {
+			if w.FromEnvironment && w.endangers(secret) {
+				return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
+			}
 		}
 	}
-	return "", false, nil
+	return nil
 }
 
-// Leaves reports whether a variable may give a its value, beside w, which is a
-// secret of the code. The proxies of the machine are for all that it sends, and
-// see nothing of a verified connection.
-func (w Written) Leaves(a Attr, variable, value string) bool {
-	switch strings.ToUpper(variable) {
-	case "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY":
+// endangers reports whether w must not come from the environment beside a secret
+// of the code. An identity is never mixed of both; one that uses variables of the
+// code stands in the environment as a whole.
+func (w Written) endangers(secret Written) bool {
+	harmless := w.isHarmless(textOf(w.Value))
+	switch {
+	case w.Path == secret.Path: // it uses a variable of the code, which an address would carry away
+		return !harmless && !w.isSecret()
+	case w.block == secret.block && w.sharesGroup(secret.Attr) && !secret.FromEnvironment:
 		return true
 	}
-	return !a.Place && !a.Guard || w.Within == a.Name || slices.Contains(a.Safe, value)
+	return !harmless
 }
 
-// Refuses is the error about a variable that would decide where w goes.
-func (w Written) Refuses(variable, attribute string) error {
+func (a Attr) sharesGroup(b Attr) bool {
+	return a.Group != "" && (a.Group == b.Group || a.Group == b.Follows) || a.Follows != "" && a.Follows == b.Group
+}
+
+// textOf is a value as a variable would have it; "" if none can.
+func textOf(v cty.Value) string {
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		return ""
+	case v.Type() == cty.String:
+		return v.AsString()
+	case v.Type() == cty.Bool:
+		return fmt.Sprint(v.True())
+	}
+	return ""
+}
+
+// refuse is the error about what the environment must not say beside w.
+func (w Written) refuse(what, attribute string) error {
 	where := w.Path
 	if w.Pos != (Pos{}) {
 		where += fmt.Sprintf(" (%s)", w.Pos)
 	}
-	return fmt.Errorf("the environment variable %s must not decide where a secret of the configuration goes: %s. "+
-		"Set %s in the configuration as well, or both in the environment", variable, where, attribute)
+	variables := ""
+	if w.UsesVariables {
+		variables = " and without var.*"
+	}
+	return fmt.Errorf("%s must not be combined with a secret of the configuration: %s. Set %s in the configuration as well, "+
+		"or both in the environment%s", what, where, attribute, variables)
 }

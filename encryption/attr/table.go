@@ -2,7 +2,12 @@
 // credentials, holds them as the user wrote them, and decodes them.
 package attr
 
-import "github.com/zclconf/go-cty/cty"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+)
 
 // Table declares one kind of key provider, method, source or credentials: its
 // name and its attributes. It is the only declaration: Terraform block schemas,
@@ -28,27 +33,31 @@ type Attr struct {
 	Default   cty.Value // cty.NilVal when an absent attribute stays null
 
 	// Env names environment variables; the first that is set and not empty
-	// fills an absent attribute.
+	// fills an absent attribute, by the rules of [Entry.Resolve].
 	Env []string
+
+	// Harmless says why the environment may set this attribute although a secret
+	// of the code stands beside it, in a sentence. Without a reason it may not:
+	// that is an error, which names both.
+	Harmless string
+
+	// HarmlessIf limits Harmless to some values, such as those that protect more
+	// than their absence does. Nil means all.
+	HarmlessIf func(value string) bool
 
 	// Secret says that the value names a secret without being one, such as the
 	// file that holds it. What is Sensitive is a secret anyway.
 	Secret bool
 
-	// Local says that the secret is used in this process only and never sent.
+	// Local says that nothing else decides where the secret goes: it is used in
+	// this process only, or stands in the address that it is for, as the password
+	// of a proxy does.
 	Local bool
 
-	// Place says that the value decides where secrets are sent: an address, an
-	// endpoint, a host.
-	Place bool
-
-	// Guard says that the value decides how secrets are protected on their way:
-	// a proxy, a certificate authority, whether TLS is used or verified.
-	Guard bool
-
-	// Safe are the values of a Place or a Guard that protect more than its absence
-	// does. They do no harm wherever they come from.
-	Safe []string
+	// Empty says that an empty string is a value, such as no proxy at all. For
+	// other attributes it is what an absent variable of Terraform comes to, and
+	// counts as absent.
+	Empty bool
 
 	// Group names attributes that belong together, such as the file of a
 	// certificate and that of its key: the environment fills all that are
@@ -59,10 +68,10 @@ type Attr struct {
 	// it is filled only if the user set nothing of the group.
 	Follows string
 
-	// Within names the attribute for the file that this secret is an entry of,
-	// such as a profile. Whoever names that file brings the secret, so a
+	// Within names the attributes for the files that this secret is an entry of,
+	// such as a profile. Whoever names such a file brings the secret, so a
 	// variable may name it beside this one.
-	Within string
+	Within []string
 
 	// Reference says that the value is the address of a key provider: a string
 	// in a Terraform block; a bare reference, a string or a literal key object
@@ -93,6 +102,30 @@ func find(attrs []Attr, name string) (Attr, bool) {
 	}
 	return Attr{}, false
 }
+
+// isSecret reports whether the value is a secret, or names one.
+func (a Attr) isSecret() bool { return a.Sensitive || a.Secret }
+
+// isHarmless reports whether the environment may set a to value beside a secret
+// of the code.
+func (a Attr) isHarmless(value string) bool {
+	return a.Harmless != "" && (a.HarmlessIf == nil || a.HarmlessIf(value))
+}
+
+// HarmlessSecret is the reason of secrets that are no part of an identity with
+// others, see [Attr.Harmless].
+const HarmlessSecret = "It goes where the code says, as the code's own secrets do, and tells nobody anything of those."
+
+// OneOf is for [Attr.HarmlessIf].
+func OneOf(values ...string) func(string) bool {
+	return func(value string) bool { return slices.Contains(values, value) }
+}
+
+// True is for [Attr.HarmlessIf].
+func True(value string) bool { b, err := strconv.ParseBool(value); return err == nil && b }
+
+// False is for [Attr.HarmlessIf].
+func False(value string) bool { b, err := strconv.ParseBool(value); return err == nil && !b }
 
 // Unencrypted is the address of the built-in method that reads plaintext, and
 // the kind of the methods that do so under another name.

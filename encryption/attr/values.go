@@ -22,39 +22,49 @@ type Values struct {
 	blocks map[string]Values    // :: nested block name → its values
 	pos    map[string]Pos       // :: attribute name → place in text; "" is the entry's
 
-	filler filler // of what was absent
+	resolver  resolver
+	variables map[string]string // :: attribute name → the variable that it comes from
 }
 
 // Environment returns the environment that absent attributes were filled from,
 // for kinds that need more of it than attributes. It is nil, which finds
-// nothing, if the environment must not be read. Build may keep it, but reads
-// nothing from it.
-func (v Values) Environment() LookupEnv { return v.filler.env }
+// nothing, if the environment must not be read, or has no say about the server
+// that is asked. Build may keep it, but reads nothing from it.
+func (v Values) Environment() LookupEnv {
+	if v.resolver.Elsewhere {
+		return nil
+	}
+	return v.resolver.Lookup
+}
 
 // ReadsEnvironment reports whether the environment may be read: there was a
 // [LookupEnv] to decode with. Without one, a client library that looks into
 // the environment by itself must be kept from it.
-func (v Values) ReadsEnvironment() bool { return v.filler.env != nil }
+func (v Values) ReadsEnvironment() bool { return v.Environment() != nil }
+
+// Variable returns the variable that an attribute comes from, "" if the settings
+// say it or nobody does.
+func (v Values) Variable(name string) string { return v.variables[name] }
 
 // HoldsSecret reports whether the code gives a secret that is sent somewhere.
 // Variables then say neither where it goes nor how it is protected on the way,
 // and a client library that looks into the environment by itself must be kept
 // from that.
-func (v Values) HoldsSecret() bool { return v.filler.secret != nil }
+func (v Values) HoldsSecret() bool { return len(v.resolver.secrets) > 0 }
 
 // HoldsSecretBeside is [Values.HoldsSecret] of a secret that is no entry of the
 // file in the attribute called name, see [Attr.Within].
-func (v Values) HoldsSecretBeside(name string) bool {
-	return v.HoldsSecret() && v.filler.secret.Within != name
-}
+func (v Values) HoldsSecretBeside(name string) bool { return v.resolver.beside(name) != nil }
 
-// Refuse returns an error if a variable that no attribute declares would decide
-// where a secret of the code goes, in place of an absent attribute.
-func (v Values) Refuse(variable, attribute string) error {
-	if !v.HoldsSecret() {
+// Refuse returns an error if one of variables is set beside a secret of the
+// code. It is for variables that a client library looks up by itself, in place
+// of an absent attribute.
+func (v Values) Refuse(attribute string, variables ...string) error {
+	variable, _ := v.Environment().first(variables)
+	if variable == "" || !v.HoldsSecret() {
 		return nil
 	}
-	return v.Errorf(attribute, "%w", v.filler.secret.Refuses(variable, attribute))
+	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))
 }
 
 func (v Values) get(name string) cty.Value {

@@ -64,6 +64,9 @@ func (l leaf) in(v attr.Values) string {
 		return ""
 	case l.Type == cty.Bool:
 		return strconv.FormatBool(v.Bool(name))
+	case l.Type == cty.Number:
+		n, _ := v.Int(name, 0, 1<<30)
+		return strconv.FormatInt(n, 10)
 	case l.Type.IsListType():
 		return strings.Join(v.Strings(name), " ")
 	default:
@@ -77,8 +80,8 @@ func machine(name string) bool {
 }
 
 // TestPolicy: every rule of DESIGN.md, "Trust", about the environment, for every
-// key provider and method that sends a secret, with every variable that says
-// where it goes or how it is protected on the way. Those rules that need a place
+// key provider and method that sends a secret, with every variable that is not
+// harmless. Those rules that need a place
 // which somebody else names (homes, look-alikes, redirects, names of blocks) do
 // not apply, because only the root configures key providers. For identities, see
 // TestIdentities.
@@ -90,17 +93,23 @@ func TestPolicy(t *testing.T) {
 		for _, route := range r.route {
 			for _, variable := range route.Env {
 				for _, secret := range r.secrets {
-					if route.path[0] != secret.path[0] && route.path[0] != secret.Within {
+					if route.path[0] != secret.path[0] && !slices.Contains(secret.Within, route.path[0]) {
 						r.obeys(t, secret, route, variable)
 					}
 				}
 			}
 		}
 	}
-	delete(kinds, "gcp_kms") // it has neither a place nor a guard
 	for name := range kinds {
 		t.Errorf("%s is not tested", name)
 	}
+}
+
+// isOneIdentity reports whether route belongs to the identity of secret, or to
+// that of the block that it stands in.
+func (r routed) isOneIdentity(secret, route leaf) bool {
+	around, _ := r.table.Attr(secret.path[0])
+	return around.Group != "" && (route.Group == around.Group || route.Follows == around.Group)
 }
 
 func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {
@@ -116,9 +125,14 @@ func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {
 		beside[route.path[0]] = cty.EmptyObjectVal
 	}
 	secret.inCode(beside, secret.value("OWN"))
-	if v, err := r.decoded(beside, env); err == nil && (route.in(v) == ofEnv) != machine(variable) ||
-		err != nil && !strings.Contains(err.Error(), variable+" must not decide where a secret of the configuration goes: "+secret.path[0]) {
+	switch v, err := r.decoded(beside, env); {
+	case err != nil && strings.Contains(err.Error(), variable+" must not be combined with a secret of the configuration: "+secret.path[0]):
+	case err != nil:
 		t.Errorf("%s: beside a secret of the code, got %v", what, err)
+	case machine(variable) != (route.in(v) == ofEnv):
+		t.Errorf("%s: beside a secret of the code, got %q", what, route.in(v))
+	case !machine(variable) && !r.isOneIdentity(secret, route):
+		t.Errorf("%s: beside a secret of the code, it is ignored", what)
 	}
 	if v, err := r.decoded(beside, nil); err != nil || route.in(v) == ofEnv {
 		t.Errorf("%s: with the environment off, got %v", what, err)

@@ -2,6 +2,8 @@ package builtin_test
 
 import (
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,9 +32,11 @@ func leaves(attrs []attr.Attr, path ...string) []leaf {
 	return all
 }
 
-func (l leaf) isSecret() bool {
-	return l.Secret || l.Sensitive && !l.Place && !l.Guard
-}
+func (l leaf) isSecret() bool { return l.Secret || l.Sensitive }
+
+// isClosed reports whether there is a value of l that the environment may not
+// give beside a secret of the code.
+func (l leaf) isClosed() bool { return l.Harmless == "" || l.HarmlessIf != nil }
 
 // routed is a kind whose secrets are sent somewhere.
 type routed struct {
@@ -51,7 +55,7 @@ func routedKinds() []routed {
 				if l.isSecret() && !l.Local {
 					r.secrets = append(r.secrets, l)
 				}
-				if l.Place || l.Guard {
+				if l.isClosed() && !l.Command && (!l.isSecret() || l.Env != nil || l.Local) {
 					r.route = append(r.route, l)
 				}
 			}
@@ -77,7 +81,8 @@ func (l leaf) expression(value string) string {
 	case strings.HasPrefix(value, "var.") || value == "null":
 		return value
 	case l.Type == cty.Bool:
-		return map[string]string{"code": "false", "environment": "true"}[value]
+		isDefault := value == "code"
+		return strconv.FormatBool(isDefault == (l.Default != cty.NilVal && l.Default.True()))
 	case l.Type.IsListType():
 		return `["` + value + `"]`
 	}
@@ -107,7 +112,7 @@ func (r routed) refusal(t *testing.T, code, environment string) string {
 		entry = merged.Methods[r.what+"."+r.table.Name+".x"]
 	}
 	_, err = merged.Decode(entry, r.table)
-	if err == nil || !strings.Contains(err.Error(), "the environment must not decide") {
+	if err == nil || !strings.Contains(err.Error(), "a setting of TF_ENCRYPTION must not be combined with a secret of the configuration") {
 		return ""
 	}
 	if strings.Contains(err.Error(), "canary") {
@@ -116,8 +121,8 @@ func (r routed) refusal(t *testing.T, code, environment string) string {
 	return err.Error()
 }
 
-// TestEnvironmentDoesNotRoute: TF_ENCRYPTION does not decide where a secret of
-// the code goes, or how it is protected on the way.
+// TestEnvironmentDoesNotRoute: TF_ENCRYPTION sets nothing beside a secret of the
+// code that is not harmless.
 func TestEnvironmentDoesNotRoute(t *testing.T) {
 	t.Parallel()
 	for _, r := range routedKinds() {
@@ -154,6 +159,9 @@ func (r routed) test(t *testing.T, secret, route leaf) {
 		"is all there is":     {"", r.text(ofEnvironment, route.setting("environment")), false},
 		"uses a variable":     {"", r.text(secret.setting("var.canary"), route.setting("environment")), true},
 	} {
+		if name == "brings secret alone" && slices.ContainsFunc(r.secrets, func(l leaf) bool { return l.path[0] == route.path[0] }) {
+			continue // the route is a secret itself, or stands beside one
+		}
 		refusal := r.refusal(t, c.code, c.environment)
 		if (refusal != "") != c.refused {
 			t.Errorf("%s: %s, where the environment %s: %q", r.table.Name, place, name, refusal)
@@ -164,29 +172,52 @@ func (r routed) test(t *testing.T, secret, route leaf) {
 	}
 }
 
-// TestRoutesAreMarked: what sounds like a place, or like a guard, is marked as
-// one, and what holds a secret as a secret.
-func TestRoutesAreMarked(t *testing.T) {
+// TestRoutesAreClosed: what sounds like a place, or like a switch that protects
+// secrets, is not harmless, and what holds a secret is marked as one.
+func TestRoutesAreClosed(t *testing.T) {
 	t.Parallel()
 	route := regexp.MustCompile(`(^|_)(address(es)?|endpoints?|hosts?|ur[il]|prox(y|ies)|ca|tls|insecure|skip|verify|redirects?|vaults)(_|$)`)
 	secret := regexp.MustCompile(`secret|token|password|passphrase|credential|private|(^|_)jwt|identit(y_file|ies)|key_file|key_pem|profile$`)
 	not := map[string]string{
-		"aws_kms.skip_credentials_validation": "nothing is sent in any case",
-		"aws_kms.skip_requesting_account_id":  "nothing is sent in any case",
-		"aws_kms.skip_metadata_api_check":     "whether credentials come from there",
+		"aws_kms.endpoints.iam":                      "nothing is sent in any case",
+		"aws_kms.ec2_metadata_service_endpoint":      "where credentials come from",
+		"aws_kms.ec2_metadata_service_endpoint_mode": "where credentials come from",
+		"azure_vault.oidc_request_url":               "where a token comes from, and its own goes",
+		"azure_vault.msi_endpoint":                   "where a token comes from",
 	}
 	for _, r := range allKinds() {
 		for _, l := range leaves(r.Attrs) {
 			name := strings.Join(append([]string{r.Name}, l.path...), ".")
 			if _, known := not[name]; known || l.Command {
+				delete(not, name)
 				continue
 			}
 			last := strings.Join(l.path, "_")
-			if route.MatchString(last) && !l.Place && !l.Guard {
-				t.Errorf("%s is neither a Place nor a Guard", name)
+			if route.MatchString(last) && !l.isClosed() {
+				t.Errorf("%s is Harmless", name)
 			}
 			if secret.MatchString(l.Name) && !l.Secret && !l.Sensitive && l.Type != cty.Bool {
 				t.Errorf("%s is not Secret", name)
+			}
+		}
+	}
+	for name := range not {
+		t.Errorf("there is no %s", name)
+	}
+}
+
+// TestReasonsOfTheHarmless: each says in a sentence why it does no harm, and the
+// words do not say the name of an attribute only.
+func TestReasonsOfTheHarmless(t *testing.T) {
+	t.Parallel()
+	for _, table := range allKinds() {
+		for _, l := range leaves(table.Attrs) {
+			name := table.Name + "." + strings.Join(l.path, ".")
+			switch reason := l.Harmless; {
+			case reason == "" && l.HarmlessIf != nil:
+				t.Errorf("%s is harmless for some values, and does not say why", name)
+			case reason != "" && (len(strings.Fields(reason)) < 4 || !strings.HasSuffix(reason, ".")):
+				t.Errorf("%s: %q is no sentence", name, reason)
 			}
 		}
 	}

@@ -20,7 +20,8 @@ func KeyProviderAttrs() []attr.Attr {
 			Name: "encrypted_metadata_alias",
 			Doc: "The name under which this key provider's metadata is stored inside encrypted files. Defaults to the " +
 				"address of the key provider, such as `key_provider.pbkdf2.main`.",
-			Type: cty.String,
+			Type:     cty.String,
+			Harmless: "It is a name in the files, by which metadata is found.",
 		},
 		{
 			Name: "exportable",
@@ -37,6 +38,7 @@ func KeyProviderAttrs() []attr.Attr {
 func FileMethodAttrs() []attr.Attr {
 	return []attr.Attr{{
 		Name: "then", Type: cty.String, Method: true,
+		Harmless: "It says what opens the plaintext of this method, which no secret of this entry goes to.",
 		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
 			"encrypted twice. Defaults to none: inside is the plaintext.",
 	}}

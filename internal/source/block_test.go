@@ -12,10 +12,10 @@ import (
 func server() Credentials {
 	table := attr.Table{Name: "test", Attrs: []attr.Attr{
 		{Name: "name", Type: cty.String},
-		{Name: "host", Type: cty.String, Place: true, Env: []string{"X_HOST"}},
-		{Name: "proxy", Type: cty.String, Place: true, Env: []string{"X_PROXY"}},
+		{Name: "host", Type: cty.String, Env: []string{"X_HOST"}},
+		{Name: "proxy", Type: cty.String, Env: []string{"X_PROXY"}},
 		{Name: "use_directory", Type: cty.Bool, Group: "key", Env: []string{"X_USE_DIRECTORY"}},
-		{Name: "in_cluster", Type: cty.Bool, Place: true, Group: "cluster", Env: []string{"X_IN_CLUSTER"}},
+		{Name: "in_cluster", Type: cty.Bool, Group: "cluster", Env: []string{"X_IN_CLUSTER"}},
 	}}
 	return Credentials{Table: table, Home: Home{Vars: []string{"X_HOST"}, Attrs: []string{"host"}, Near: func(home, asked string) Nearness {
 		if home == asked {

@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,17 +18,12 @@ import (
 // inside credentials {}, and those of the environment. The place that is asked
 // is named by a data source, which any module can write.
 //
-// The rules are here and nowhere else; what they are applied to is declared in
-// the table, by the flags of [attr.Attr], and in [Home]:
+// What of the environment may complete a block is decided by [attr.Entry.Resolve];
+// here is which block is used, and for which server variables are meant:
 //
 //   - With the environment off, nothing is filled; nor is a block with a name.
-//   - A group is filled as a whole, or not at all if the block says part of it.
-//   - What has a home goes nowhere else: neither secrets, nor addresses, nor the
-//     switches that decide how secrets are protected.
-//   - Neither such a switch nor an address ever applies to a secret that the block
-//     itself holds. If it names no server, a vendor's own is left; kinds without
-//     one refuse to guess.
-//   - A secret that is set, and that nothing says a place for, is an error.
+//   - What has a home goes nowhere else.
+//   - A secret variable with no home and no block is an error.
 type Credentials struct {
 	Table   attr.Table
 	Entries []*attr.Entry
@@ -86,13 +80,7 @@ type Grant struct {
 	// Env is the environment if the family has a say about the place, for
 	// variables that no attribute declares; otherwise nil.
 	Env attr.LookupEnv
-
-	variables map[string]string // :: attribute → the variable that filled it
 }
-
-// Variable returns the variable that an attribute comes from, "" if the block
-// says it or nobody does.
-func (g Grant) Variable(name string) string { return g.variables[name] }
 
 // Errorf is [attr.Values.Errorf], and names the variable if the value comes from
 // one.
@@ -212,7 +200,7 @@ func (h Home) near(env attr.LookupEnv, asked ...string) Nearness {
 func (h Home) nearBlock(env attr.LookupEnv, block *attr.Entry) Nearness {
 	var asked []string
 	for _, name := range h.Attrs {
-		if block != nil && block.Settings[name].Decides() {
+		if block != nil && block.Settings[name].IsSet() {
 			asked = append(asked, text(block.Settings[name].Value))
 		}
 	}
@@ -262,40 +250,11 @@ func (c Credentials) stray() string {
 
 // fill completes a block, nil for none, with the variables that have a say.
 func (c Credentials) fill(block *attr.Entry, found bool, near Nearness) (Grant, error) {
-	g := Grant{Found: found, Env: c.Env, variables: map[string]string{}}
-	if near == Elsewhere {
-		g.Env = nil
-	}
 	if block == nil {
 		block = attr.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
 	}
-	p := newPolicy(c.Table.Attrs, block.Settings, near)
-	if secret, given := block.Secret(c.Table); given && found {
-		p.secret = &secret
-	}
-	placed := slices.ContainsFunc(c.Home.Attrs, func(name string) bool { return block.Settings[name].Decides() })
-	whole, table := *block, c.Table
-	whole.Settings, table.Attrs = maps.Clone(block.Settings), slices.Clone(c.Table.Attrs)
-	for i, a := range c.Table.Attrs {
-		table.Attrs[i].Required = a.Required && g.Found
-		if a.Attrs != nil {
-			continue // a nested block is completed if the user wrote it
-		}
-		table.Attrs[i].Env = nil
-		variable, value := first(c.Env, a.Env)
-		switch {
-		case value == "" || !p.open(a):
-		case p.secret != nil && !p.secret.Leaves(a, variable, value):
-			if !placed && slices.Contains(c.Home.Attrs, a.Name) {
-				whole.Settings[a.Name] = attr.Setting{Err: fail(block, a.Name, p.secret.Refuses(variable, a.Name))}
-			}
-		case p.allows(a, value):
-			g.variables[a.Name], whole.Settings[a.Name] = variable, setting(a, variable, value)
-		}
-	}
-	var err error
-	g.Values, err = whole.Decode(table, g.Env)
-	return g, err
+	values, err := block.Resolve(c.Table, attr.Scope{Lookup: c.Env, Elsewhere: near == Elsewhere, NoCode: !found})
+	return Grant{Values: values, Found: found, Env: values.Environment()}, err
 }
 
 // family is what the variables of a table have in common, for errors.
@@ -318,71 +277,7 @@ func family(t attr.Table) string {
 	return " " + first[:i+1] + "*"
 }
 
-func first(env attr.LookupEnv, names []string) (name, value string) {
-	for _, name := range names {
-		if value, set := env.Get(name); set {
-			return name, value
-		}
-	}
-	return "", ""
-}
-
-// setting is the value of a variable as an attribute has it.
-func setting(a attr.Attr, variable, value string) attr.Setting {
-	s := attr.Setting{Value: cty.StringVal(value), FromEnvironment: true}
-	switch {
-	case a.Type == cty.Bool:
-		b, err := strconv.ParseBool(value)
-		if err != nil {
-			return attr.Setting{Err: fmt.Errorf("the environment variable %s must be true or false", variable)}
-		}
-		s.Value = cty.BoolVal(b)
-	case a.Type.IsListType():
-		s.Value = cty.ListVal([]cty.Value{s.Value})
-	}
-	return s
-}
-
-// policy is what the environment may say about one block.
-type policy struct {
-	own     map[string]attr.Setting
-	closed  map[string]bool // groups of which the block says a part
-	secrets map[string]bool // groups that hold a secret
-	secret  *attr.Written   // of the block itself; may be nil
-	distant bool            // the family is at home elsewhere
-}
-
-func newPolicy(attrs []attr.Attr, own map[string]attr.Setting, near Nearness) policy {
-	p := policy{own: own, closed: attr.Closed(attrs, own), secrets: map[string]bool{}, distant: near == Elsewhere}
-	for _, a := range attrs {
-		for _, group := range []string{a.Group, a.Follows} {
-			p.secrets[group] = p.secrets[group] || group != "" && isSecret(a)
-		}
-	}
-	return p
-}
-
-// open reports whether the block says nothing of a, or of what it belongs to.
-func (p policy) open(a attr.Attr) bool {
-	return !says(a, p.own[a.Name]) && !p.closed[a.Group] && !p.closed[a.Follows]
-}
-
-// allows reports whether a variable with the given value, which is at home
-// here or not, may fill a.
-func (p policy) allows(a attr.Attr, value string) bool {
-	if a.Guard && !slices.Contains(a.Safe, value) {
-		return !p.distant
-	}
-	return !p.distant || !isSecret(a) && !a.Place && !p.secrets[a.Group] && !p.secrets[a.Follows]
-}
-
 func isSecret(a attr.Attr) bool { return a.Sensitive || a.Secret }
-
-// says reports whether the user said something about a. An empty string is what
-// an absent variable of Terraform comes to; only of a guard it may be meant.
-func says(a attr.Attr, s attr.Setting) bool {
-	return s.Decides() || s.Value != cty.NilVal && !s.Value.IsNull() && (a.Guard || s.Value.Type() == cty.Bool)
-}
 
 // covering returns the block whose url covers target, nil if none does.
 func (c Credentials) covering(target *url.URL) (*attr.Entry, error) {

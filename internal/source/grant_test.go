@@ -127,22 +127,23 @@ func sample() (attr.Table, Home) {
 		}
 		return a
 	}
-	secret := func(a *attr.Attr) { a.Sensitive = true }
+	secret := func(a *attr.Attr) { a.Sensitive, a.Harmless = true, attr.HarmlessSecret }
+	harmless := func(a *attr.Attr) { a.Harmless = "It does no harm." }
 	in := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Group = group } }
 	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Follows = group } }
 	return attr.Table{Name: "test", Attrs: []attr.Attr{
 			text("name", ""),
-			text("host", "X_HOST", func(a *attr.Attr) { a.Place = true }, in("where")),
-			{Name: "local", Type: cty.Bool, Place: true, Group: "where"},
-			text("region", "X_REGION", follows("where")),
-			text("user", "X_USER", follows("who")),
+			text("host", "X_HOST", in("where")),
+			{Name: "local", Type: cty.Bool, Group: "where"},
+			text("region", "X_REGION", follows("where"), harmless),
+			text("user", "X_USER", follows("who"), harmless),
 			text("password", "X_PASSWORD", secret, follows("who")),
 			text("token", "", secret, in("who")),
-			text("cert", "X_CERT", in("pair")),
-			text("key", "X_KEY", func(a *attr.Attr) { a.Secret = true }, in("pair")),
-			text("mode", "X_MODE", func(a *attr.Attr) { a.Guard, a.Safe = true, []string{"strict"} }),
-			{Name: "insecure", Type: cty.Bool, Guard: true, Env: []string{"X_INSECURE"}},
-			text("timeout", "X_TIMEOUT"),
+			text("cert", "X_CERT", in("pair"), harmless),
+			text("key", "X_KEY", secret, in("pair")),
+			text("mode", "X_MODE", harmless, func(a *attr.Attr) { a.HarmlessIf = attr.OneOf("strict") }),
+			{Name: "insecure", Type: cty.Bool, Env: []string{"X_INSECURE"}, Harmless: "It verifies.", HarmlessIf: attr.False},
+			text("timeout", "X_TIMEOUT", harmless),
 			{Name: "plugin", Attrs: []attr.Attr{text("args", "", secret)}},
 		}}, Home{Vars: []string{"X_HOST"}, Attrs: []string{"host", "local"}, Near: func(home, asked string) Nearness {
 			if home == asked {
@@ -153,7 +154,7 @@ func sample() (attr.Table, Home) {
 }
 
 func TestFill(t *testing.T) {
-	const refused = "error: X_HOST must not decide where a secret of the configuration goes: "
+	const refused = "error: the environment variable X_HOST must not be combined with a secret of the configuration: "
 	text := cty.StringVal
 	all := map[string]string{
 		"X_HOST": "home", "X_REGION": "r", "X_USER": "u", "X_PASSWORD": "p", "X_CERT": "c",
@@ -164,6 +165,14 @@ func TestFill(t *testing.T) {
 		env[name] = value
 		return env
 	}
+	without := func(names ...string) map[string]string {
+		env := with("X_MODE", "strict")
+		for _, name := range names {
+			delete(env, name)
+		}
+		return env
+	}
+	strict := without("X_INSECURE")
 	type attrs = map[string]cty.Value
 	for name, tt := range map[string]struct {
 		env   map[string]string
@@ -179,20 +188,22 @@ func TestFill(t *testing.T) {
 		"its own secret":                {all, attrs{"token": text("own")}, refused + "token. Set host in the configuration as well"},
 		"its own key":                   {all, attrs{"key": text("own")}, refused + "key"},
 		"a secret in a block":           {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, refused + "plugin.args"},
-		"its own secret, no place":      {with("X_HOST", ""), attrs{"token": text("own")}, "region cert key timeout"},
-		"its own secret, its own place": {with("X_HOST", "own"), attrs{"token": text("own"), "host": text("own")}, "cert key timeout"},
-		"an unknown secret":             {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
-		"an empty secret":               {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
-		"a safe value": {with("X_MODE", "strict"), attrs{"token": text("own"), "host": text("home")},
-			"cert key mode timeout"},
-		"a switch of its own":     {all, attrs{"insecure": cty.False}, "host region user password cert key mode timeout"},
-		"the same server":         {all, attrs{"host": text("home")}, "user password cert key mode insecure timeout"},
-		"another server":          {all, attrs{"host": text("other")}, "timeout"},
-		"another server, safe":    {with("X_MODE", "strict"), attrs{"host": text("other")}, "mode timeout"},
-		"a server of another way": {all, attrs{"local": cty.True}, "timeout"},
-		"not of another way":      {all, attrs{"local": cty.False}, "host region user password cert key mode insecure timeout"},
-		"no home":                 {with("X_HOST", ""), attrs{"host": text("other")}, "user password cert key mode insecure timeout"},
-		"perhaps":                 {with("X_INSECURE", "perhaps"), attrs{}, "error: the environment variable X_INSECURE must be true or false"},
+		"its own secret, no place":      {without("X_HOST", "X_INSECURE"), attrs{"token": text("own")}, "region cert key mode timeout"},
+		"its own secret, unprotected":   {without("X_HOST"), attrs{"token": text("own")}, strings.Replace(refused, "X_HOST", "X_INSECURE", 1)},
+		"its own secret, its own place": {strict, attrs{"token": text("own"), "host": text("home")}, "cert key mode timeout"},
+		"its own secret and switch": {all, attrs{"token": text("own"), "host": text("home"), "insecure": cty.False, "mode": text("own")},
+			"cert key timeout"},
+		"an unknown secret":          {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
+		"an empty secret":            {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
+		"another server, own secret": {all, attrs{"token": text("own"), "host": text("other")}, "timeout"},
+		"a switch of its own":        {all, attrs{"insecure": cty.False}, "host region user password cert key mode timeout"},
+		"the same server":            {all, attrs{"host": text("home")}, "user password cert key mode insecure timeout"},
+		"another server":             {all, attrs{"host": text("other")}, "timeout"},
+		"another server, safe":       {with("X_MODE", "strict"), attrs{"host": text("other")}, "mode timeout"},
+		"a server of another way":    {all, attrs{"local": cty.True}, "timeout"},
+		"not of another way":         {all, attrs{"local": cty.False}, "host region user password cert key mode insecure timeout"},
+		"no home":                    {with("X_HOST", ""), attrs{"host": text("other")}, "user password cert key mode insecure timeout"},
+		"perhaps":                    {with("X_INSECURE", "perhaps"), attrs{}, "error: X_INSECURE must be true or false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, home := sample()

@@ -219,17 +219,16 @@ func (p *provider) connect(ctx context.Context) (*kms.Client, error) {
 // setEndpoint reads the endpoint of KMS. One that a variable names is not
 // silently replaced by AWS's own.
 func (p *provider) setEndpoint(v attr.Values) error {
-	if endpoints, ok := v.Block("endpoints"); ok {
+	endpoints, written := v.Block("endpoints")
+	if written {
 		p.endpoint = awsauth.WithScheme(endpoints.String("kms"))
 	}
 	if p.known = p.endpoint; p.known != "" {
 		return nil
 	}
-	for _, name := range endpointVars() {
-		if url, set := v.Environment().Get(name); set {
-			p.known = url
-			return v.Refuse(name, "endpoints.kms")
-		}
+	p.known, _ = v.Environment().Get(endpointVars()...)
+	if err := v.Refuse("endpoints.kms", endpointVars()...); err != nil || written {
+		return err
 	}
-	return nil
+	return v.Refuse("endpoints.sts", stsVar)
 }

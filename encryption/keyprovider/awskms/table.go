@@ -9,33 +9,38 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
+// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+const keyHarmless = "It says which key AWS KMS is asked for, and not where AWS KMS is."
+
 const doc = "AWS KMS wraps the key of each file. Reading requires `kms:Decrypt` on the key, and nothing else. Without credentials " +
 	"here, they come from where every AWS SDK looks."
 
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{
 		Name: "endpoints", Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
-			{Name: "kms", Type: cty.String, Place: true, Env: endpointVars(), Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
+			{Name: "kms", Type: cty.String, Env: endpointVars(), Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
 				"not have. The variables count without an `endpoints` block as well."},
-			{Name: "sts", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
-			{Name: "iam", Type: cty.String, Place: true, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Doc: "Accepted as " +
+			{Name: "sts", Type: cty.String, Env: []string{stsVar}, Doc: "The URL of AWS STS, which assumes roles."},
+			{Name: "iam", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Harmless: "AWS IAM is never called.", Doc: "Accepted as " +
 				"in OpenTofu. AWS IAM is never called."},
 		},
 	}))
 	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs}
 }
 
+const stsVar = "AWS_ENDPOINT_URL_STS"
+
 // endpointVars are the variables that the SDK reads.
 func endpointVars() []string { return []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"} }
 
 func keyAttrs() []attr.Attr {
 	return []attr.Attr{
-		{Name: "kms_key_id", Type: cty.String, Required: true, Doc: "The KMS key: its ID, its ARN, or an alias such as `alias/tf-state`."},
-		{Name: "key_spec", Type: cty.String, Required: true, Doc: "The kind of data key for new files: `AES_256` " +
+		{Name: "kms_key_id", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The KMS key: its ID, its ARN, or an alias such as `alias/tf-state`."},
+		{Name: "key_spec", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The kind of data key for new files: `AES_256` " +
 			"or `AES_128`. A file that is read holds its own."},
-		{Name: "encryption_context", Type: cty.Map(cty.String), Doc: "The encryption context for new keys, which " +
+		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Doc: "The encryption context for new keys, which " +
 			"key policies can require. It is stored in the file in clear. A file that is read has its own."},
-		{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION",
-			"AWS_DEFAULT_REGION"}, Doc: "The region of the key, such as `eu-west-1`."},
+		{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
+			Harmless: awsauth.HarmlessRegion, HarmlessIf: awsauth.IsCommercial, Doc: "The region of the key, such as `eu-west-1`."},
 	}
 }

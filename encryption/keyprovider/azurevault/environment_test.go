@@ -75,7 +75,6 @@ func TestSteered(t *testing.T) {
 	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for name, c := range map[string]struct{ variable, value, host string }{
 		"authority":               {"AZURE_AUTHORITY_HOST", "https://evil.example", " login.microsoftonline.com/"},
-		"cloud":                   {"ARM_METADATA_HOST", "evil.example", " login.microsoftonline.com/"},
 		"region":                  {"AZURE_REGIONAL_AUTHORITY_NAME", "westeurope", ".login.microsoft.com/"},
 		"region with a path":      {"AZURE_REGIONAL_AUTHORITY_NAME", "evil.example/", ""},
 		"region with a domain":    {"AZURE_REGIONAL_AUTHORITY_NAME", "evil.example", ""},

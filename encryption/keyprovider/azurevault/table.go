@@ -14,21 +14,25 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
+// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+const keyHarmless = "It says which key the vault is asked for, and not which vault is asked."
+
 func table() attr.Table {
 	return attr.Table{
 		Name: "azure_vault",
 		Doc: "A key of Azure Key Vault or of a Managed HSM encrypts the key of each file. Reading requires the key permission `decrypt`. " +
 			"The first way to authenticate that is set up is used.",
 		Attrs: append([]attr.Attr{
-			{Name: "vault_uri", Type: cty.String, Place: true, Required: true, Doc: "The URL of the vault, such as " +
+			{Name: "vault_uri", Type: cty.String, Required: true, Doc: "The URL of the vault, such as " +
 				"`https://example.vault.azure.net`."},
-			{Name: "vault_key_name", Type: cty.String, Required: true, Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
-			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes; `aes_gcm` " +
+			{Name: "vault_key_name", Type: cty.String, Required: true, Harmless: keyHarmless,
+				Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
+			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes; `aes_gcm` " +
 				"needs 16, 24 or 32. A file that is read has its own."},
-			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Doc: "The vault's key is an AES key, which " +
+			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Harmless: keyHarmless, Doc: "The vault's key is an AES key, which " +
 				"only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names " +
 				"its algorithm. Defaults to `false`."},
-			{Name: "symmetric_key_size", Type: cty.Number, Doc: "The size of the AES key in bits: `128`, `192` or " +
+			{Name: "symmetric_key_size", Type: cty.Number, Harmless: keyHarmless, Doc: "The size of the AES key in bits: `128`, `192` or " +
 				"`256`. Required with `symmetric`."},
 		}, azureauth.Attrs(nil)...),
 	}

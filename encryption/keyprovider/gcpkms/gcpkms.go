@@ -47,18 +47,21 @@ func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvid
 	}
 }
 
+// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+const keyHarmless = "It says which key Google is asked for, and Google is asked in any case."
+
 func table() attr.Table {
 	return attr.Table{
 		Name: "gcp_kms",
 		Doc: "Google Cloud KMS wraps the key of each file. Reading requires `cloudkms.cryptoKeyVersions.useToDecrypt`. Without " +
 			"`access_token` and `credentials`, the application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{
-			{Name: "kms_encryption_key", Type: cty.String, Required: true, Doc: "The key's resource name: " +
+			{Name: "kms_encryption_key", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The key's resource name: " +
 				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
-			{Name: "key_length", Type: cty.Number, Required: true, Doc: "Length of new keys in bytes, from 1 to " +
+			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes, from 1 to " +
 				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 		}, googleauth.Attrs("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
-			{Name: "additional_authenticated_data", Type: cty.String, Doc: "Data that the key is bound to, in " +
+			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Doc: "Data that the key is bound to, in " +
 				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
 				"sealing."},
 		}),

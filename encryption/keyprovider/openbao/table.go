@@ -16,6 +16,13 @@ func both(names ...string) []string {
 	return out
 }
 
+// Reasons of [attr.Attr.Harmless].
+const (
+	keyHarmless         = "It says which key the server is asked for, and not which server is asked."
+	certificateHarmless = "A certificate is shown to whatever server the code names, and proves nothing without its key."
+	patienceHarmless    = "How long and how often something is tried changes neither what is sent nor where."
+)
+
 func table() attr.Table {
 	str, num, flag := cty.String, cty.Number, cty.Bool
 	return attr.Table{
@@ -23,19 +30,20 @@ func table() attr.Table {
 		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault, with one `decrypt` call. At most one of the `auth_` " +
 			"blocks logs in before that; without one, `token` is used.",
 		Attrs: []attr.Attr{
-			{Name: "key_name", Type: str, Required: true, Doc: "The name of the key in the transit engine."},
-			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Doc: "Length of new keys in bytes: 16, " +
+			{Name: "key_name", Type: str, Required: true, Harmless: keyHarmless, Doc: "The name of the key in the transit engine."},
+			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Doc: "Length of new keys in bytes: 16, " +
 				"32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. " +
 				"Defaults to `32`."},
-			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Doc: "Where the transit " +
+			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Harmless: keyHarmless, Doc: "Where the transit " +
 				"engine is mounted. Defaults to `/transit`."},
-			{Name: "associated_data", Type: str, Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
-				"Vault does not bind keys, and OpenTofu 1.12 cannot read what is sealed with it."},
-			{Name: "address", Type: str, Place: true, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"),
+			{Name: "associated_data", Type: str, Harmless: keyHarmless,
+				Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
+					"Vault does not bind keys, and OpenTofu 1.12 cannot read what is sealed with it."},
+			{Name: "address", Type: str, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"),
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
-			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Doc: "The namespace of the transit engine and " +
-				"of the login. Defaults to the root namespace."},
-			{Name: "token", Type: str, Sensitive: true, Env: both("TOKEN"), Doc: "The token."},
+			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Harmless: "A namespace is a part of the server that the code names.",
+				Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
+			{Name: "token", Type: str, Sensitive: true, Harmless: attr.HarmlessSecret, Env: both("TOKEN"), Doc: "The token."},
 			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{
 				{Name: "role_id", Type: str, Required: true, Doc: "The RoleID."},
 				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, if the role requires one."},
@@ -51,36 +59,39 @@ func table() attr.Table {
 			}},
 			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Doc: "The name of the role. Defaults to the default role of the auth method."},
-				{Name: "jwt", Type: str, Group: "jwt", Sensitive: true, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
+				{Name: "jwt", Type: str, Group: "jwt", Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
 					Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
 				{Name: "jwt_file", Type: str, Group: "jwt", Secret: true, Doc: "The path of a file that holds the token."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("jwt"), Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
-			{Name: "ca_cert_file", Type: str, Guard: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
+			{Name: "ca_cert_file", Type: str, Empty: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},
-			{Name: "ca_cert_dir", Type: str, Guard: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
-			{Name: "ca_cert_pem", Type: str, Guard: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
-			{Name: "client_cert_file", Type: str, Group: "certificate", Env: both("CLIENT_CERT"),
+			{Name: "ca_cert_dir", Type: str, Empty: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
+			{Name: "ca_cert_pem", Type: str, Empty: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
+			{Name: "client_cert_file", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
 				Doc: "The path of a PEM file with a client certificate."},
-			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Env: both("CLIENT_KEY"), Doc: "The path of a PEM " +
-				"file with the key of the client certificate."},
-			{Name: "client_cert_pem", Type: str, Group: "certificate", Env: both("CLIENT_CERT_BYTES"), Doc: "A client certificate itself, in PEM."},
-			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Env: both("CLIENT_KEY_BYTES"), Doc: "The key of " +
-				"the client certificate itself, in PEM."},
-			{Name: "tls_server_name", Type: str, Guard: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
+			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Harmless: attr.HarmlessSecret, Env: both("CLIENT_KEY"),
+				Doc: "The path of a PEM file with the key of the client certificate."},
+			{Name: "client_cert_pem", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT_BYTES"),
+				Doc: "A client certificate itself, in PEM."},
+			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Harmless: attr.HarmlessSecret, Env: both("CLIENT_KEY_BYTES"),
+				Doc: "The key of the client certificate itself, in PEM."},
+			{Name: "tls_server_name", Type: str, Empty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
 				"the server's certificate must have. Defaults to the host of the address."},
-			{Name: "skip_tls_verify", Type: flag, Guard: true, Env: both("SKIP_VERIFY"), Default: cty.False,
+			{Name: "skip_tls_verify", Type: flag, Env: both("SKIP_VERIFY"), Default: cty.False,
+				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: attr.False,
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},
-			{Name: "proxy_address", Type: str, Guard: true, Sensitive: true, Env: both("PROXY_ADDR",
+			{Name: "proxy_address", Type: str, Sensitive: true, Local: true, Empty: true, Env: both("PROXY_ADDR",
 				"HTTP_PROXY"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
-			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Default: cty.NumberIntVal(2),
+			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Harmless: patienceHarmless, Default: cty.NumberIntVal(2),
 				Doc: "How often a request is repeated when the server is overloaded, fails or is not reached. " +
 					"Defaults to `2`."},
-			{Name: "client_timeout", Type: str, Env: both("CLIENT_TIMEOUT"), Default: cty.StringVal("60s"),
+			{Name: "client_timeout", Type: str, Env: both("CLIENT_TIMEOUT"), Harmless: patienceHarmless, Default: cty.StringVal("60s"),
 				Doc: "How long a request may take with its repetitions, as in `90s` or in seconds. Defaults to " +
 					"`60s`."},
-			{Name: "disable_redirects", Type: flag, Guard: true, Env: both("DISABLE_REDIRECTS"), Default: cty.True,
+			{Name: "disable_redirects", Type: flag, Env: both("DISABLE_REDIRECTS"), Default: cty.True,
+				Harmless: "Redirects are then refused, as they are without it.", HarmlessIf: attr.True,
 				Doc: "Whether a redirect is refused, as the token would go where it leads. `false` follows one, never from https to http, as " +
 					"standby servers require. Defaults to `true`."},
 		},

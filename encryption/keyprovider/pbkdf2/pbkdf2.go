@@ -51,7 +51,7 @@ func table() attr.Table {
 		Name: "pbkdf2",
 		Doc:  "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
 		Attrs: []attr.Attr{
-			{Name: "passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase, of at least 16 bytes. " +
+			{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true, Doc: "The passphrase, of at least 16 bytes. " +
 				"Exactly one of `passphrase` and `chain` is required."},
 			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key is " +
 				"used instead of the passphrase, such as `key_provider.static.root`."},

@@ -32,9 +32,9 @@ func table() attr.Table {
 		Name: "static",
 		Doc:  "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
 		Attrs: []attr.Attr{
-			{Name: "key", Type: cty.String, Sensitive: true, Doc: "The key, in hexadecimal."},
-			{Name: "key_base64", Type: cty.String, Sensitive: true, Doc: "The key, in standard base64."},
-			{Name: "key_file", Type: cty.String, Secret: true, Doc: "The path of a file that holds the bytes of " +
+			{Name: "key", Type: cty.String, Sensitive: true, Local: true, Doc: "The key, in hexadecimal."},
+			{Name: "key_base64", Type: cty.String, Sensitive: true, Local: true, Doc: "The key, in standard base64."},
+			{Name: "key_file", Type: cty.String, Secret: true, Local: true, Doc: "The path of a file that holds the bytes of " +
 				"the key and nothing else. It is read when the key is needed."},
 		},
 	}

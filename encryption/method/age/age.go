@@ -35,15 +35,16 @@ func Block() encryption.Block[encryption.Method] {
 				"needed. A document that sops encrypted for an age key is for `sops`.",
 			Attrs: []attr.Attr{
 				{
-					Name: "identities", Type: cty.List(cty.String), Sensitive: true,
+					Name: "identities", Type: cty.List(cty.String), Sensitive: true, Local: true,
 					Doc: "What opens the files, each as in a file for `age --identity`: `AGE-SECRET-KEY-…`, an SSH private key (Ed25519 or RSA), or " +
 						"an age file of such lines, sealed with `identity_passphrase`.",
 				},
-				{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Doc: "Paths of files with the " +
+				{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Doc: "Paths of files with the " +
 					"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},
-				{Name: "identity_passphrase", Type: cty.String, Sensitive: true, Doc: "The passphrase of those identities that are protected by one."},
+				{Name: "identity_passphrase", Type: cty.String, Sensitive: true, Local: true,
+					Doc: "The passphrase of those identities that are protected by one."},
 				{
-					Name: "passphrase", Type: cty.String, Sensitive: true,
+					Name: "passphrase", Type: cty.String, Sensitive: true, Local: true,
 					Doc: fmt.Sprintf("For files that were encrypted with a passphrase, `age --passphrase`. A file "+
 						"may demand a scrypt work factor of at most %d, which takes 1 GiB of memory.", maxWorkFactor),
 				},

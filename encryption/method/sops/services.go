@@ -136,6 +136,10 @@ var (
 	transitKey = regexp.MustCompile(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
 )
 
+// vaultKind is the kind of the key provider that asks Vault and OpenBao, and the
+// only one that may get a secret of the code.
+const vaultKind = "openbao"
+
 func (s services) vault(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultAddress)
 	if !ok {
@@ -154,7 +158,7 @@ func (s services) vault(k masterKey) (opener, error) {
 	}
 	set(attrs, "token", s.vaultToken)
 	set(attrs, "namespace", s.vaultSpace)
-	ask, err := s.ask("openbao", attrs, map[string]any{"ciphertext": []byte(k.Sealed)})
+	ask, err := s.ask(vaultKind, attrs, map[string]any{"ciphertext": []byte(k.Sealed)})
 	if err != nil || s.vaultToken != "" {
 		return ask, err
 	}
@@ -316,7 +320,7 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 		block := s.blocks[i]
 		entry := attr.NewEntry(s.address+" ("+kind+")", block.Table, attrs)
 		for name, setting := range entry.Settings { // a secret that a variable gives is protected as variables say
-			setting.FromEnvironment = !s.ownToken
+			setting.FromEnvironment = kind != vaultKind || !s.ownToken
 			entry.Settings[name] = setting
 		}
 		values, err := entry.Decode(block.Table, s.env)

@@ -9,46 +9,54 @@ import (
 const doc = "Files encrypted by [sops](https://getsops.io) as JSON, YAML or binary, also by terraform-backend-git. A key service is " +
 	"called only for what the lists `allowed_…` name."
 
+// Reasons of [attr.Attr.Harmless]. The one secret that is sent is vault_token.
+const (
+	identityHarmless = "It is used here and never sent."
+	cloudHarmless    = "The clouds are asked with the identity of the environment, and get no secret of the code."
+)
+
 func table() attr.Table {
 	return attr.Table{Name: "sops", Doc: doc, Attrs: []attr.Attr{
-		{Name: "age_identities", Type: cty.List(cty.String), Local: true, Sensitive: true, Env: []string{"SOPS_AGE_KEY"},
+		{Name: "age_identities", Type: cty.List(cty.String), Local: true, Sensitive: true, Harmless: identityHarmless,
+			Env: []string{"SOPS_AGE_KEY"},
 			Doc: "age identities (`AGE-SECRET-KEY-…`): one in each element, or the content of a key file."},
-		{Name: "age_identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Env: []string{"SOPS_AGE_KEY_FILE"},
+		{Name: "age_identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Harmless: identityHarmless,
+			Env: []string{"SOPS_AGE_KEY_FILE"},
 			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
 		{Name: "age_identity_command", Type: cty.List(cty.String), Command: true, Doc: "A program that prints age identities, and its " +
 			"arguments. It has a minute, and finds the recipient in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read."},
 		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
 			"are age identities, too, as they are for sops. It has no effect unless the environment may be read. " +
 			"Defaults to `false`."},
-		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Doc: "PGP private " +
+		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Harmless: identityHarmless, Doc: "PGP private " +
 			"keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
-		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Doc: "The passphrase of `pgp_private_keys`."},
+		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Harmless: identityHarmless, Doc: "The passphrase of `pgp_private_keys`."},
 		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` opens what is encrypted for PGP keys, " +
 			"with the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to " +
 			"`false`."},
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Command: true, Doc: "The program to " +
 			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command has to stand in the configuration. Defaults to " +
 			"`gpg`."},
-		{Name: "vault_token", Type: cty.String, Sensitive: true, Env: []string{"VAULT_TOKEN",
+		{Name: "vault_token", Type: cty.String, Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"VAULT_TOKEN",
 			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
-		{Name: "vault_namespace", Type: cty.String, Env: []string{"VAULT_NAMESPACE",
-			"BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},
-		{Name: "azure_use_msi", Type: cty.Bool, Default: cty.False, Env: []string{"ARM_USE_MSI"}, Doc: "Whether to " +
+		{Name: "vault_namespace", Type: cty.String, Harmless: "A namespace is a part of the servers that the code allows.",
+			Env: []string{"VAULT_NAMESPACE", "BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},
+		{Name: "azure_use_msi", Type: cty.Bool, Default: cty.False, Harmless: cloudHarmless, Env: []string{"ARM_USE_MSI"}, Doc: "Whether to " +
 			"sign in to Azure as the managed identity of this machine. Defaults to `false`."},
-		{Name: "allowed_vault_addresses", Type: cty.List(cty.String), Place: true,
+		{Name: "allowed_vault_addresses", Type: cty.List(cty.String),
 			Env: []string{"TF_BACKEND_HTTP_SOPS_HC_VAULT_URIS", "VAULT_ADDR", "BAO_ADDR"},
 			Doc: "The addresses of the Vault or OpenBao servers that a file may name, such as " +
 				"`https://vault.example.com:8200`. Without it, none is called."},
-		{Name: "allowed_aws_keys", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
+		{Name: "allowed_aws_keys", Type: cty.List(cty.String), Harmless: cloudHarmless, Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
 			Doc: "The ARNs of the AWS KMS keys that a file may name, or `[\"*\"]` for any. Without it, AWS is not called."},
-		{Name: "allowed_aws_roles", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
+		{Name: "allowed_aws_roles", Type: cty.List(cty.String), Harmless: cloudHarmless, Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
 			Doc: "The ARNs of the IAM roles that a file may name, to be assumed before AWS KMS is called. Defaults to none."},
-		{Name: "allowed_aws_profiles", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_PROFILE"},
+		{Name: "allowed_aws_profiles", Type: cty.List(cty.String), Harmless: cloudHarmless, Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_PROFILE"},
 			Doc: "The profiles of the shared AWS configuration files that a file may name. Defaults to none."},
-		{Name: "allowed_gcp_keys", Type: cty.List(cty.String), Env: []string{"TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS"},
+		{Name: "allowed_gcp_keys", Type: cty.List(cty.String), Harmless: cloudHarmless, Env: []string{"TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS"},
 			Doc: "The resource names of the Google Cloud KMS keys that a file may name, or `[\"*\"]` for any. Without it, " +
 				"Google Cloud is not called."},
-		{Name: "allowed_azure_vaults", Type: cty.List(cty.String), Place: true, Doc: "The URLs of the vaults that a file " +
+		{Name: "allowed_azure_vaults", Type: cty.List(cty.String), Doc: "The URLs of the vaults that a file " +
 			"may name, such as `https://example.vault.azure.net`, or `[\"*\"]` for any vault or managed HSM under " +
 			"Microsoft's own domains. Without it, Azure is not called."},
 		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may contain values that sops left " +

@@ -37,8 +37,10 @@ func Block() encryption.Block[encryption.Method] {
 				"is weak. It takes every file that is not text, so put it last.",
 			Attrs: []attr.Attr{
 				{
-					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Env: []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
-					Doc: "The passphrase, as it was given to terraform-backend-git. White space counts.",
+					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Local: true,
+					Env:      []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
+					Harmless: "It is used here and never sent.",
+					Doc:      "The passphrase, as it was given to terraform-backend-git. White space counts.",
 				},
 			},
 		},

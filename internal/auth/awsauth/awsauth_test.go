@@ -2,10 +2,14 @@ package awsauth
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -25,6 +29,77 @@ func parse(t *testing.T, values map[string]cty.Value) (Settings, attr.Values) {
 		t.Fatal(err)
 	}
 	return s, v
+}
+
+// TestEndpointsOfCredentialsFiles: why a variable may name such a file beside a
+// configuration file of the code, and not beside its keys.
+func TestEndpointsOfCredentialsFiles(t *testing.T) {
+	t.Parallel()
+	write := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	credentials := write("credentials", "[default]\nendpoint_url = https://evil\n")
+	for config, want := range map[string]string{
+		write("without", "[profile x]\nregion = eu-west-1\n"): "https://evil",
+		write("with", "[default]\nregion = eu-west-1\n"):      "",
+	} {
+		profile, err := awsconfig.LoadSharedConfigProfile(t.Context(), "default", func(o *awsconfig.LoadSharedConfigOptions) {
+			o.CredentialsFiles, o.ConfigFiles = []string{credentials}, []string{config}
+		})
+		if err != nil || profile.BaseEndpoint != want {
+			t.Errorf("%s: got the endpoint %q, %v", config, profile.BaseEndpoint, err)
+		}
+	}
+}
+
+// TestFilesOfVariables: they are for the identity of the environment, and for a
+// profile of the code that is in them.
+func TestFilesOfVariables(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"AWS_CONFIG_FILE": "/config", "AWS_SHARED_CREDENTIALS_FILE": "/credentials"}
+	table := attr.Table{Name: "x", Attrs: CredentialAttrs("X")}
+	for name, c := range map[string]struct {
+		code                map[string]cty.Value
+		config, credentials []string
+	}{
+		"nothing": {nil, []string{"/config"}, []string{"/credentials"}},
+		"profile": {map[string]cty.Value{"profile": cty.StringVal("p")}, []string{"/config"}, []string{"/credentials"}},
+		"keys": {map[string]cty.Value{"access_key": cty.StringVal("a"), "secret_key": cty.StringVal("s")},
+			awsconfig.DefaultSharedConfigFiles, awsconfig.DefaultSharedCredentialsFiles},
+	} {
+		v, err := attr.NewEntry("x", table, c.code).Decode(table, func(name string) (string, bool) { return env[name], true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Settings{configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files")}
+		s.keepFiles(v)
+		if !slices.Equal(s.configFiles, c.config) || !slices.Equal(s.credentialsFiles, c.credentials) {
+			t.Errorf("%s: got %q, %q", name, s.configFiles, s.credentialsFiles)
+		}
+	}
+}
+
+// TestEndpointOfProfiles: AWS_PROFILE chooses no endpoint for secrets of the code.
+func TestEndpointOfProfiles(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ own, loaded, want string }{
+		"of the code":            {"p", "p", "https://profile"},
+		"the default one":        {"", "default", "https://profile"},
+		"of AWS_PROFILE":         {"", "p", ""},
+		"of AWS_PROFILE, beside": {"p", "q", ""},
+	} {
+		s := Settings{Environment: true, OwnEndpoints: true, profile: c.own}
+		endpoint := aws.String("https://environment")
+		s.SetEndpoint(t.Context(), aws.Config{ConfigSources: []any{
+			awsconfig.SharedConfig{Profile: c.loaded, BaseEndpoint: "https://profile"}}}, "KMS", &endpoint)
+		if got := aws.ToString(endpoint); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
 }
 
 // Proxies of the environment serve blocks that it does not fill otherwise, and

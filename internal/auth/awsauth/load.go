@@ -133,7 +133,7 @@ func (s Settings) sharedFiles() (config, credentials []string, err error) {
 		}
 		return out
 	}
-	config, credentials = expand(s.configFiles), expand(s.values.Strings("shared_credentials_files"))
+	config, credentials = expand(s.configFiles), expand(s.credentialsFiles)
 	return config, credentials, err
 }
 

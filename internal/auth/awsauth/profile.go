@@ -217,8 +217,8 @@ func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service strin
 	*to = nil
 	for _, source := range cfg.ConfigSources {
 		profile, ok := source.(awsconfig.SharedConfig)
-		if !ok || aws.ToBool(profile.IgnoreConfiguredEndpoints) {
-			continue
+		if !ok || aws.ToBool(profile.IgnoreConfiguredEndpoints) || profile.Profile != cmp.Or(s.profile, "default") {
+			continue // AWS_PROFILE says who asks, and not where
 		}
 		if endpoint, found, err := profile.GetServiceBaseEndpoint(ctx, service); err == nil && found {
 			*to = &endpoint

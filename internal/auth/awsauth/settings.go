@@ -51,7 +51,7 @@ type Settings struct {
 	retryMode                      aws.RetryMode
 	httpProxy, httpsProxy, noProxy string
 	profile                        string
-	configFiles                    []string
+	configFiles, credentialsFiles  []string
 	role                           *stscreds.AssumeRoleOptions // without a client
 	web                            *webIdentity
 	imds                           imds.ClientEnableState
@@ -72,12 +72,11 @@ type webIdentity struct {
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
 		Region: region, Timeout: requestTimeout, Environment: v.ReadsEnvironment(), OwnEndpoints: v.HoldsSecret(),
-		values: v, profile: v.String("profile"), configFiles: v.Strings("shared_config_files"),
+		values: v, profile: v.String("profile"),
+		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}
-	if s.configFiles == nil && v.HoldsSecretBeside("shared_config_files") { // those that a variable names may have endpoints in them
-		s.configFiles = awsconfig.DefaultSharedConfigFiles
-	}
+	s.keepFiles(v)
 	if endpoints, ok := v.Block("endpoints"); ok {
 		s.STSEndpoint = WithScheme(endpoints.String("sts"))
 	}
@@ -87,6 +86,17 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// keepFiles keeps the SDK from the files that variables name: they may have
+// endpoints in them.
+func (s *Settings) keepFiles(v attr.Values) {
+	if s.configFiles == nil && v.HoldsSecretBeside("shared_config_files") {
+		s.configFiles = awsconfig.DefaultSharedConfigFiles
+	}
+	if s.credentialsFiles == nil && v.HoldsSecretBeside("shared_credentials_files") {
+		s.credentialsFiles = awsconfig.DefaultSharedCredentialsFiles
+	}
 }
 
 func (s *Settings) parseCredentials(v attr.Values) (err error) {

@@ -1,23 +1,46 @@
 package awsauth
 
 import (
+	"regexp"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
+// Reasons of [attr.Attr.Harmless].
+const (
+	metadataHarmless = "The metadata service is told no secret of the code: what it answers is an identity of its own."
+	retriesHarmless  = "How often something is tried changes neither what is sent nor where."
+)
+
+// HarmlessRegion is the reason why a variable may say the region, if it is one
+// for which [IsCommercial] is true.
+const HarmlessRegion = "Regions of AWS's own partition have hosts of AWS, to which the secrets of the code are sent in any case."
+
+// IsCommercial reports whether a region is one of AWS's own partition. Those of
+// China, GovCloud and others have hosts, and accounts, of their own. The pattern
+// is that of the SDK: aws-sdk-go-v2/internal/endpoints/awsrulesfn/partitions.json
+func IsCommercial(region string) bool { return commercial.MatchString(region) }
+
+var commercial = regexp.MustCompile(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
+
 // CredentialAttrs are the attributes for an identity. The service is named in
 // the documentation.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "access_key", Type: cty.String, Doc: "The ID of an access key. It takes precedence over every other source of credentials."},
-		{Name: "secret_key", Type: cty.String, Sensitive: true, Doc: "The secret of the access key."},
-		{Name: "token", Type: cty.String, Sensitive: true, Doc: "The session token of a temporary access key."},
-		{Name: "profile", Type: cty.String, Secret: true, Within: "shared_config_files", Doc: "A profile of the shared configuration files. It " +
-			"takes precedence over credentials in the environment."},
-		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, Place: true,
+		{Name: "access_key", Type: cty.String, Group: "keys", Harmless: "It is the name of a key, which proves nothing by itself.",
+			Doc: "The ID of an access key. It takes precedence over every other source of credentials."},
+		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", Doc: "The secret of the access key."},
+		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", Doc: "The session token of a temporary access key."},
+		{Name: "profile", Type: cty.String, Secret: true, Within: []string{"shared_config_files", "shared_credentials_files"},
+			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment."},
+		// Both kinds of files may say which endpoints are asked; credentials files
+		// only of profiles that are in no configuration file.
+		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, Follows: "keys", Within: []string{"shared_credentials_files"},
 			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
-		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, Env: []string{"AWS_SHARED_CREDENTIALS_FILE"},
+		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, Follows: "keys",
+			Env: []string{"AWS_SHARED_CREDENTIALS_FILE"},
 			Doc: "Paths of shared credentials files. Defaults to `~/.aws/credentials`."},
 		{Name: "assume_role", Doc: "A role to assume with the credentials.", Attrs: append(roleAttrs(
 			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Doc: "The ARN of the role."},
@@ -27,15 +50,19 @@ func CredentialAttrs(service string) []attr.Attr {
 			attr.Attr{Name: "tags", Type: cty.Map(cty.String), Doc: "Session tags."},
 			attr.Attr{Name: "transitive_tag_keys", Type: cty.List(cty.String), Doc: "The session tags that pass on to further roles."},
 		)},
-		{Name: "assume_role_with_web_identity", Doc: "A role to assume with a token of a web identity, such as " +
+		{Name: "assume_role_with_web_identity", Group: "keys", Doc: "A role to assume with a token of a web identity, such as " +
 			"that of a CI job.", Attrs: append(roleAttrs(
-			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Env: []string{"AWS_ROLE_ARN"}, Doc: "The ARN of the role."},
+			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Env: []string{"AWS_ROLE_ARN"}, Doc: "The ARN of the role.",
+				Harmless: "A role is a name: AWS gives its keys only to those whose token its owner trusts."},
 			attr.Attr{Name: "session_name", Type: cty.String, Env: []string{"AWS_ROLE_SESSION_NAME"},
-				Doc: "A name for the session. Defaults to one that the SDK makes up."},
+				Harmless: "It is what AWS calls the session in its logs.",
+				Doc:      "A name for the session. Defaults to one that the SDK makes up."},
 		),
-			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN"},
+			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Group: "token", Harmless: attr.HarmlessSecret,
+				Env: []string{"AWS_WEB_IDENTITY_TOKEN"},
 				Doc: "The token. It takes precedence over `web_identity_token_file`."},
-			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Env: []string{"AWS_WEB_IDENTITY_TOKEN_FILE"},
+			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Group: "token", Harmless: attr.HarmlessSecret,
+				Env: []string{"AWS_WEB_IDENTITY_TOKEN_FILE"},
 				Doc: "The path of a file that holds the token. It is read each time a token is needed."},
 		)},
 		{Name: "allowed_account_ids", Type: cty.List(cty.String), Doc: "The only AWS accounts whose credentials " +
@@ -49,10 +76,10 @@ func CredentialAttrs(service string) []attr.Attr {
 			"for only where `allowed_account_ids` or `forbidden_account_ids` is set."},
 		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 " +
 			"alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
-		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Place: true, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},
-			Doc: "The URL of the metadata service of EC2."},
-		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Place: true, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"},
-			Doc: "`IPv4` or `IPv6`: how to reach the metadata service of EC2."},
+		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},
+			Harmless: metadataHarmless, Doc: "The URL of the metadata service of EC2."},
+		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"},
+			Harmless: metadataHarmless, Doc: "`IPv4` or `IPv6`: how to reach the metadata service of EC2."},
 	}
 }
 
@@ -72,22 +99,22 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 	return []attr.Attr{
 		endpoints,
 		{Name: "sts_region", Type: cty.String, Doc: "The region of AWS STS. Defaults to `region`."},
-		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Doc: "How often a " +
+		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Harmless: retriesHarmless, Doc: "How often a " +
 			"request is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
-		{Name: "retry_mode", Type: cty.String, Doc: "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
-		{Name: "http_proxy", Type: cty.String, Guard: true, Sensitive: true, Doc: "The URL of a proxy, also for " +
+		{Name: "retry_mode", Type: cty.String, Harmless: retriesHarmless, Doc: "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
+		{Name: "http_proxy", Type: cty.String, Sensitive: true, Local: true, Doc: "The URL of a proxy, also for " +
 			"HTTPS when there is no `https_proxy`."},
-		{Name: "https_proxy", Type: cty.String, Guard: true, Sensitive: true, Env: []string{"HTTPS_PROXY",
+		{Name: "https_proxy", Type: cty.String, Sensitive: true, Local: true, Empty: true, Env: []string{"HTTPS_PROXY",
 			"https_proxy"}, Doc: "The URL of a proxy for HTTPS. The empty string means none."},
-		{Name: "no_proxy", Type: cty.String, Guard: true, Env: []string{"NO_PROXY",
+		{Name: "no_proxy", Type: cty.String, Empty: true, Env: []string{"NO_PROXY",
 			"no_proxy"}, Doc: "Hosts, domains and networks that are reached without a proxy, separated by commas."},
-		{Name: "insecure", Type: cty.Bool, Guard: true, Doc: "Whether to accept any TLS certificate. Whoever sits " +
+		{Name: "insecure", Type: cty.Bool, Doc: "Whether to accept any TLS certificate. Whoever sits " +
 			"in between then gets the " + what + "."},
-		{Name: "custom_ca_bundle", Type: cty.String, Guard: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
+		{Name: "custom_ca_bundle", Type: cty.String, Empty: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
 			"of a PEM file with the only certificate authorities to trust."},
-		{Name: "use_fips_endpoint", Type: cty.Bool, Place: true, Doc: "Whether to use the FIPS endpoints. Defaults " +
+		{Name: "use_fips_endpoint", Type: cty.Bool, Doc: "Whether to use the FIPS endpoints. Defaults " +
 			"to what `AWS_USE_FIPS_ENDPOINT` says."},
-		{Name: "use_dualstack_endpoint", Type: cty.Bool, Place: true, Doc: "Whether to use the endpoints that " +
+		{Name: "use_dualstack_endpoint", Type: cty.Bool, Doc: "Whether to use the endpoints that " +
 			"speak IPv6 as well. Defaults to what `AWS_USE_DUALSTACK_ENDPOINT` says."},
 	}
 }

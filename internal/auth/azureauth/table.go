@@ -8,38 +8,48 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
+// Reasons of [attr.Attr.Harmless].
+const (
+	nameHarmless = "A client ID is a name, which proves nothing without the secret."
+	flagHarmless = "It chooses between ways to sign in, and all of them lead to the same Microsoft."
+)
+
 // Attrs are the attributes for authentication. What a client proves itself with
 // is the group "client"; the names of the client and its tenant prove nothing.
 // Env replaces the common variables of some of them.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
-		text("tenant_id", "The tenant to sign in to.", "ARM_TENANT_ID"),
-		text("subscription_id", "The subscription whose account the Azure CLI is to use.", "ARM_SUBSCRIPTION_ID"),
-		text("client_id", "The client ID of a service principal, or of a managed identity.", "ARM_CLIENT_ID"),
-		text("client_id_file_path", "The path of a file that holds the client ID.", "ARM_CLIENT_ID_FILE_PATH"),
+		text("tenant_id", "The tenant to sign in to.", "Whatever the tenant, Microsoft alone gets the secret.", "ARM_TENANT_ID"),
+		text("subscription_id", "The subscription whose account the Azure CLI is to use.",
+			"It chooses among the accounts of the user's Azure CLI, which get no secret of the code.", "ARM_SUBSCRIPTION_ID"),
+		text("client_id", "The client ID of a service principal, or of a managed identity.", nameHarmless, "ARM_CLIENT_ID"),
+		text("client_id_file_path", "The path of a file that holds the client ID.", nameHarmless, "ARM_CLIENT_ID_FILE_PATH"),
 		secret("client_secret", "The client secret of a service principal.", "ARM_CLIENT_SECRET"),
 		secretFile("client_secret_file_path", "The path of a file that holds the client secret.", "ARM_CLIENT_SECRET_FILE_PATH"),
 		secret("client_certificate", "The client certificate of a service principal with its private key, as "+
 			"PKCS#12 in base64.", "ARM_CLIENT_CERTIFICATE"),
 		{Name: "client_certificate_password", Type: cty.String, Sensitive: true, Env: []string{"ARM_CLIENT_CERTIFICATE_PASSWORD"},
-			Doc: "The password of the client certificate."},
+			Harmless: attr.HarmlessSecret, Doc: "The password of the client certificate."},
 		secretFile("client_certificate_path", "The path of a PKCS#12 file with the client certificate and its "+
 			"private key.", "ARM_CLIENT_CERTIFICATE_PATH"),
 		flag("use_oidc", "Sign in with an OpenID Connect token: `oidc_token`, `oidc_token_file_path`, or one that `oidc_request_url` gives."),
 		secret("oidc_token", "The OpenID Connect token.", "ARM_OIDC_TOKEN"),
 		secretFile("oidc_token_file_path", "The path of a file that holds the OpenID Connect token.", "ARM_OIDC_TOKEN_FILE_PATH"),
-		place("oidc_request_url", "The https address that gives OpenID Connect tokens, such as that of GitHub Actions.",
-			"ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"),
+		{Name: "oidc_request_url", Type: cty.String, Env: []string{"ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"}, Follows: "client",
+			Harmless: "Nothing but oidc_request_token is sent there, and the two come from one place.",
+			Doc:      "The https address that gives OpenID Connect tokens, such as that of GitHub Actions."},
 		secret("oidc_request_token", "The token for `oidc_request_url`.", "ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
 		flag("use_msi", "Sign in as the managed identity of this machine."),
-		place("msi_endpoint", "The address that gives tokens of the managed identity. Defaults to that of a virtual machine."),
+		{Name: "msi_endpoint", Type: cty.String, Follows: "client",
+			Harmless: "No secret of the code is sent there: what it answers is an identity of the machine.",
+			Doc:      "The address that gives tokens of the managed identity. Defaults to that of a virtual machine."},
 		flag("use_aks_workload_identity", "Sign in with AKS workload identity, which is set up by "+
 			"`AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_FEDERATED_TOKEN_FILE`."),
-		{Name: "use_cli", Type: cty.Bool, Default: cty.True, Doc: "Sign in with the Azure CLI when nothing else is set up. Defaults to `true`."},
+		{Name: "use_cli", Type: cty.Bool, Default: cty.True, Harmless: flagHarmless, Doc: "Sign in with the Azure CLI when nothing else is set up. Defaults to `true`."},
 		{Name: "environment", Type: cty.String, Default: cty.StringVal("public"), Env: []string{"ARM_ENVIRONMENT"},
-			Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
-		place("metadata_host", "The host that describes another cloud, at `/metadata/endpoints`. "+
-			"It takes precedence over `environment`.", "ARM_METADATA_HOST"),
+			Harmless: "It is the default.", HarmlessIf: attr.OneOf("public"), Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
+		text("metadata_host", "The host that describes another cloud, at `/metadata/endpoints`. "+
+			"It takes precedence over `environment`.", "", "ARM_METADATA_HOST"),
 	}
 	for i, attr := range attrs {
 		if own, ok := env[attr.Name]; ok {
@@ -49,24 +59,20 @@ func Attrs(env map[string][]string) []attr.Attr {
 	return attrs
 }
 
-func text(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Env: env, Doc: doc}
+func text(name, doc, harmless string, env ...string) attr.Attr {
+	return attr.Attr{Name: name, Type: cty.String, Env: env, Harmless: harmless, Doc: doc}
 }
 
 func secret(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Sensitive: true, Group: "client", Env: env, Doc: doc}
+	return attr.Attr{Name: name, Type: cty.String, Sensitive: true, Group: "client", Env: env, Harmless: attr.HarmlessSecret, Doc: doc}
 }
 
 func secretFile(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Secret: true, Group: "client", Env: env, Doc: doc}
-}
-
-func place(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Place: true, Env: env, Doc: doc}
+	return attr.Attr{Name: name, Type: cty.String, Secret: true, Group: "client", Env: env, Harmless: attr.HarmlessSecret, Doc: doc}
 }
 
 func flag(name, doc string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.Bool, Default: cty.False, Doc: doc + " Defaults to `false`."}
+	return attr.Attr{Name: name, Type: cty.Bool, Default: cty.False, Harmless: flagHarmless, Doc: doc + " Defaults to `false`."}
 }
 
 // New reads [Attrs]. It looks at what can be wrong without any I/O. Without

@@ -10,14 +10,16 @@ import (
 // credentials.
 func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity", Env: variables,
+		{Name: "credentials", Type: cty.String, Sensitive: true, Group: "identity", Harmless: attr.HarmlessSecret, Env: variables,
 			Doc: "Google credentials as JSON, or the path of a file with them. Those that run a program (`executable`) require " +
 				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment."},
-		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
+		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Harmless: attr.HarmlessSecret,
+			Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
 		{Name: "impersonate_service_account", Type: cty.String,
-			Env: []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
-			Doc: "The e-mail address of a service account to act as."},
+			Env:      []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
+			Harmless: "An account to act as is a name: Google gives its tokens only to those who may act as it.",
+			Doc:      "The e-mail address of a service account to act as."},
 		{Name: "impersonate_service_account_delegates", Type: cty.List(cty.String),
 			Doc: "The chain of service accounts that leads to `impersonate_service_account`, each of which may create tokens for the next."},
 	}

@@ -59,6 +59,8 @@ func schemeOf(g source.Grant) (string, error) {
 	}
 	ssl, err := strconv.ParseBool(scheme)
 	switch {
+	case g.Env == nil: // it is about another server
+		return "", nil
 	case err != nil:
 		return "", g.Errorf("scheme", "it must be true or false")
 	case ssl:

@@ -62,15 +62,18 @@ func credentialsTable() attr.Table {
 				Doc: "What the block covers: `https://git.example.com/acme/` is every repository below `/acme`, on this scheme, host and port. " +
 					"For `git@git.example.com:…`, write `ssh://git.example.com/…`."},
 			{Name: "username", Type: cty.String, Follows: "authorization", Env: []string{"GIT_USERNAME"},
+				Harmless: "A user name proves nothing, and goes only where url says.",
 				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
 					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
 			{Name: "password", Type: cty.String, Sensitive: true, Group: "authorization", Env: []string{"GIT_PASSWORD"},
+				Harmless: attr.HarmlessSecret,
 				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
 					"`GITHUB_TOKEN_FILE` that is set, then to git's own setup."},
-			{Name: keyFileAttr, Type: cty.String, Secret: true, Env: []string{"SSH_PRIVATE_KEY"},
+			{Name: keyFileAttr, Type: cty.String, Secret: true, Env: []string{"SSH_PRIVATE_KEY"}, Harmless: attr.HarmlessSecret,
 				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
 					"offered after those of the agent. The default is what ssh uses."},
-			{Name: hostKeysAttr, Type: cty.String, Guard: true, Safe: []string{"yes"}, Env: []string{"StrictHostKeyChecking"},
+			{Name: hostKeysAttr, Type: cty.String, Empty: true, Env: []string{"StrictHostKeyChecking"},
+				Harmless: "Only known hosts are then accepted.", HarmlessIf: attr.OneOf("yes"),
 				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, which ssh adds to `known_hosts`, and `no` any, " +
 					"with a warning. Defaults to ssh's own setting, then to `yes`."},
 			{Name: "ca_file", Type: cty.String,

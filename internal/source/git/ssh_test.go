@@ -102,7 +102,7 @@ func TestSSH(t *testing.T) {
 	t.Run("StrictHostKeyChecking=no is not for the key of a block", func(t *testing.T) {
 		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"}, withKey)
 		_, err := read(t, r, at)
-		mustFail(t, err, "does not trust the server's host key")
+		mustFail(t, err, "StrictHostKeyChecking must not be combined with a secret of the configuration: ssh_private_key_file")
 	})
 	t.Run("StrictHostKeyChecking=no without a block", func(t *testing.T) {
 		r := sshRun(t, server, filepath.Join(t.TempDir(), "new"), vars{"StrictHostKeyChecking": "no"})

@@ -81,7 +81,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 			"credentials, in the provider block")
 	}
 	if list := s.get("KUBECONFIG"); list != "" {
-		if err := s.Refuse("KUBECONFIG", "config_paths"); err != nil {
+		if err := s.Refuse("config_paths", "KUBECONFIG"); err != nil {
 			return nil, err
 		}
 		return s.kubeconfig(filepath.SplitList(list), false)
@@ -93,7 +93,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		}
 	}
 	if s.get("KUBERNETES_SERVICE_HOST") != "" {
-		if err := s.Refuse("KUBERNETES_SERVICE_HOST", "in_cluster_config"); err != nil {
+		if err := s.Refuse("in_cluster_config", "KUBERNETES_SERVICE_HOST"); err != nil {
 			return nil, err
 		}
 		return r.inCluster(s)

@@ -23,6 +23,9 @@ import (
 // connStrVar is the variable of the backend. Those of libpq are in [keywords].
 const connStrVar = "PG_CONN_STR"
 
+// serviceFile is the keyword for the file that service is in.
+const serviceFile = "servicefile"
+
 // settings are what a connection string can say: libpq's keyword → value.
 type settings map[string]string
 
@@ -78,8 +81,8 @@ func (t target) fill(own settings) (settings, error) {
 		values[key] = cty.StringVal(value)
 	}
 	c := t.credentials
-	if own["service"] != "" { // which may say the host
-		c.Table.Attrs = slices.DeleteFunc(slices.Clone(c.Table.Attrs), func(a attr.Attr) bool { return a.Place })
+	if own["service"] != "" { // which may say anything else
+		c.Table.Attrs = slices.DeleteFunc(slices.Clone(c.Table.Attrs), func(a attr.Attr) bool { return a.Name != serviceFile })
 	}
 	g, err := c.Complete(attr.NewEntry("conn_str", c.Table, values), t.found)
 	if err != nil {
@@ -109,26 +112,30 @@ func near(home, asked string) source.Nearness {
 // https://www.postgresql.org/docs/current/libpq-envars.html
 func keywords() attr.Table {
 	t := attr.Table{Name: "conn_str", Attrs: []attr.Attr{
-		{Name: "host", Env: []string{"PGHOST"}, Place: true},
-		{Name: "hostaddr", Env: []string{"PGHOSTADDR"}, Place: true},
-		{Name: "password", Env: []string{"PGPASSWORD"}, Sensitive: true},
-		{Name: "passfile", Env: []string{"PGPASSFILE"}, Secret: true},
-		// A service may say anything, sslmode included.
-		{Name: "service", Env: []string{"PGSERVICE"}, Guard: true},
-		{Name: "servicefile", Env: []string{"PGSERVICEFILE"}, Guard: true},
-		{Name: "sslmode", Env: []string{"PGSSLMODE"}, Guard: true, Safe: []string{"verify-ca", "verify-full"}},
-		{Name: "sslrootcert", Env: []string{"PGSSLROOTCERT"}, Guard: true},
-		{Name: "require_auth", Env: []string{"PGREQUIREAUTH"}, Guard: true, Safe: []string{"scram-sha-256"}},
-		{Name: "channel_binding", Env: []string{"PGCHANNELBINDING"}, Guard: true, Safe: []string{"require"}},
-		{Name: "sslcert", Env: []string{"PGSSLCERT"}, Group: "certificate"},
-		{Name: "sslkey", Env: []string{"PGSSLKEY"}, Secret: true, Group: "certificate"},
-		{Name: "sslpassword", Env: []string{"PGSSLPASSWORD"}, Sensitive: true, Group: "certificate"},
+		{Name: "password", Env: []string{"PGPASSWORD"}, Sensitive: true, Group: "password", Harmless: attr.HarmlessSecret},
+		{Name: "passfile", Env: []string{"PGPASSFILE"}, Secret: true, Group: "password", Harmless: attr.HarmlessSecret},
+		{Name: "sslmode", Env: []string{"PGSSLMODE"}, HarmlessIf: attr.OneOf("require", "verify-ca", "verify-full"),
+			Harmless: "The connection is then protected as well as it is without it, or better."},
+		{Name: "require_auth", Env: []string{"PGREQUIREAUTH"}, HarmlessIf: attr.OneOf("scram-sha-256"),
+			Harmless: "The server then does not get the password itself."},
+		{Name: "channel_binding", Env: []string{"PGCHANNELBINDING"}, HarmlessIf: attr.OneOf("prefer", "require"),
+			Harmless: "The connection is then protected as well as it is without it, or better."},
+		{Name: "sslcert", Env: []string{"PGSSLCERT"}, Group: "certificate",
+			Harmless: "A certificate is shown to whatever server the code names, and proves nothing without its key."},
+		{Name: "sslkey", Env: []string{"PGSSLKEY"}, Secret: true, Group: "certificate", Harmless: attr.HarmlessSecret},
+		{Name: "sslpassword", Env: []string{"PGSSLPASSWORD"}, Sensitive: true, Group: "certificate", Harmless: attr.HarmlessSecret},
+		{Name: "dbname", Env: []string{"PGDATABASE"}, Harmless: "Whatever the database, the same server gets the password."},
+		{Name: "application_name", Env: []string{"PGAPPNAME"}, Harmless: "It is what the server calls the session in its logs."},
+		{Name: "timezone", Env: []string{"PGTZ"}, Harmless: "It says how the server writes times."},
+		{Name: "connect_timeout", Env: []string{"PGCONNECT_TIMEOUT"}, Harmless: "Patience changes neither what is sent nor where."},
+		{Name: "target_session_attrs", Env: []string{"PGTARGETSESSIONATTRS"}, Harmless: "It chooses among the servers that the code names."},
 	}}
+	// A service may say anything, sslmode included.
 	for name, variable := range map[string]string{
-		"port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER", "options": "PGOPTIONS",
-		"application_name": "PGAPPNAME", "timezone": "PGTZ", "requirepeer": "PGREQUIREPEER", "krbsrvname": "PGKRBSRVNAME",
-		"sslnegotiation": "PGSSLNEGOTIATION", "sslcertmode": "PGSSLCERTMODE", "sslsni": "PGSSLSNI",
-		"sslcrl": "PGSSLCRL", "sslcrldir": "PGSSLCRLDIR", "connect_timeout": "PGCONNECT_TIMEOUT", "target_session_attrs": "PGTARGETSESSIONATTRS",
+		"host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT", "user": "PGUSER", "options": "PGOPTIONS",
+		"service": "PGSERVICE", serviceFile: "PGSERVICEFILE", "requirepeer": "PGREQUIREPEER", "krbsrvname": "PGKRBSRVNAME",
+		"sslnegotiation": "PGSSLNEGOTIATION", "sslcertmode": "PGSSLCERTMODE", "sslsni": "PGSSLSNI", "sslrootcert": "PGSSLROOTCERT",
+		"sslcrl": "PGSSLCRL", "sslcrldir": "PGSSLCRLDIR",
 		"min_protocol_version": "PGMINPROTOCOLVERSION", "max_protocol_version": "PGMAXPROTOCOLVERSION",
 	} {
 		t.Attrs = append(t.Attrs, attr.Attr{Name: name, Env: []string{variable}})
@@ -179,7 +186,7 @@ func (t target) resolve() (settings, error) {
 	}
 	personal := t.personal
 	if s["service"] != "" {
-		service, err := readService(cmp.Or(s["servicefile"], personal(".pg_service.conf")), s["service"])
+		service, err := readService(cmp.Or(s[serviceFile], personal(".pg_service.conf")), s["service"])
 		if err != nil {
 			return nil, err
 		}

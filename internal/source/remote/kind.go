@@ -67,12 +67,12 @@ func credentials(variables ...string) attr.Table {
 					"for a workspace. Of several blocks the longest path wins."},
 			{Name: "token", Type: cty.String, Sensitive: true, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`."},
-			{Name: "client_ca_certificate_pem", Type: cty.String, Guard: true,
+			{Name: "client_ca_certificate_pem", Type: cty.String,
 				Doc: "The certificates in PEM format that the host's certificate is verified with, instead of those of the system."},
-			{Name: "skip_cert_verification", Type: cty.Bool, Guard: true,
+			{Name: "skip_cert_verification", Type: cty.Bool,
 				Doc: "Accepts any certificate, so that anybody on the way can read the token and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
-			{Name: "proxy", Type: cty.String, Sensitive: true, Guard: true,
+			{Name: "proxy", Type: cty.String, Sensitive: true, Local: true,
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password where it needs them. " +
 					"Without it, `HTTPS_PROXY` and `NO_PROXY` apply."},
 		},

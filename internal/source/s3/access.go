@@ -38,9 +38,12 @@ func newAccess(g source.Grant, n object.Network, region string, named bool) (acc
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
 	}
-	settings.STSEndpoint = endpoint(g, "sts", stsVar, oldSTSVar)
-	a := access{Grant: g, settings: settings, network: n, endpoint: endpoint(g, "s3", endpointVar, oldEndpointVar)}
+	a := access{Grant: g, settings: settings, network: n}
+	if a.settings.STSEndpoint, err = endpoint(g, "sts", []string{stsVar, oldSTSVar}); err == nil {
+		a.endpoint, err = endpoint(g, "s3", []string{endpointVar, oldEndpointVar}, "AWS_ENDPOINT_URL")
+	}
 	switch {
+	case err != nil:
 	case a.endpoint != "" && !isEndpoint(a.endpoint):
 		err = g.Errorf("endpoints", "s3, or %s, must be a URL such as https://s3.example.com, without user name, password or query", endpointVar)
 	case a.endpoint != "" && (g.Bool("use_fips_endpoint") || g.Bool("use_dualstack_endpoint")):
@@ -50,16 +53,21 @@ func newAccess(g source.Grant, n object.Network, region string, named bool) (acc
 }
 
 // endpoint is that of a service. The variables count without an endpoints block
-// as well.
-func endpoint(g source.Grant, service string, variables ...string) string {
-	text := ""
-	if !g.HoldsSecret() {
-		text, _ = g.Env.Get(variables...)
+// as well; the others are those that the SDK looks up by itself.
+func endpoint(g source.Grant, service string, variables []string, others ...string) (string, error) {
+	if b, ok := g.Block("endpoints"); ok && b.String(service) != "" {
+		return awsauth.WithScheme(b.String(service)), nil
 	}
-	if b, ok := g.Block("endpoints"); ok {
-		text = cmp.Or(b.String(service), text)
-	}
-	return awsauth.WithScheme(text)
+	text, _ := g.Env.Get(variables...)
+	return awsauth.WithScheme(text), g.Refuse("endpoints."+service, append(variables, others...)...)
+}
+
+// regionSaysWhere reports whether a host depends on the region: that of S3, or
+// that of STS, which gives the keys of a role.
+func (a access) regionSaysWhere() bool {
+	_, role := a.Block("assume_role")
+	_, web := a.Block("assume_role_with_web_identity")
+	return a.endpoint == "" || (role || web) && a.settings.STSEndpoint == ""
 }
 
 func isEndpoint(text string) bool {

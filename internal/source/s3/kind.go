@@ -70,7 +70,7 @@ func credentials() attr.Table {
 			"where every AWS SDK looks.",
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar},
+			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar}, Harmless: attr.HarmlessSecret,
 				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
 					"read, and only over TLS."},
 			{Name: "use_path_style", Type: cty.Bool,
@@ -82,9 +82,9 @@ func credentials() attr.Table {
 				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says."},
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
 			Name: "endpoints", Doc: "Endpoints in the place of AWS's own.", Attrs: []attr.Attr{
-				{Name: "s3", Type: cty.String, Place: true, Env: []string{endpointVar, oldEndpointVar}, Doc: "The URL of S3, or of a store that " +
+				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar}, Doc: "The URL of S3, or of a store that " +
 					"speaks its protocol. The variables count without an `endpoints` block as well."},
-				{Name: "sts", Type: cty.String, Place: true, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The " +
+				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The " +
 					"variables count without an `endpoints` block as well."},
 				{Name: "iam", Type: cty.String, Doc: "Accepted as in the backend. AWS IAM is never called."},
 			},

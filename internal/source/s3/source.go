@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -26,6 +27,11 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	a, err := newAccess(g, n, l.Region, req.String("credentials_name") != "")
 	if err != nil {
 		return l, err
+	}
+	if variable := req.Variable("region"); variable != "" && !awsauth.IsCommercial(l.Region) && a.regionSaysWhere() {
+		if err := g.Refuse("region", variable); err != nil {
+			return l, req.Errorf("region", "%w", errors.Unwrap(err))
+		}
 	}
 	l.Connect, l.Unverified = a.connect, g.Bool("insecure")
 	l.CustomerKey, err = object.CustomerKey(g, customerKeyAttr)

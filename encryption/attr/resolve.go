@@ -1,0 +1,243 @@
+package attr
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
+)
+
+// Scope is what the environment has to say about an entry. With the zero value
+// it says nothing.
+type Scope struct {
+	Lookup LookupEnv // nil reads no variable
+
+	// Elsewhere says that the variables are meant for another server than the
+	// one that is asked.
+	Elsewhere bool
+
+	// NoCode says that the environment gives the entry itself: nothing is
+	// required of it, and no secret in it is the code's.
+	NoCode bool
+}
+
+// Decode is [Entry.Resolve] with variables that are meant for whatever is asked.
+func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
+	return e.Resolve(t, Scope{Lookup: env})
+}
+
+// Resolve converts the settings to the types of the table and fills what is
+// absent from variables, then from the defaults. All mistakes are returned at
+// once, each as an [*Error].
+//
+// It decides what the environment may say, and nothing else does:
+//
+//   - Beside a secret of the code, a variable or a layer of TF_ENCRYPTION that
+//     sets what is not [Attr.Harmless] is an error. The code's are also the
+//     values of var.*, wherever they are used.
+//   - A variable does nothing if the code sets its attribute, or a part of its
+//     [Attr.Group].
+//   - Variables that are meant for another server give it neither secrets, nor
+//     what belongs to one, nor what is not harmless.
+//   - The proxies of the machine are for all that it sends, and see nothing of a
+//     verified connection.
+func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
+	if e.Err != nil {
+		return Values{}, e.Err
+	}
+	r := resolver{Scope: scope}
+	if !scope.NoCode {
+		r.secrets = e.secrets(t)
+	}
+	if err := e.checkLayer(t, r.secrets); err != nil {
+		return Values{}, err
+	}
+	return r.decode(e.Address, t.Attrs, e.Settings, e.Pos)
+}
+
+// resolver decides what becomes of the variables of one entry.
+type resolver struct {
+	Scope
+	secrets []Written // of the code
+}
+
+// beside returns a secret of the code that is no entry of the file in the
+// attribute called name, nil for none.
+func (r resolver) beside(name string) *Written {
+	i := slices.IndexFunc(r.secrets, func(w Written) bool { return !slices.Contains(w.Within, name) })
+	if i < 0 {
+		return nil
+	}
+	return &r.secrets[i]
+}
+
+func (r resolver) decode(address string, attrs []Attr, settings map[string]Setting, pos Pos) (Values, error) {
+	v := Values{
+		Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos},
+		resolver: r, variables: map[string]string{},
+	}
+	var errs Errors
+	groups := groupsOf(attrs, settings)
+	for _, a := range attrs {
+		v.pos[a.Name] = settings[a.Name].Pos
+		if err := v.set(a, settings[a.Name], groups); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return Values{}, errs.Err()
+	}
+	return v, nil
+}
+
+// groups are those of [Attr.Group].
+type groups struct {
+	closed  map[string]bool // the settings say a part
+	secrets map[string]bool // secrets belong to it
+}
+
+func groupsOf(attrs []Attr, settings map[string]Setting) groups {
+	g := groups{closed: map[string]bool{}, secrets: map[string]bool{}}
+	for _, a := range attrs {
+		if settings[a.Name].IsSet() {
+			g.closed[a.Group] = a.Group != ""
+		}
+		if a.isSecret() {
+			g.secrets[a.Group], g.secrets[a.Follows] = a.Group != "", a.Follows != ""
+		}
+	}
+	return g
+}
+
+// set decodes one attribute, which may be absent.
+func (v Values) set(a Attr, s Setting, g groups) (err error) {
+	switch {
+	case s.Err != nil:
+		return s.Err
+	case !s.Value.IsWhollyKnown():
+		return &Error{Address: v.Address, Attr: a.Name, Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
+	case a.Attrs != nil:
+		return v.setBlock(a, s)
+	case !s.fills(a):
+		if s.Value, err = v.fill(a, s.Value, g); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !s.Value.IsNull():
+		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
+			return v.Errorf(a.Name, "a %s is required", friendly(a.Type))
+		}
+	case a.Required && !v.resolver.NoCode:
+		return v.Errorf(a.Name, "this argument is required%s", orEnv(a.Env))
+	default:
+		v.attrs[a.Name] = cty.NullVal(a.Type)
+	}
+	return nil
+}
+
+// fill returns what takes the place of an absent value: that of a variable, the
+// default, or nothing.
+func (v Values) fill(a Attr, absent cty.Value, g groups) (cty.Value, error) {
+	switch name, text, err := v.resolver.variable(a, g); {
+	case err != nil:
+		return absent, v.Errorf(a.Name, "%w", err)
+	case name != "":
+		v.variables[a.Name] = name
+		return ofVariable(name, text, a.Type)
+	case absent.IsNull():
+		return a.Default, nil
+	}
+	return absent, nil
+}
+
+// variable returns the variable that fills a, with its value; "" for none.
+func (r resolver) variable(a Attr, g groups) (name, text string, err error) {
+	name, text = r.Lookup.first(a.Env)
+	harmless := a.isHarmless(text)
+	switch {
+	case name == "", g.closed[a.Group], g.closed[a.Follows]:
+		return "", "", nil
+	case r.Elsewhere && (!harmless || a.isSecret() || g.secrets[a.Group] || g.secrets[a.Follows]):
+		return "", "", nil
+	case harmless, isProxyOfMachine(name), r.beside(a.Name) == nil:
+		return name, text, nil
+	}
+	return "", "", r.beside(a.Name).refuse("the environment variable "+name, a.Name)
+}
+
+func isProxyOfMachine(variable string) bool {
+	return slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, strings.ToUpper(variable))
+}
+
+// ofVariable is the value of a variable: a list holds it as its only element.
+func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
+	switch {
+	case t.IsListType():
+		return cty.ListVal([]cty.Value{cty.StringVal(text)}), nil
+	case t == cty.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return cty.NilVal, &Error{Err: fmt.Errorf("the environment variable %s must be true or false", name)}
+		}
+		return cty.BoolVal(b), nil
+	}
+	return cty.StringVal(text), nil
+}
+
+func (v Values) setBlock(a Attr, s Setting) (err error) {
+	switch {
+	case !s.Value.IsNull():
+		v.blocks[a.Name], err = v.resolver.decodeBlock(v.Address+"."+a.Name, a, s)
+	case a.Required && !v.resolver.NoCode:
+		err = v.Errorf(a.Name, "this block is required")
+	}
+	return err
+}
+
+func (r resolver) decodeBlock(address string, a Attr, s Setting) (Values, error) {
+	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
+		return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("a block is required")}
+	}
+	settings := map[string]Setting{}
+	for name, val := range s.Value.AsValueMap() {
+		if _, ok := find(a.Attrs, name); !ok {
+			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
+				"expected here%s", name, didYouMean(name, a.Attrs))}
+		}
+		settings[name] = Setting{Value: val, Pos: s.Pos}
+	}
+	return r.decode(address, a.Attrs, settings, s.Pos)
+}
+
+func didYouMean(name string, attrs []Attr) string {
+	names := make([]string, len(attrs))
+	for i, a := range attrs {
+		names[i] = a.Name
+	}
+	return syntax.Suggest(name, names)
+}
+
+func orEnv(env []string) string {
+	if len(env) == 0 {
+		return ""
+	}
+	return " (or the environment variable " + strings.Join(env, ", ") + ")"
+}
+
+func friendly(t cty.Type) string {
+	switch {
+	case t.IsListType():
+		return "list of " + friendly(t.ElementType()) + "s"
+	case t.IsMapType():
+		return "map of " + friendly(t.ElementType()) + "s"
+	default:
+		return t.FriendlyName()
+	}
+}

@@ -1,0 +1,314 @@
+package attr
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// situation is one row of the enumeration: what an attribute x is declared to
+// be, who sets it, which secret stands beside it, and what the environment has
+// to say.
+type situation struct {
+	// declaration of x
+	harmless string // "closed": never; "always"; "this": for the value at hand; "others": for other values
+	secret   bool   // x is a secret itself
+	boolean  bool   // x is a bool
+	must     bool   // x has a default
+	empty    bool   // an empty string is a value
+	group    string // "": none; "same": the secret's; "half": one of which the code says a part; "same follows", "half follows": by Follows
+
+	code   string // how the code sets x: "absent", "null", "empty", "false", "value"
+	by     string // who else sets x: "nobody", "layer" (TF_ENCRYPTION), "layer, var" (with a variable of the code), "variable"
+	beside string // the secret beside x: see besides
+	env    string // "on", "elsewhere", "off"; "no code": it gives the entry itself
+}
+
+// besides are the secrets that may stand beside x, by where they come from and
+// where they go.
+var besides = []string{
+	"none", "code", "variable", "layer", "layer, var", "local", // who gives it
+	"within", "within another", "within and code", // it is an entry of the file that x names, or another attribute
+}
+
+// ofCode reports whether the attribute called secret is given by the code.
+func (s situation) ofCode() bool {
+	return s.beside == "code" || s.beside == "layer, var" || s.beside == "within and code"
+}
+
+func (s situation) isSameGroup() bool { return strings.HasPrefix(s.group, "same") }
+
+// endangered reports whether a secret of the code could be lost, and whether so
+// beside the file that x names.
+func (s situation) endangered() (by, byFile bool) {
+	byFile = s.env != "no code" && (s.ofCode() || s.beside == "within another")
+	return byFile || s.env != "no code" && s.beside == "within", byFile
+}
+
+// want states the rules: "code" and "filled" are whose value x has, "absent"
+// that it has none, "error" that the variable or the layer is refused.
+func (s situation) want() string {
+	closed := s.harmless == "closed" || s.harmless == "others"
+	endangered, byFile := s.endangered()
+	saysSecret := s.ofCode() || s.beside == "local" || s.beside == "layer"
+	closedGroup := s.group == "half" || s.group == "half follows" || s.isSameGroup() && saysSecret
+	absent := "absent"
+	if s.code == "empty" { // which is what remains
+		absent = "code"
+	}
+	switch {
+	case s.by == "layer, var" && closed && !s.secret && s.env != "no code":
+		return "error"
+	case strings.HasPrefix(s.by, "layer") && endangered && (closed || s.isSameGroup() && s.ofCode() && s.beside != "layer, var"):
+		return "error"
+	case strings.HasPrefix(s.by, "layer"):
+		return "filled"
+	case s.code == "value", s.code == "false", s.code == "empty" && s.empty:
+		return "code"
+	case s.by == "nobody", s.env == "off", closedGroup:
+		return absent
+	case s.env == "elsewhere" && (closed || s.secret || s.isSameGroup()):
+		return absent
+	case closed && byFile:
+		return "error"
+	}
+	return "filled"
+}
+
+const given = "true" // by a variable or a layer, of any type
+
+// table declares x and what may stand beside it.
+func (s situation) table() Table {
+	x := Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Sensitive: s.secret, Empty: s.empty, Harmless: "reason"}
+	switch s.harmless {
+	case "closed":
+		x.Harmless = ""
+	case "this":
+		x.HarmlessIf = OneOf(given)
+	case "others":
+		x.HarmlessIf = OneOf("another")
+	}
+	if s.boolean {
+		x.Type = cty.Bool
+	}
+	if s.must {
+		x.Default = cty.StringVal("default")
+	}
+	secret := Attr{Name: "secret", Type: cty.String, Sensitive: true, Local: s.beside == "local", Env: []string{"SECRET"}, Harmless: "reason"}
+	part := Attr{Name: "part", Type: cty.String}
+	switch s.group {
+	case "same":
+		x.Group, secret.Group = "identity", "identity"
+	case "same follows":
+		x.Follows, secret.Group = "identity", "identity"
+	case "half":
+		x.Group, part.Group = "half", "half"
+	case "half follows":
+		x.Follows, part.Group = "half", "half"
+	}
+	entry := Attr{Name: "profile", Type: cty.String, Secret: true, Within: []string{"x", "y"}}
+	if s.beside == "within another" {
+		entry.Within = []string{"y"}
+	}
+	return Table{Name: "kind", Attrs: []Attr{entry, part, secret, x}}
+}
+
+func (s situation) entry() *Entry {
+	text := cty.StringVal
+	e := &Entry{Address: "block", Settings: map[string]Setting{}}
+	switch s.code {
+	case "null":
+		e.Settings["x"] = Setting{Value: cty.NullVal(cty.String)}
+	case "empty":
+		e.Settings["x"] = Setting{Value: text("")}
+	case "false":
+		e.Settings["x"] = Setting{Value: cty.False}
+	case "value":
+		e.Settings["x"] = Setting{Value: text("code")}
+	}
+	switch s.beside {
+	case "code", "local", "within and code":
+		e.Settings["secret"] = Setting{Value: text("OWN")}
+	case "layer", "layer, var":
+		e.Settings["secret"] = Setting{Value: text("OWN"), FromEnvironment: true, UsesVariables: s.beside == "layer, var"}
+	}
+	if strings.HasPrefix(s.beside, "within") {
+		e.Settings["profile"] = Setting{Value: text("OWN")}
+	}
+	if s.group == "half" || s.group == "half follows" {
+		e.Settings["part"] = Setting{Value: text("OWN")}
+	}
+	if strings.HasPrefix(s.by, "layer") {
+		e.Settings["x"] = Setting{Value: text(given), FromEnvironment: true, UsesVariables: s.by == "layer, var"}
+	}
+	return e
+}
+
+func (s situation) scope() Scope {
+	if s.env == "off" {
+		return Scope{}
+	}
+	return Scope{Elsewhere: s.env == "elsewhere", NoCode: s.env == "no code", Lookup: func(name string) (string, bool) {
+		return given, name == "X" && s.by == "variable" || name == "SECRET" && s.beside == "variable"
+	}}
+}
+
+// got is the outcome, in the words of want.
+func (s situation) got() string {
+	v, err := s.entry().Resolve(s.table(), s.scope())
+	x, asText := v.attrs["x"], ""
+	if err == nil && !x.IsNull() {
+		asText = textOf(x)
+	}
+	switch {
+	case err != nil && strings.Contains(err.Error(), "block.x: ") && strings.Contains(err.Error(), "must not be combined"):
+		return "error"
+	case err != nil:
+		return err.Error()
+	case x.IsNull(), asText == "default":
+		return "absent"
+	case asText == given && (s.by == "variable") == (v.Variable("x") == "X"):
+		return "filled"
+	}
+	return "code"
+}
+
+// possible leaves out what cannot be, or is the same as another row.
+func (s situation) possible() bool {
+	layer := strings.HasPrefix(s.by, "layer")
+	switch {
+	case s.code == "false" && !s.boolean, s.boolean && (s.code == "empty" || s.code == "value" || s.secret || s.must):
+	case s.empty && s.code != "empty", s.must && s.group != "":
+	case layer && s.code != "absent": // see TestEnvironmentDoesNotRoute
+	case s.secret && s.code == "value" && s.isSameGroup() && strings.HasPrefix(s.beside, "layer"): // x endangers it
+	case s.by != "variable" && s.env == "elsewhere", layer && s.env == "off":
+	default:
+		return true
+	}
+	return false
+}
+
+// each runs f for every possible situation, and returns how many there are.
+func each(f func(situation)) (n int) {
+	for _, harmless := range []string{"closed", "always", "this", "others"} {
+		for flags := range 16 {
+			for _, group := range []string{"", "same", "half", "same follows", "half follows"} {
+				for _, code := range []string{"absent", "null", "empty", "false", "value"} {
+					for _, by := range []string{"nobody", "layer", "layer, var", "variable"} {
+						for _, beside := range besides {
+							for _, env := range []string{"on", "elsewhere", "off", "no code"} {
+								s := situation{harmless, flags&1 > 0, flags&2 > 0, flags&4 > 0, flags&8 > 0, group, code, by, beside, env}
+								if s.possible() {
+									n++
+									f(s)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+// TestRules: every combination of what an attribute is declared to be, of who
+// sets it, of which secret stands beside it, and of what the environment has to
+// say.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	failed := 0
+	n := each(func(s situation) {
+		if got, want := s.got(), s.want(); got != want {
+			if failed++; failed <= 20 {
+				t.Errorf("%+v: got %s, want %s", s, got, want)
+			}
+		}
+	})
+	if failed > 20 || n < 5000 {
+		t.Errorf("%d of %d combinations fail", failed, n)
+	}
+}
+
+// TestRefusals: the words of an error, and what is no secret that is sent.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	text := cty.StringVal
+	here := Attr{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true}
+	sent := Attr{Name: "token", Type: cty.String, Sensitive: true}
+	place := Attr{Name: "address", Type: cty.String, Env: []string{"ADDRESS"}}
+	proxy := Attr{Name: "proxy", Type: cty.String, Env: []string{"https_proxy"}}
+	nested := Attr{Name: "auth", Attrs: []Attr{sent, place}}
+	file := Attr{Name: "files", Type: cty.List(cty.String), Env: []string{"FILE"}, Harmless: "reason"}
+	user := Attr{Name: "user", Type: cty.String, Group: "identity", Harmless: "reason"}
+	other := Attr{Name: "other", Attrs: []Attr{user, place}}
+	grouped := sent
+	grouped.Group = "identity"
+	ofLayer := func(value string, usesVariables bool) Setting {
+		return Setting{Value: text(value), FromEnvironment: true, UsesVariables: usesVariables, Pos: Pos{"TF_ENCRYPTION", 1, 2}}
+	}
+	code := Setting{Value: text("OWN"), Pos: Pos{File: "code", Line: 3, Column: 4}}
+	const end = " as well, or both in the environment"
+	for name, c := range map[string]struct {
+		attrs    []Attr
+		settings map[string]Setting
+		want     string
+	}{
+		"a variable": {[]Attr{sent, place}, map[string]Setting{"token": code}, "e.address: the environment variable ADDRESS must not be " +
+			"combined with a secret of the configuration: token (code:3,4). Set address in the configuration" + end},
+		"a layer": {[]Attr{sent, place}, map[string]Setting{"token": code, "address": ofLayer("x", false)}, "TF_ENCRYPTION:1,2: e.address: " +
+			"a setting of TF_ENCRYPTION must not be combined with a secret of the configuration: token (code:3,4). " +
+			"Set address in the configuration" + end},
+		"a variable of the code": {[]Attr{sent, place}, map[string]Setting{"token": ofLayer("x", true), "address": ofLayer("x", false)},
+			"TF_ENCRYPTION:1,2: e.address: a setting of TF_ENCRYPTION must not be combined with a secret of the configuration: " +
+				"token (TF_ENCRYPTION:1,2). Set address in the configuration" + end + " and without var.*"},
+		"in a block": {[]Attr{nested}, map[string]Setting{"auth": {Value: cty.ObjectVal(map[string]cty.Value{"token": text("OWN")})}},
+			"e.auth.address: the environment variable ADDRESS must not be combined with a secret of the configuration: auth.token. " +
+				"Set address in the configuration" + end},
+		"the machine's proxy": {[]Attr{sent, proxy}, map[string]Setting{"token": code}, ""},
+		"a proxy of a layer": {[]Attr{sent, proxy}, map[string]Setting{"token": code, "proxy": ofLayer("x", false)},
+			"a setting of TF_ENCRYPTION must not"},
+		"nothing is sent": {[]Attr{here, place}, map[string]Setting{"passphrase": code}, ""},
+		"nothing is sent, with a variable of the code": {[]Attr{here, place},
+			map[string]Setting{"passphrase": ofLayer("x", true), "address": ofLayer("x", true)}, ""},
+		"a list": {[]Attr{sent, file}, map[string]Setting{"token": code}, ""},
+		"a block of a layer": {[]Attr{sent, nested}, map[string]Setting{"token": code,
+			"auth": {Value: cty.ObjectVal(map[string]cty.Value{"token": text("x")}), FromEnvironment: true}}, "e.auth.token: a setting"},
+		"what a block of a layer leaves out": {[]Attr{sent, other}, map[string]Setting{"token": code,
+			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, "e.other.address: a setting"},
+		"the same name of a group in a block": {[]Attr{grouped, {Name: "other", Attrs: []Attr{user}}}, map[string]Setting{"token": code,
+			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, ""},
+		"a part of the identity of a secret": {[]Attr{{Name: "token", Type: cty.String, Sensitive: true, Follows: "identity"}, user},
+			map[string]Setting{"token": code, "user": ofLayer("x", false)}, "e.user: a setting"},
+		"an empty secret": {[]Attr{sent, place}, map[string]Setting{"token": {Value: text("")}}, ""},
+	} {
+		e := &Entry{Address: "e", Settings: c.settings}
+		_, err := e.Decode(Table{Name: "kind", Attrs: c.attrs}, func(string) (string, bool) { return "ENV", true })
+		if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
+// TestNothingIsRequiredOfTheEnvironment: an entry of its own need not be whole,
+// and has nothing to say elsewhere.
+func TestNothingIsRequiredOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	table := Table{Name: "kind", Attrs: []Attr{
+		{Name: "url", Type: cty.String, Required: true}, {Name: "block", Required: true, Attrs: []Attr{{Name: "x", Type: cty.String}}},
+	}}
+	env := func(string) (string, bool) { return "", false }
+	e := &Entry{Address: "e"}
+	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(Errors)) != 2 {
+		t.Errorf("got %v", err)
+	}
+	v, err := e.Resolve(table, Scope{Lookup: env, NoCode: true})
+	if err != nil || v.Environment() == nil {
+		t.Errorf("got %v", err)
+	}
+	if v, err = e.Resolve(table, Scope{Lookup: env, NoCode: true, Elsewhere: true}); err != nil || v.Environment() != nil {
+		t.Errorf("elsewhere: got %v", err)
+	}
+}
