@@ -37,7 +37,8 @@ func TestYAML(t *testing.T) {
 	const megabyte = 1 << 20
 	fill := func(part string) []byte { return []byte(strings.Repeat(part, 8*megabyte/len(part))) }
 	for name, honest := range map[string]string{
-		"sops":       "    password: ENC[AES256_GCM,data:" + strings.Repeat("a", 20) + "==,iv:" + strings.Repeat("b", 43) + "=,tag:" + strings.Repeat("c", 22) + "==,type:str]\n",
+		"sops": "    password: ENC[AES256_GCM,data:" + strings.Repeat("a", 20) + "==,iv:" + strings.Repeat("b", 43) +
+			"=,tag:" + strings.Repeat("c", 22) + "==,type:str]\n",
 		"Kubernetes": "    privateNetworkIdentifier: vpc-0123456789\n",
 	} {
 		text := fill(honest)

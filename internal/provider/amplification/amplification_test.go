@@ -27,8 +27,9 @@ type reader struct {
 	seal     func(string) string
 	grammars []grammar
 
-	times    int // bytes that may be allocated for each of the file
-	programs int // that may be started
+	ends     string // in the error of the last step that a file gets to; "" if it is read
+	times    int    // bytes that may be allocated for each of the file
+	programs int    // that may be started
 }
 
 // bench reads files as a CLI has them read, from the request to the answer.
@@ -112,7 +113,8 @@ func (b *bench) configure(tb testing.TB, settings map[string]any) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	response, err := b.server.ConfigureProvider(tb.Context(), &tfprotov6.ConfigureProviderRequest{Config: &tfprotov6.DynamicValue{JSON: block}})
+	response, err := b.server.ConfigureProvider(tb.Context(), &tfprotov6.ConfigureProviderRequest{
+		Config: &tfprotov6.DynamicValue{JSON: block}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -179,6 +181,20 @@ func TestAmplification(t *testing.T) {
 	}
 }
 
+// TestGrammarsAreRead checks that files get as far as they are meant to: one that is
+// refused at the door costs nothing, and shows nothing.
+func TestGrammarsAreRead(t *testing.T) {
+	b := newBench(t)
+	for _, r := range readers(t, b) {
+		for _, g := range r.grammars {
+			c := b.read(t, r, g.file(g.least()))
+			if (c.err == "") != (r.ends == "") || !strings.Contains(c.err, r.ends) {
+				t.Errorf("%s, %s: got %q, want %q", r.name, g.name, c.err, r.ends)
+			}
+		}
+	}
+}
+
 // secondsPerUnit measures the unit of the meter with plain values, whatever else
 // this machine does.
 func (b *bench) secondsPerUnit(tb testing.TB) float64 {
@@ -186,10 +202,11 @@ func (b *bench) secondsPerUnit(tb testing.TB) float64 {
 	return b.read(tb, reader{}, output4(list(values, same("1")), `["list","number"]`)).cpu / values
 }
 
-// grows reads ever larger files, as long as their cost leaves a doubt.
+// grows reads ever larger files, as long as their cost leaves a doubt. The first is
+// small, so that a mistake does not take minutes.
 func (b *bench) grows(t *testing.T, r reader, g grammar, set []production, unit float64) {
 	var before cost
-	for size := 64 << 10; size <= 4<<20; size *= 4 {
+	for _, size := range []int{4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
 		file := g.grown(size, set...)
 		c := b.read(t, r, file)
 		for range 2 { // a loaded machine takes longer, and never less
@@ -201,6 +218,9 @@ func (b *bench) grows(t *testing.T, r reader, g grammar, set []production, unit 
 			t.Errorf("%s, %s: it %s; %s", g.name, named(set), wrong, c)
 			return
 		}
+		if size < 64<<10 {
+			continue
+		}
 		if !c.doubtful(r, before) || len(file) < size/2 {
 			return
 		}
@@ -209,7 +229,8 @@ func (b *bench) grows(t *testing.T, r reader, g grammar, set []production, unit 
 }
 
 func (c cost) String() string {
-	return fmt.Sprintf("a file of %d bytes allocates %d kB, takes %.2f s and starts %d programs: %.200s", c.size, c.bytes>>10, c.cpu, c.programs, c.err)
+	return fmt.Sprintf("a file of %d bytes allocates %d kB, takes %.2f s and starts %d programs: %.200s",
+		c.size, c.bytes>>10, c.cpu, c.programs, c.err)
 }
 
 // What is wrong with a cost.

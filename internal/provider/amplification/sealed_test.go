@@ -164,7 +164,8 @@ func envelopes() []grammar {
 func ageFiles() []grammar {
 	return []grammar{{"headers", unlimited("stanzas", "length of arguments", "length of data"), func(n counts) string {
 		stanza := "-> x " + word(n["length of arguments"]) + "\n" + strings.Repeat("A", 43) + "\n"
-		return "age-encryption.org/v1\n" + strings.Repeat(stanza, n["stanzas"]) + "--- " + strings.Repeat("A", 43) + "\n" + word(n["length of data"])
+		header := "age-encryption.org/v1\n" + strings.Repeat(stanza, n["stanzas"]) + "--- " + strings.Repeat("A", 43) + "\n"
+		return header + word(n["length of data"])
 	}}}
 }
 

@@ -79,9 +79,9 @@ func absent() grammar {
 
 func dynamic() grammar {
 	return grammar{"dynamic values", with(unlimited("values", "elements"), production{"wrappers", 15}), func(n counts) string {
-		one := `{"type":["list","number"],"value":` + list(n["elements"], same("1")) + "}"
-		return output4(nested(n["wrappers"], `{"type":"dynamic","value":`,
-			`{"type":["tuple",`+list(n["values"], same(`"dynamic"`))+`],"value":`+list(n["values"], same(one))+"}", "}"), `"dynamic"`)
+		one := `{"value":` + list(n["elements"], same("1")) + `,"type":["list","number"]}`
+		all := `{"value":` + list(n["values"], same(one)) + `,"type":["tuple",` + list(n["values"], same(`"dynamic"`)) + "]}"
+		return output4(nested(n["wrappers"], `{"value":`, all, `,"type":"dynamic"}`), `"dynamic"`)
 	}}
 }
 
@@ -152,7 +152,11 @@ func resources() []grammar {
 		}},
 		{"resources", unlimited("resources", "length of names"), func(n counts) string {
 			return `{"version":4,"serial":1,"lineage":"l","resources":` + list(n["resources"], func(i int) string {
-				return fmt.Sprintf(`{"mode":"managed","type":"x","name":"z%d%s","instances":[]}`, i, word(n["length of names"]))
+				name := "y"
+				if i > 0 {
+					name = fmt.Sprint("z", i, word(n["length of names"]))
+				}
+				return fmt.Sprintf(`{"mode":"managed","type":"x","name":"%s","instances":[{"attributes":{}}]}`, name)
 			}) + "}"
 		}},
 	}
