@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // Target opens and seals one kind of data with a list of methods: the primary, then
@@ -69,6 +70,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
+	ctx = meter.Into(ctx, meter.For(ctx, len(file))) // one for all methods that are tried, and for what is inside
 	kind, env, damage := identify(file)
 	candidates := t.choose(kind, file, env)
 	opened := &Opened{Data: file}

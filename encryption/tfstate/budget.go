@@ -7,41 +7,35 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
-// budget bounds what it costs to decode values and to send them to Terraform,
-// by the size of what the file says of them. Everything that costs more than
-// reading the text is charged before it is done. The unit is what one plain
-// value costs, about a microsecond; each takes at least two bytes of the file,
-// so that plain values always fit, however many there are.
+// budget is the meter of what is decoded together, in the terms of this package.
+// Everything that costs more than reading the text is charged before it is done.
 //
 // The charges were measured, decoding and sending together, and rounded up:
 // TestHostileFiles and "make bench" compare what hostile files cost with honest
 // ones.
-type budget struct{ left int64 }
-
-const (
-	freeWork     = 600_000 // units that a file of any size may cost
-	bytesPerUnit = 2
-)
+type budget struct{ *meter.Meter }
 
 // ErrCost means that a value is refused because of what it would cost to decode
 // and to send. What is read together may cost half a second of one CPU, and a
 // second for each 2 MB of the file that it takes. If the value is not needed,
 // the others can be read without it.
-var ErrCost = errors.New("far more work than a file of its size should")
+var ErrCost = meter.ErrCost
 
 // newBudget is for values that take size bytes of the file, with their types.
-func newBudget(size int) *budget { return &budget{left: freeWork + int64(size)/bytesPerUnit} }
+func newBudget(size int) *budget { return &budget{meter.New(size)} }
 
 // shared is what the outputs of one state have in common: types, and what they
 // may cost if they are decoded one at a time. Each may cost what its own bytes
-// allow, and all of them freeWork once.
+// allow, and all of them [meter.Free] once.
 type shared struct {
 	types sync.Map // :: JSON text of a type → cty.Type
 
 	mu   sync.Mutex
-	used int64            // of freeWork
+	used int64            // of what is free
 	paid map[string]int64 // :: name of an output that used some → what it cost
 }
 
@@ -51,14 +45,13 @@ func (s *shared) value(o Output) (cty.Value, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cost, ok := s.paid[o.name]; ok {
-		return o.valueWithin(&budget{left: cost})
+		return o.valueWithin(&budget{meter.Of(cost)})
 	}
-	b := newBudget(o.Size())
-	own := b.left - freeWork
-	b.left -= s.used
-	before := b.left
+	own := meter.Earned(o.Size())
+	before := own + meter.Free - s.used
+	b := &budget{meter.Of(before)}
 	v, err := o.valueWithin(b)
-	cost := before - b.left
+	cost := before - b.Left()
 	s.used += max(0, cost-own)
 	if cost > own && !errors.Is(err, ErrCost) {
 		if s.paid == nil {
@@ -69,16 +62,6 @@ func (s *shared) value(o Output) (cty.Value, error) {
 	return v, err
 }
 
-// charge takes units from the budget. What names what costs them. Units have 64
-// bits on every machine, so that no product of sizes wraps around.
-func (b *budget) charge(units int64, what string) error {
-	if b.left -= units; b.left < 0 {
-		b.left = 0
-		return fmt.Errorf("%s cost %w", what, ErrCost)
-	}
-	return nil
-}
-
 // number charges for a number that becomes text when it is sent. The digits of a
 // fraction are found by division, again and again, so that the work grows with
 // the square of how long it is when it is written out.
@@ -87,8 +70,12 @@ func (b *budget) number(digits int, fraction bool) error {
 	if fraction {
 		units += 50 + int64(digits)*int64(digits)/1000
 	}
-	return b.charge(units, "its long numbers")
+	return b.Charge(units, "its long numbers")
 }
+
+// text charges for a text by its length: an element of a set is gone through again
+// and again.
+func (b *budget) text(length int) error { return b.Charge(int64(length)/64, "its long texts") }
 
 // typ charges for a type of a length and a nesting. To read it, to compare it
 // with others and to send it, the rest of it is copied at each level.
@@ -96,14 +83,14 @@ func (b *budget) typ(length, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("it is nested more than %d deep", maxNesting)
 	}
-	return b.charge(1+int64(length)/16+int64(length)*int64(depth)/50, "its types")
+	return b.Charge(1+int64(length)/16+int64(length)*int64(depth)/50, "its types")
 }
 
 // vacant charges for a value that the file says nothing about: a null, an empty
 // collection or an absent attribute. It brings its whole type along, which each
 // collection around it compares with others.
 func (b *budget) vacant(ty cty.Type, depth int) error {
-	return b.charge(int64(weight(ty))*int64(depth)/50, "its nulls, empty collections and absent attributes")
+	return b.Charge(int64(weight(ty))*int64(depth)/50, "its nulls, empty collections and absent attributes")
 }
 
 // absent charges for an attribute that the file leaves out, with its name.
@@ -111,13 +98,13 @@ func (b *budget) absent(name string, ty cty.Type, depth int) error {
 	if err := b.vacant(ty, depth); err != nil {
 		return err
 	}
-	return b.charge(1+int64(len(name))/64, "its absent attributes")
+	return b.Charge(1+int64(len(name))/64, "its absent attributes")
 }
 
 // wrapped charges for a value of dynamic type, whose text is gone through once
 // more.
 func (b *budget) wrapped(length int) error {
-	return b.charge(1+int64(length)/32, "its values of dynamic type")
+	return b.Charge(1+int64(length)/32, "its values of dynamic type")
 }
 
 // set charges for a set of elements that cost work units together. They are
@@ -134,14 +121,14 @@ func (b *budget) set(values []cty.Value, work int64) error {
 		sorting *= 3 // they are hashed again for each comparison
 	}
 	const what = "the elements of its sets"
-	if err := b.charge(sorting, what); err != nil {
+	if err := b.Charge(sorting, what); err != nil {
 		return err
 	}
 	each := work/n + 1
 	sameHash := make(map[int]int64, len(values))
 	for _, v := range values {
 		hash := v.Hash()
-		if err := b.charge(20*each*sameHash[hash], what); err != nil {
+		if err := b.Charge(20*each*sameHash[hash], what); err != nil {
 			return err
 		}
 		sameHash[hash]++

@@ -22,13 +22,13 @@ func TestChargesDoNotWrapAround(t *testing.T) {
 		},
 	} {
 		b := newBudget(1 << 20)
-		if err := charge(b); !errors.Is(err, ErrCost) || b.left != 0 {
-			t.Errorf("%s: got %v, and %d units are left", name, err, b.left)
+		if err := charge(b); !errors.Is(err, ErrCost) || b.Left() != 0 {
+			t.Errorf("%s: got %v, and %d units are left", name, err, b.Left())
 		}
 	}
 }
 
-// dear is an output that costs more than half of freeWork, in few bytes.
+// dear is an output that costs more than half of meter.Free, in few bytes.
 const dear = `{"value":[%s],"type":["list","number"]}`
 
 // Whoever decodes all outputs one at a time pays no more than for all at once.

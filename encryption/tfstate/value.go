@@ -40,7 +40,7 @@ func (d *decoder) decode(raw json.RawMessage, ty cty.Type) (cty.Value, error) {
 func (d *decoder) value(ty cty.Type) (cty.Value, error) {
 	d.depth++
 	defer func() { d.depth-- }()
-	if err := d.budget.charge(1, "its values"); err != nil {
+	if err := d.budget.Charge(1, "its values"); err != nil {
 		return cty.NilVal, err
 	}
 	kind := d.json.Kind()
@@ -79,6 +79,9 @@ func (d *decoder) scalar(kind byte, ty cty.Type) (cty.Value, error) {
 		case ty == cty.Number:
 			return d.number(text)
 		}
+		if err := d.budget.text(len(text)); err != nil {
+			return cty.NilVal, err
+		}
 		v = cty.StringVal(text)
 	} else {
 		literal, err := d.json.Literal()
@@ -115,7 +118,7 @@ func (d *decoder) elements(kind byte, ty cty.Type) (cty.Value, error) {
 		return cty.NilVal, required(ty)
 	}
 	element := ty.ElementType()
-	before := d.budget.left
+	before := d.budget.Left()
 	var values []cty.Value
 	if err := d.json.Array(func() error {
 		v, err := d.value(element)
@@ -135,7 +138,7 @@ func (d *decoder) elements(kind byte, ty cty.Type) (cty.Value, error) {
 	case mixed:
 		return cty.NilVal, errMixed
 	case ty.IsSetType():
-		if err := d.budget.set(values, before-d.budget.left); err != nil {
+		if err := d.budget.set(values, before-d.budget.Left()); err != nil {
 			return cty.NilVal, err
 		}
 		return cty.SetVal(values), nil

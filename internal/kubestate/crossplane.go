@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 const (
@@ -20,8 +23,8 @@ const (
 
 // crossplaneState rebuilds what Terrajet and Upjet write before each run of
 // Terraform, in the same order: the later wins.
-func (o *Object) crossplaneState(obj object, look secrets) ([]byte, error) {
-	m := managed{Object: o, obj: obj, look: look}
+func (o *Object) crossplaneState(obj object, look secrets, cost *meter.Meter) ([]byte, error) {
+	m := managed{Object: o, obj: obj, look: look, cost: cost}
 	attributes, err := m.parameters()
 	if err != nil {
 		return nil, err
@@ -44,13 +47,14 @@ func (o *Object) crossplaneState(obj object, look secrets) ([]byte, error) {
 		Version: 4, TerraformVersion: cmp.Or(o.terraformVersion, "0.0.0"), Serial: 1, Lineage: obj.text("metadata", "uid"),
 		Resources: []resource{{Mode: "managed", Type: o.resourceType, Name: o.Name, Provider: o.provider(), Instances: []instance{in}}},
 	}
-	return s.encode()
+	return s.encode(cost)
 }
 
 type managed struct {
 	*Object
 	obj       object
 	look      secrets
+	cost      *meter.Meter
 	observing bool // in status.atProvider nothing selects a secret or refers to an object
 }
 
@@ -61,7 +65,7 @@ func (m managed) parameters() (map[string]any, error) {
 	if !ok {
 		return nil, errors.New("spec.forProvider must be an object; is this a managed resource of Crossplane?")
 	}
-	attributes, err := m.block(forProvider, "", "")
+	attributes, err := m.block(forProvider, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +73,7 @@ func (m managed) parameters() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := m.block(initial, "", "")
+	first, err := m.block(initial, nil, nil)
 	fill(attributes, first)
 	return attributes, err
 }
@@ -126,12 +130,12 @@ func isZero(value any) bool {
 }
 
 // block gives the fields of a block their Terraform names. at and attribute
-// are where it is in the object and in the state, without indexes.
-func (m managed) block(fields map[string]any, at, attribute string) (map[string]any, error) {
+// are where it is in the object and in the state.
+func (m managed) block(fields map[string]any, at, attribute *trail) (map[string]any, error) {
 	out := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		value := fields[field]
-		name, sensitive := m.sensitive(at+field, field, value)
+		value, below := fields[field], at.to(field)
+		name, sensitive := m.sensitive(below, value)
 		if !sensitive {
 			name = m.attribute(field)
 		}
@@ -139,28 +143,55 @@ func (m managed) block(fields map[string]any, at, attribute string) (map[string]
 			continue
 		}
 		var err error
-		if sensitive {
-			out[name], err = m.selected(value)
-		} else {
-			out[name], err = m.value(value, at+field+".", join(attribute, name))
+		if !sensitive {
+			out[name], err = m.value(value, below, attribute.to(name))
+		} else if out[name], err = m.selected(value); err != nil {
+			err = fmt.Errorf("%s: %w", shown(below.String()), err)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", shown(at+field), err)
+			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
+// trail is the names that lead to a field, without indexes. They are put together
+// only where that is needed: all fields below a long name would copy it.
+type trail struct {
+	above *trail
+	name  string
+	size  int // bytes when it is put together
+}
+
+func (t *trail) to(name string) *trail {
+	if t == nil {
+		return &trail{name: name, size: len(name)}
 	}
-	return path + "." + name
+	return &trail{above: t, name: name, size: t.size + 1 + len(name)}
+}
+
+func (t *trail) String() string {
+	var names []string
+	for ; t != nil; t = t.above {
+		names = append(names, t.name)
+	}
+	slices.Reverse(names)
+	return strings.Join(names, ".")
+}
+
+// among reports whether a list of settings has the trail.
+func (t *trail) among(settings iter.Seq[string]) bool {
+	for setting := range settings {
+		if len(setting) == t.size && setting == t.String() {
+			return true
+		}
+	}
+	return false
 }
 
 // value renames what is inside blocks. Blocks are in lists; an object outside a
 // list is a map, whose keys are the user's own, unless single_blocks names it.
-func (m managed) value(value any, at, attribute string) (any, error) {
+func (m managed) value(value any, at, attribute *trail) (any, error) {
 	switch v := value.(type) {
 	case []any:
 		out := make([]any, len(v))
@@ -177,7 +208,7 @@ func (m managed) value(value any, at, attribute string) (any, error) {
 		}
 		return out, nil
 	case map[string]any:
-		if slices.Contains(m.singleBlocks, attribute) {
+		if attribute.among(slices.Values(m.singleBlocks)) {
 			block, err := m.block(v, at, attribute)
 			return []any{block}, err
 		}
@@ -220,14 +251,17 @@ func hasOnly(value any, one string, listed ...string) bool {
 }
 
 // sensitive returns the Terraform attribute of a field that selects a secret.
-func (m managed) sensitive(at, field string, value any) (string, bool) {
+func (m managed) sensitive(at *trail, value any) (string, bool) {
 	if m.observing {
 		return "", false
 	}
 	if m.sensitiveFields != nil {
-		name, ok := m.sensitiveFields[at]
-		return name, ok
+		if !at.among(maps.Keys(m.sensitiveFields)) {
+			return "", false
+		}
+		return m.sensitiveFields[at.String()], true
 	}
+	field := at.name
 	base, ok := strings.CutSuffix(field, "SecretRef")
 	if !ok || base == "" || !looksSelected(value) {
 		return "", false
@@ -299,7 +333,7 @@ func (m managed) one(value any) (any, error) {
 	}
 	key, ok := selector["key"].(string)
 	if ok {
-		text, err := textOf(ref, key, data[key])
+		text, err := m.copied(ref, key, data[key])
 		return fromSecret{text}, err
 	}
 	if selector["key"] != nil {
@@ -307,11 +341,22 @@ func (m managed) one(value any) (any, error) {
 	}
 	whole := map[string]any{}
 	for key, value := range data {
-		if whole[key], err = textOf(ref, key, value); err != nil {
+		if whole[key], err = m.copied(ref, key, value); err != nil {
 			return nil, err
 		}
 	}
 	return fromSecret{whole}, nil
+}
+
+// perCopy is what a value of a secret costs each time that it is selected, beside
+// its length, in units of the meter.
+const perCopy = 8
+
+func (m managed) copied(ref SecretRef, key, value string) (string, error) {
+	if err := m.cost.Charge(perCopy+int64(len(key)+len(value))/32, "the values of secrets that it selects"); err != nil {
+		return "", err
+	}
+	return textOf(ref, key, value)
 }
 
 // secretRef keeps a namespaced object to its own namespace. Otherwise whoever
@@ -348,7 +393,7 @@ func (m managed) observation() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	attributes, err := m.block(observed, "", "")
+	attributes, err := m.block(observed, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -365,7 +410,8 @@ func (m managed) observation() (map[string]any, error) {
 		return nil, err
 	}
 	// Keys without the prefix are made for people and programs.
-	return attributes, ref.put(attributes, data, "attribute.", splitKey, func(text string) any { return text })
+	put := keys{prefix: "attribute.", place: splitKey, value: func(text string) any { return text }}
+	return attributes, ref.put(attributes, data, put, m.cost)
 }
 
 // putID adds the id of the resource: the external name unless the user gives

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 func readIf(file string) ([]byte, error) { return os.ReadFile(file) }
@@ -18,7 +20,7 @@ func readIf(file string) ([]byte, error) { return os.ReadFile(file) }
 // rebuilt returns the one instance of the state, and the state.
 func rebuilt(t *testing.T, attrs map[string]cty.Value, manifest string) (map[string]any, state) {
 	t.Helper()
-	data, err := open(t, attrs).File([]byte(manifest))
+	data, err := open(t, attrs).File([]byte(manifest), meter.New(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +239,7 @@ func TestKubeform(t *testing.T) {
 	secret := secretOf("demo", "s", map[string]string{"out.pin": "1234", "out.flag": "true", "out.keys": `{"a": "b"}`, "out.text": "a\nb",
 		"out.some_block.0.key": "k", "pin": "input", "out.not_a_map": `{"a": 1}`})
 	data, err := open(t, extend(resources, map[string]cty.Value{"field_names": texts(map[string]string{"odd": "strange"}),
-		"schema_version": cty.NumberIntVal(2), "resource_type": text("linode_vm")})).File([]byte(object + secret))
+		"schema_version": cty.NumberIntVal(2), "resource_type": text("linode_vm")})).File([]byte(object+secret), meter.New(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // ErrNoState means that the object exists, but its controller has not stored a
@@ -241,9 +242,10 @@ const maxSecrets = 100
 // can be read is a matter of the reader's rights.
 func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
 	var refs []SecretRef
-	obj, err := answer(object, o.means)
+	cost := meter.New(len(object))
+	obj, err := answer(object, o.means, cost)
 	if err == nil {
-		refs, err = o.needs(obj)
+		refs, err = o.needs(obj, cost)
 	}
 	if err != nil {
 		return nil, "", o.explain(err)
@@ -258,11 +260,12 @@ func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (stat
 		if left -= len(text); left < 0 {
 			return nil, "", o.explain(fmt.Errorf("it is larger than %d bytes, together with its secrets", maxManifest))
 		}
-		if data[ref], err = ref.read(text); err != nil {
+		cost.Add(len(text))
+		if data[ref], err = ref.read(text, cost); err != nil {
 			return nil, "", o.explain(err)
 		}
 	}
-	state, err = o.file(obj, func(ref SecretRef) (map[string]string, error) { return data[ref], nil })
+	state, err = o.file(obj, func(ref SecretRef) (map[string]string, error) { return data[ref], nil }, cost)
 	if err != nil {
 		return nil, "", o.explain(err)
 	}
@@ -270,7 +273,7 @@ func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (stat
 }
 
 // needs returns the secrets that are needed to rebuild the state, each once.
-func (o *Object) needs(obj object) ([]SecretRef, error) {
+func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 	var refs []SecretRef
 	_, err := o.file(obj, func(ref SecretRef) (map[string]string, error) {
 		if !slices.Contains(refs, ref) {
@@ -280,14 +283,15 @@ func (o *Object) needs(obj object) ([]SecretRef, error) {
 			return nil, fmt.Errorf("it names more than %d secrets", maxSecrets)
 		}
 		return nil, nil
-	})
+	}, cost)
 	return refs, err
 }
 
 // File returns the bytes of the state file that the object in the manifest
-// stands for. Its error is [ErrNoState] if the object has none.
-func (o *Object) File(manifest []byte) ([]byte, error) {
-	objects, err := parse(manifest)
+// stands for, and charges cost for what comes out. Its error is [ErrNoState] if the
+// object has none.
+func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
+	objects, err := parse(manifest, cost)
 	if err != nil {
 		return nil, fmt.Errorf("the manifest: %w", err)
 	}
@@ -295,9 +299,19 @@ func (o *Object) File(manifest []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets := map[SecretRef]map[string]string{}
 	data, err := o.file(obj, func(ref SecretRef) (map[string]string, error) {
-		return secretIn(objects, ref)
-	})
+		data, known := secrets[ref]
+		if known {
+			return data, nil
+		}
+		if err := cost.Charge(1+int64(len(objects))/16, "the secrets that it names"); err != nil {
+			return nil, err
+		}
+		data, err := secretIn(objects, ref)
+		secrets[ref] = data
+		return data, err
+	}, cost)
 	if err != nil {
 		return nil, o.explain(err)
 	}
@@ -309,12 +323,12 @@ func (o *Object) explain(err error) error { return fmt.Errorf("%s: %w", o, err) 
 // secrets looks up the data of a secret, nil if it does not exist and need not.
 type secrets func(SecretRef) (map[string]string, error)
 
-func (o *Object) file(obj object, look secrets) ([]byte, error) {
+func (o *Object) file(obj object, look secrets, cost *meter.Meter) ([]byte, error) {
 	switch {
 	case o.isModule():
 		return moduleState(obj)
 	case o.isKubeform():
-		return o.kubeformState(obj, look)
+		return o.kubeformState(obj, look, cost)
 	}
-	return o.crossplaneState(obj, look)
+	return o.crossplaneState(obj, look, cost)
 }

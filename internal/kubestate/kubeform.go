@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // moduleState is what Kubeform keeps for a module: an encrypted text.
@@ -25,7 +27,7 @@ func moduleState(obj object) ([]byte, error) {
 // kubeformState rebuilds the state of a Kubeform resource: its description from
 // status.state, the attributes from status.output, and the sensitive ones from
 // a secret.
-func (o *Object) kubeformState(obj object, look secrets) ([]byte, error) {
+func (o *Object) kubeformState(obj object, look secrets, cost *meter.Meter) ([]byte, error) {
 	stored := obj.at("status", "state")
 	if stored == nil {
 		return nil, ErrNoState
@@ -50,7 +52,7 @@ func (o *Object) kubeformState(obj object, look secrets) ([]byte, error) {
 		}
 		attributes[name] = o.renamed(value)
 	}
-	if err := kubeformSecrets(obj, attributes, look); err != nil {
+	if err := kubeformSecrets(obj, attributes, look, cost); err != nil {
 		return nil, err
 	}
 	provider, _, _ := strings.Cut(o.Group, ".")
@@ -62,7 +64,7 @@ func (o *Object) kubeformState(obj object, look secrets) ([]byte, error) {
 	s.Resources = []resource{{
 		Mode: "managed", Type: resourceType, Name: o.Name, Provider: "provider." + provider, Instances: []instance{in},
 	}}
-	return s.encode()
+	return s.encode(cost)
 }
 
 func describedState(stored map[string]any) (state, error) {
@@ -111,7 +113,7 @@ func (o *Object) renamed(value any) any {
 // kubeformSecrets adds the sensitive attributes. Like Kubeform it looks only
 // for the secret that the object names: of the one that Kubeform makes when
 // there is no name, it reads nothing back.
-func kubeformSecrets(obj object, attributes map[string]any, look secrets) error {
+func kubeformSecrets(obj object, attributes map[string]any, look secrets, cost *meter.Meter) error {
 	reference := obj.at("spec", "secretRef")
 	if reference == nil {
 		return nil
@@ -126,7 +128,8 @@ func kubeformSecrets(obj object, attributes map[string]any, look secrets) error 
 		return err
 	}
 	// Keys without the prefix are inputs.
-	return ref.put(attributes, data, "out.", func(path string) place { return strings.Split(path, ".") }, mapOrText)
+	out := keys{prefix: "out.", place: func(path string) place { return strings.Split(path, ".") }, value: mapOrText}
+	return ref.put(attributes, data, out, cost)
 }
 
 // mapOrText reads a sensitive value: a map is stored as JSON, anything else as

@@ -16,6 +16,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
@@ -24,7 +25,6 @@ import (
 type object map[string]any
 
 const (
-	maxObjects = 100_000
 	maxNesting = 10 // lists in lists
 
 	// Decoded, JSON of many small values takes more than twenty times its size,
@@ -36,7 +36,7 @@ const (
 
 // parse reads a manifest: objects and lists of objects, in JSON or YAML, one
 // after the other.
-func parse(manifest []byte) ([]object, error) {
+func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 	if len(manifest) > maxManifest {
 		return nil, fmt.Errorf("it is larger than %d bytes; leave in it only the object and the secrets that it names", maxManifest)
 	}
@@ -55,7 +55,7 @@ func parse(manifest []byte) ([]object, error) {
 			return all, nil
 		}
 		if err == nil {
-			all, err = parseDocument(document, all)
+			all, err = parseDocument(document, all, cost)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", n, err)
@@ -67,7 +67,7 @@ var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key")
 
 // parseDocument adds the objects of one document of a stream to all. It may
 // also be JSON, or several JSON objects.
-func parseDocument(document []byte, all []object) ([]object, error) {
+func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, error) {
 	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' {
 		if more, err := parseJSON(text, all); err == nil {
 			return more, nil
@@ -76,6 +76,9 @@ func parseDocument(document []byte, all []object) ([]object, error) {
 	if len(document) > maxDocument {
 		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, "+
 			"or leave in it only the object and the secrets that it names", maxDocument)
+	}
+	if err := cost.YAML(document); err != nil {
+		return nil, err
 	}
 	if err := refuseAliases(document); err != nil {
 		return nil, err
@@ -133,8 +136,6 @@ func flatten(value any, apiVersion, kind string, depth int, all *[]object) error
 		return errors.New("it holds something that is not an object")
 	case depth > maxNesting:
 		return fmt.Errorf("its lists are nested more than %d deep", maxNesting)
-	case len(*all) >= maxObjects:
-		return fmt.Errorf("it holds more than %d objects", maxObjects)
 	}
 	if obj["apiVersion"] == nil && obj["kind"] == nil && kind != "" {
 		obj["apiVersion"], obj["kind"] = apiVersion, kind
@@ -186,8 +187,8 @@ func (o *Object) means(obj object) bool {
 }
 
 // answer reads the one object that a server was asked for.
-func answer(text []byte, means func(object) bool) (object, error) {
-	objects, err := parse(text)
+func answer(text []byte, means func(object) bool, cost *meter.Meter) (object, error) {
+	objects, err := parse(text, cost)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the server's answer: %w", err)
@@ -223,14 +224,14 @@ func (r SecretRef) means(obj object) bool {
 }
 
 // read returns the data of a secret as a server sent it, nil if there is none.
-func (r SecretRef) read(text []byte) (map[string]string, error) {
+func (r SecretRef) read(text []byte, cost *meter.Meter) (map[string]string, error) {
 	switch {
 	case text == nil && r.Optional:
 		return nil, nil
 	case text == nil:
 		return nil, fmt.Errorf("the secret %s does not exist", r)
 	}
-	obj, err := answer(text, r.means)
+	obj, err := answer(text, r.means, cost)
 	if err != nil {
 		return nil, fmt.Errorf("the secret %s: %w", r, err)
 	}

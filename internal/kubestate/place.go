@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // maxIndex bounds the lists that a secret's keys can make. Crossplane has the
@@ -12,6 +14,10 @@ import (
 const maxIndex = 1024
 
 const maxDepth = 100
+
+// perGap is what a missing element of a list costs, in units of the meter: it is
+// written as a null, and read again with a type of its own.
+const perGap = 8
 
 // errPlace means that a secret's key names a place that cannot be there.
 var errPlace = errors.New("its key does not fit the attributes")
@@ -36,22 +42,22 @@ func splitKey(key string) place {
 
 // put sets the value at a place below container, and makes what is missing on
 // the way.
-func (p place) put(container map[string]any, value any) error {
+func (p place) put(container map[string]any, value any, cost *meter.Meter) error {
 	if len(p) == 0 || len(p) > maxDepth {
 		return errPlace
 	}
-	_, err := p.in(container, value)
+	_, err := p.in(container, value, cost)
 	return err
 }
 
 // in returns container with the value in it.
-func (p place) in(container any, value any) (any, error) {
+func (p place) in(container any, value any, cost *meter.Meter) (any, error) {
 	if len(p) == 0 {
 		return value, nil
 	}
 	switch c := container.(type) {
 	case map[string]any:
-		v, err := p[1:].in(c[p[0]], value)
+		v, err := p[1:].in(c[p[0]], value, cost)
 		if err != nil {
 			return nil, err
 		}
@@ -62,16 +68,19 @@ func (p place) in(container any, value any) (any, error) {
 		if err != nil || i >= maxIndex {
 			return nil, errPlace
 		}
-		for uint64(len(c)) <= i {
-			c = append(c, nil)
+		if missing := int(i) + 1 - len(c); missing > 0 {
+			if err := cost.Charge(perGap*int64(missing), "the elements of lists that its keys leave out"); err != nil {
+				return nil, err
+			}
+			c = append(c, make([]any, missing)...)
 		}
-		c[i], err = p[1:].in(c[i], value)
+		c[i], err = p[1:].in(c[i], value, cost)
 		return c, err
 	case nil:
 		if strings.Trim(p[0], "0123456789") == "" && p[0] != "" {
-			return p.in([]any{}, value)
+			return p.in([]any{}, value, cost)
 		}
-		return p.in(map[string]any{}, value)
+		return p.in(map[string]any{}, value, cost)
 	}
 	return nil, fmt.Errorf("%w: there is a value where a block or a map belongs", errPlace)
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // state is a version 4 state with one resource, as the controllers write it.
@@ -45,34 +47,65 @@ type step struct {
 	Value any    `json:"value"`
 }
 
+// index is the value of a step into a list.
+type index struct {
+	Type  string `json:"type"`
+	Value int    `json:"value"`
+}
+
 // fromSecret is a value of a secret among the attributes.
 type fromSecret struct{ value any }
 
 func (f fromSecret) MarshalJSON() ([]byte, error) { return json.Marshal(f.value) }
 
-// sensitivePaths finds the values of secrets in attributes. at is the path to
-// value.
-func sensitivePaths(found [][]step, at []step, value any) [][]step {
+// marker finds the values of secrets in attributes.
+type marker struct {
+	paths [][]step
+	at    []step // where it is
+	names int    // bytes of the names in at
+	cost  *meter.Meter
+}
+
+func (m *marker) mark(value any) error {
 	switch v := value.(type) {
 	case fromSecret:
-		return append(found, slices.Clone(at))
+		m.paths = append(m.paths, slices.Clone(m.at))
+		return m.cost.Charge(perStep*int64(len(m.at))+int64(m.names)/32, "the paths of its sensitive values")
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			found = sensitivePaths(found, append(at, step{"get_attr", name}), v[name])
+			if err := m.inside(step{"get_attr", name}, len(name), v[name]); err != nil {
+				return err
+			}
 		}
 	case []any:
 		for i, element := range v {
-			index := map[string]any{"value": i, "type": "number"}
-			found = sensitivePaths(found, append(at, step{"index", index}), element)
+			if err := m.inside(step{"index", index{"number", i}}, 0, element); err != nil {
+				return err
+			}
 		}
 	}
-	return found
+	return nil
 }
 
-func (s state) encode() ([]byte, error) {
+// perStep is what a step of a path costs to write and to read, in units of the
+// meter.
+const perStep = 10
+
+func (m *marker) inside(s step, length int, value any) error {
+	m.at, m.names = append(m.at, s), m.names+length
+	err := m.mark(value)
+	m.at, m.names = m.at[:len(m.at)-1], m.names-length
+	return err
+}
+
+func (s state) encode(cost *meter.Meter) ([]byte, error) {
 	for _, r := range s.Resources {
 		for i := range r.Instances {
-			r.Instances[i].Sensitive = sensitivePaths([][]step{}, nil, r.Instances[i].Attributes)
+			m := marker{paths: [][]step{}, cost: cost}
+			if err := m.mark(r.Instances[i].Attributes); err != nil {
+				return nil, err
+			}
+			r.Instances[i].Sensitive = m.paths
 		}
 	}
 	data, err := json.Marshal(s)
@@ -90,13 +123,17 @@ func textOf(ref SecretRef, key, value string) (string, error) {
 	return value, nil
 }
 
-// put puts the values of a secret whose keys begin with prefix where the rest of
-// the key says, as value reads them.
-func (r SecretRef) put(
-	attributes map[string]any, data map[string]string, prefix string, where func(path string) place, value func(string) any,
-) error {
+// keys says how the keys of a secret say where their values belong.
+type keys struct {
+	prefix string // of those that do
+	place  func(path string) place
+	value  func(string) any // reads a value
+}
+
+// put puts the values of a secret where their keys say.
+func (r SecretRef) put(attributes map[string]any, data map[string]string, k keys, cost *meter.Meter) error {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		path, ok := strings.CutPrefix(key, prefix)
+		path, ok := strings.CutPrefix(key, k.prefix)
 		if !ok {
 			continue
 		}
@@ -104,7 +141,7 @@ func (r SecretRef) put(
 		if err != nil {
 			return err
 		}
-		if err := where(path).put(attributes, fromSecret{value(text)}); err != nil {
+		if err := k.place(path).put(attributes, fromSecret{k.value(text)}, cost); err != nil {
 			return fmt.Errorf("the secret %s, %s: %w", r, shown(key), err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 func decode(t *testing.T, attrs map[string]cty.Value) (*Object, error) {
@@ -213,7 +214,7 @@ func TestSensitiveAttributes(t *testing.T) {
 		if v.StatusState != "" {
 			continue
 		}
-		got, err := open(t, v.attrs(t)).File(list(v.objects(t)))
+		got, err := open(t, v.attrs(t)).File(list(v.objects(t)), meter.New(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,10 +225,14 @@ func TestSensitiveAttributes(t *testing.T) {
 }
 
 func TestSensitivePaths(t *testing.T) {
-	got, err := json.Marshal(sensitivePaths(nil, nil, map[string]any{
+	m := marker{cost: meter.New(0)}
+	if err := m.mark(map[string]any{
 		"a": []any{"open", map[string]any{"b": fromSecret{"s"}, "c": "open"}},
 		"d": map[string]any{"k": fromSecret{map[string]any{"l": "s"}}},
-	}))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(m.paths)
 	want := `[[{"type":"get_attr","value":"a"},{"type":"index","value":{"type":"number","value":1}},{"type":"get_attr","value":"b"}],` +
 		`[{"type":"get_attr","value":"d"},{"type":"get_attr","value":"k"}]]`
 	if err != nil || string(got) != want {
@@ -264,7 +269,7 @@ func TestVectors(t *testing.T) {
 				"list in list": list([][]byte{list(objects)}), "YAML and JSON": append(stream(t, objects[:1]), documents(objects[1:])...),
 			} {
 				t.Run(form, func(t *testing.T) {
-					got, err := o.File(manifest)
+					got, err := o.File(manifest, meter.New(0))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -272,7 +277,7 @@ func TestVectors(t *testing.T) {
 				})
 			}
 			if len(objects) == 1 {
-				got, err := o.File(objects[0])
+				got, err := o.File(objects[0], meter.New(0))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -291,7 +296,7 @@ func TestVectorsWithAllKnowledge(t *testing.T) {
 		attrs := v.attrs(t)
 		attrs["schema_version"] = cty.NumberIntVal(v.Knowledge.Schema)
 		attrs["field_names"], attrs["sensitive_fields"] = texts(v.Knowledge.Fields), texts(v.Knowledge.Secret)
-		got, err := open(t, attrs).File(list(v.objects(t)))
+		got, err := open(t, attrs).File(list(v.objects(t)), meter.New(0))
 		if err != nil {
 			t.Fatalf("%s: %v", v.name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -77,7 +78,12 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 
 // openAt fetches, decrypts and parses a state.
 func (r stateRequest) openAt(ctx context.Context, src source.Source, target encryption.Target) (*openedState, error) {
-	snapshot, file, err := r.fetch(ctx, src)
+	snapshot, err := src.Fetch(ctx)
+	var file []byte
+	if err == nil {
+		ctx = meter.Into(ctx, meter.New(len(snapshot.Data)))
+		file, err = r.file(ctx, snapshot.Data)
+	}
 	if missing, ok := source.IsMissing(err); ok {
 		return &openedState{source: src, missing: missing, lock: missing.Lock}, nil
 	}
@@ -109,21 +115,17 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	return out, nil
 }
 
-// fetch returns what the source has, and the file of the state, which it takes out
-// of a manifest if the source has read one.
-func (r stateRequest) fetch(ctx context.Context, src source.Source) (*source.Snapshot, []byte, error) {
-	snapshot, err := src.Fetch(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+// file is the file of the state, which is taken out of a manifest if the source has
+// read one.
+func (r stateRequest) file(ctx context.Context, fetched []byte) ([]byte, error) {
 	if r.object == nil || r.kind.Objects {
-		return snapshot, snapshot.Data, nil
+		return fetched, nil
 	}
-	file, err := r.object.File(snapshot.Data)
+	file, err := r.object.File(fetched, meter.For(ctx, len(fetched)))
 	if errors.Is(err, kubestate.ErrNoState) {
 		err = &source.MissingError{Detail: err.Error()}
 	}
-	return snapshot, file, err
+	return file, err
 }
 
 func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {

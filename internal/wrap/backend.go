@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -95,6 +96,9 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// errHuge means that another try would only take as long again.
+var errHuge = errors.New("the answer is refused")
+
 // answer is one of the real backend.
 type answer struct {
 	status int
@@ -124,6 +128,9 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	if err == nil {
 		defer resp.Body.Close()
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
+	}
+	if source.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
+		return nil, fmt.Errorf("%w: %s", errHuge, web.Reason(err, ""))
 	}
 	if err != nil {
 		return nil, errors.New(web.Reason(err, "set TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"))

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -30,21 +31,30 @@ func checkPlan(path string) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
+	limit := min(maxState, meter.Expanded(int64(len(content))))
+	checked := false
 	for _, member := range archive.File {
-		if member.Name == "tfplan" && err == nil {
-			err = checkMember(member)
+		if member.Name != "tfplan" {
+			continue
+		}
+		if checked { // all of them could be the same bytes of the archive
+			return errors.New("it holds more than one plan")
+		}
+		checked = true
+		if err := checkMember(member, limit); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
-func checkMember(member *zip.File) error {
+func checkMember(member *zip.File, limit int64) error {
 	packed, err := member.Open()
 	if err != nil {
 		return err
 	}
 	defer packed.Close()
-	plan, err := source.Read(packed, -1, maxState)
+	plan, err := source.Read(packed, -1, limit)
 	if err != nil {
 		return err
 	}

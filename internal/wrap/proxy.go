@@ -221,7 +221,11 @@ func (p *proxy) ask(ctx context.Context, w http.ResponseWriter, to endpoint, id 
 	case ctx.Err() != nil:
 		w.WriteHeader(http.StatusBadGateway)
 	default:
-		p.fail(w, http.StatusBadGateway, fmt.Sprintf("%s to %s: %s", to.method, source.Origin(to.url), err))
+		status := http.StatusBadGateway
+		if errors.Is(err, errHuge) {
+			status = ours
+		}
+		p.fail(w, status, fmt.Sprintf("%s to %s: %s", to.method, source.Origin(to.url), err))
 	}
 	return nil
 }

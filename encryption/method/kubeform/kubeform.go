@@ -23,17 +23,12 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 const (
 	keySize   = 32
 	nonceSize = 24
-
-	// What gzip may expand to. States compress well, but a small file must not
-	// fill the memory.
-	expandFactor   = 100
-	expandConstant = 64 << 20 // bytes
-	expandMaximum  = 1 << 30  // bytes
 )
 
 // Block returns the kubeform method.
@@ -110,17 +105,16 @@ func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 }
 
 func unzip(packed []byte) ([]byte, error) {
-	limit := min(expandConstant+expandFactor*int64(len(packed)), expandMaximum)
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	reader, err := meter.Unpack(bytes.NewReader(packed), gzip.NewReader)
 	if err != nil {
 		return nil, errors.New("what was decrypted is not compressed by gzip")
 	}
-	plain, err := io.ReadAll(io.LimitReader(reader, limit+1))
+	plain, err := io.ReadAll(reader)
 	switch {
+	case errors.Is(err, meter.ErrExpands):
+		return nil, err
 	case err != nil:
 		return nil, errors.New("what was decrypted is damaged")
-	case int64(len(plain)) > limit:
-		return nil, fmt.Errorf("what was decrypted expands to more than %d bytes", limit)
 	}
 	return plain, nil
 }

@@ -47,10 +47,10 @@ func newAgeKeys(v attr.Values) (ageKeys, error) {
 
 // open opens a data key with the identities that there are. Files are read
 // each time, so that what was not there may come.
-func (a ageKeys) open(ctx context.Context, recipient, sealed string) ([]byte, error) {
+func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed string) ([]byte, error) {
 	found, problems := a.identities()
 	if len(a.command) > 0 {
-		ids, err := a.run(ctx, recipient)
+		ids, err := a.run(ctx, runs, recipient)
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -98,8 +98,12 @@ func (a ageKeys) hint(recipient string) string {
 
 // run has the user's program print identities. The recipient is passed as sops
 // passes it.
-func (a ageKeys) run(ctx context.Context, recipient string) ([]age.Identity, error) {
-	p := program(a.env != nil, maxKeyFile, nil, a.command...)
+func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]age.Identity, error) {
+	patience, err := runs.patience(kindAge, "set age_identities or age_identity_files")
+	if err != nil {
+		return nil, fmt.Errorf("age_identity_command: %w", err)
+	}
+	p := program(a.env != nil, patience, maxKeyFile, nil, a.command...)
 	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {

@@ -38,10 +38,11 @@ const (
 // known before anything is contacted.
 func (m *method) groups(doc *document) []group {
 	var out []group
+	runs := &programs{}
 	for i, from := range doc.groups {
 		g := group{number: i + 1}
 		for _, k := range from {
-			g.keys = append(g.keys, m.key(k))
+			g.keys = append(g.keys, m.key(k, runs))
 		}
 		slices.SortStableFunc(g.keys, func(a, b key) int { return a.effort - b.effort })
 		out = append(out, g)
@@ -50,7 +51,7 @@ func (m *method) groups(doc *document) []group {
 	return out
 }
 
-func (m *method) key(from masterKey) key {
+func (m *method) key(from masterKey, runs *programs) key {
 	k := key{id: from.identity()}
 	var refused error
 	switch from.kind {
@@ -59,13 +60,13 @@ func (m *method) key(from masterKey) key {
 		if k.effort = inMemory; len(m.age.command) > 0 {
 			k.effort = process
 		}
-		k.open = func(ctx context.Context) ([]byte, error) { return m.age.open(ctx, from.Recipient, from.Sealed) }
+		k.open = func(ctx context.Context) ([]byte, error) { return m.age.open(ctx, runs, from.Recipient, from.Sealed) }
 	case kindPGP:
 		k.name = "PGP key " + quote(from.Fingerprint)
 		if k.effort = inMemory; m.pgp.useGPG {
 			k.effort = process
 		}
-		k.open = func(ctx context.Context) ([]byte, error) { return m.pgp.open(ctx, from.Sealed) }
+		k.open = func(ctx context.Context) ([]byte, error) { return m.pgp.open(ctx, runs, from.Sealed) }
 	case kindAWS:
 		k.name, k.effort = "AWS KMS key "+quote(from.ARN), network
 		k.open, refused = m.services.aws(from)

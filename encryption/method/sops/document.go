@@ -5,20 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
 // Limits for what a file may hold, checked before any key is used.
 const (
-	maxMetadata  = 8 << 20 // bytes, as JSON
-	maxParts     = 100_000 // of the metadata, counted as commas
-	maxGroups    = 64
-	maxKeys      = 128      // in all groups together
-	maxWrapped   = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
-	maxName      = 16 << 10 // bytes of what names a key: its address, role, encryption context
-	maxSelector  = 1024     // bytes of a regular expression
-	maxSelecting = 30e6     // of its instructions × names that it is matched with
-	keyLength    = 32       // bytes of a data key
+	maxMetadata = 8 << 20 // bytes, as JSON
+	maxGroups   = 64
+	maxKeys     = 128      // in all groups together
+	maxWrapped  = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
+	maxName     = 16 << 10 // bytes of what names a key: its address, role, encryption context
+	maxSelector = 1024     // bytes of a regular expression
+	keyLength   = 32       // bytes of a data key
 )
 
 // document is a file that was parsed, and later decrypted in place.
@@ -27,18 +26,18 @@ type document struct {
 	meta      metadata
 	groups    [][]masterKey
 	threshold int // key groups that are needed
-	selection selection
+	selection *selection
 	binary    bool // sops encrypted the file as one value, whatever is in it
 }
 
 // load parses a file and checks everything that can be checked without a key.
-func load(file []byte, partial bool) (*document, error) {
-	all, err := read(file)
+func load(file []byte, partial bool, cost *meter.Meter) (*document, error) {
+	all, err := read(file, cost)
 	if err != nil {
 		return nil, err
 	}
 	doc := &document{}
-	if err := doc.extract(all); err != nil {
+	if err := doc.extract(all, cost); err != nil {
 		return nil, err
 	}
 	if err := checkNames(doc.state, nil); err != nil {
@@ -52,7 +51,7 @@ func load(file []byte, partial bool) (*document, error) {
 	if isJSON(file) && len(doc.state) == 1 && doc.state[0].name == "data" {
 		_, doc.binary = doc.state[0].value.(string)
 	}
-	doc.selection, err = doc.meta.selects(doc.state, partial)
+	doc.selection, err = doc.meta.selects(partial, cost)
 	return doc, err
 }
 

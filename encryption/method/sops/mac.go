@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // walker decrypts values where they are and hashes all of them. What it does is
@@ -18,23 +20,28 @@ import (
 type walker struct {
 	ctx       context.Context
 	cipher    *valueCipher
-	selection selection
+	selection *selection
 	hash      hash.Hash
 	sealed    bool // only what was encrypted is hashed
+	cost      *meter.Meter
+
+	// path holds the names that lead to where it is, each with a colon after it.
+	// There is one for all values: a copy for each would be quadratic.
+	path []byte
 }
 
 // decrypt decrypts all values in place and compares the MAC.
-func (d *document) decrypt(ctx context.Context, dataKey []byte) error {
+func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Meter) error {
 	c, err := newValueCipher(dataKey)
 	if err != nil {
 		return err
 	}
-	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted}
+	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted, cost: cost}
 	if w.sealed { // which is another kind of MAC
 		start := sha256.Sum256([]byte("sops"))
 		w.hash.Write(start[:])
 	}
-	if _, err := w.open(d.state, nil, false); err != nil {
+	if _, err := w.open(d.state, false); err != nil {
 		return err
 	}
 	stored, err := c.open(d.meta.MAC, []byte(d.meta.LastModified.Format(time.RFC3339)))
@@ -45,35 +52,48 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte) error {
 	return nil
 }
 
-// open opens a value below path, which holds the names that lead to it, each
-// with a colon after it; named is whether the selection matches one of them.
-func (w *walker) open(value any, path []byte, named bool) (any, error) {
+// open opens a value; named is whether the selection matches one of the names that
+// lead to it.
+func (w *walker) open(value any, named bool) (any, error) {
 	var err error
 	switch v := value.(type) {
 	case nil:
 		return nil, nil
 	case object:
 		for i, item := range v {
-			below := append(append(path, item.name...), ':')
-			if v[i].value, err = w.open(item.value, below, named || w.selection.matches(item.name)); err != nil {
+			if v[i].value, err = w.member(item, named); err != nil {
 				return nil, err
 			}
 		}
 		return v, nil
 	case []any:
 		for i := range v {
-			if v[i], err = w.open(v[i], path, named); err != nil {
+			if v[i], err = w.open(v[i], named); err != nil {
 				return nil, err
 			}
 		}
 		return v, nil
 	}
-	return w.leaf(value, path, named == w.selection.seals)
+	return w.leaf(value, named == w.selection.seals)
+}
+
+func (w *walker) member(item member, named bool) (any, error) {
+	if !named {
+		var err error
+		if named, err = w.selection.has(item.name); err != nil {
+			return nil, err
+		}
+	}
+	above := len(w.path)
+	w.path = append(append(w.path, item.name...), ':')
+	value, err := w.open(item.value, named)
+	w.path = w.path[:above]
+	return value, err
 }
 
 var errNotSops = errors.New("the values of the file cannot be decrypted: they are not what sops writes")
 
-func (w *walker) leaf(value any, path []byte, sealed bool) (any, error) {
+func (w *walker) leaf(value any, sealed bool) (any, error) {
 	if w.ctx.Err() != nil {
 		return nil, context.Cause(w.ctx)
 	}
@@ -82,9 +102,12 @@ func (w *walker) leaf(value any, path []byte, sealed bool) (any, error) {
 		if !ok {
 			return nil, errNotSops
 		}
-		var err error
-		if value, err = w.cipher.open(text, path); err != nil {
-			names := strings.Split(strings.TrimSuffix(string(path), ":"), ":")
+		err := w.cost.Copies(len(w.path), "the long names above its values")
+		if err != nil {
+			return nil, err
+		}
+		if value, err = w.cipher.open(text, w.path); err != nil {
+			names := strings.Split(strings.TrimSuffix(string(w.path), ":"), ":")
 			return nil, fmt.Errorf("the value at %s cannot be decrypted: somebody changed the file, or mixed up key groups", at(names))
 		}
 	}

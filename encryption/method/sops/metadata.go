@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // metadata is what sops writes under its own name, as stores/stores.go of its
@@ -99,8 +100,12 @@ func (k masterKey) identity() string {
 	return fmt.Sprintf("%d %s", k.kind, text)
 }
 
+// perKey is what a part of the metadata may cost, in units of the meter: even null
+// becomes a key.
+const perKey = 4
+
 // extract takes the metadata out of the file's values.
-func (d *document) extract(file object) error {
+func (d *document) extract(file object, cost *meter.Meter) error {
 	// The reason may repeat what is in the file.
 	unreadable := fmt.Errorf("%w: its sops metadata is missing or cannot be read", encryption.ErrDamaged)
 	i := slices.IndexFunc(file, func(m member) bool { return m.name == "sops" })
@@ -109,8 +114,11 @@ func (d *document) extract(file object) error {
 	}
 	var text bytes.Buffer
 	meta := &d.meta
-	if err := write(&text, file[i].value); err != nil || text.Len() > maxMetadata || bytes.Count(text.Bytes(), []byte(",")) > maxParts {
+	if err := write(&text, file[i].value); err != nil || text.Len() > maxMetadata {
 		return unreadable
+	}
+	if err := cost.Charge(perKey*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in its sops metadata"); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(text.Bytes(), meta); err != nil {
 		return unreadable

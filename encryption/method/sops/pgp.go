@@ -7,7 +7,6 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -46,18 +45,18 @@ func newPGPKeys(v attr.Values) (pgpKeys, error) {
 	return p, nil
 }
 
-func (p pgpKeys) open(ctx context.Context, sealed string) ([]byte, error) {
+func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
 	if len(p.armoured) == 0 && !p.useGPG {
 		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", encryption.ErrNoKey)
 	}
 	if len(p.armoured) == 0 {
-		return p.askGPG(ctx, sealed)
+		return p.askGPG(ctx, runs, sealed)
 	}
 	dataKey, own := p.openHere(sealed)
 	if own == nil || !p.useGPG {
 		return dataKey, own
 	}
-	dataKey, err := p.askGPG(ctx, sealed)
+	dataKey, err := p.askGPG(ctx, runs, sealed)
 	switch {
 	case err == nil, ctx.Err() != nil:
 		return dataKey, err
@@ -105,8 +104,12 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 
 // askGPG has gpg open sealed. Its status lines say what happened:
 // https://github.com/gpg/gnupg/blob/master/doc/DETAILS
-func (k pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
-	p := program(k.environment, maxPart, strings.NewReader(sealed), k.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
+func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
+	patience, err := runs.patience(kindPGP, "set pgp_private_keys")
+	if err != nil {
+		return nil, err
+	}
+	p := program(k.environment, patience, maxPart, strings.NewReader(sealed), k.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
 	dataKey, stderr, err := p.Run(ctx)
 	said := "\n" + string(stderr)
 	switch {
@@ -132,17 +135,6 @@ func (k pgpKeys) askGPG(ctx context.Context, sealed string) ([]byte, error) {
 		return nil, errors.New("gpg was ended from outside")
 	}
 	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(forPeople(said)))
-}
-
-// programPatience is long: the user may be asked for a passphrase or a smart
-// card.
-const programPatience = time.Minute
-
-// program is a program of the user. It gets the environment without our secrets
-// or, if that must not be read, what it needs to run.
-func program(environment bool, limit int, stdin io.Reader, arguments ...string) world.Program {
-	environ := world.If(environment).Environ()
-	return world.Program{Args: arguments, Environ: environ, Stdin: stdin, Patience: programPatience, Limit: limit}
 }
 
 // forPeople is what gpg said, without its status lines.

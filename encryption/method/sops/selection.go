@@ -9,24 +9,47 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // selection decides which values are encrypted: those below a name that matches,
 // or those that are not.
 type selection struct {
 	matches func(name string) bool
-	seals   bool // what matches is encrypted, and nothing else
+	seals   bool  // what matches is encrypted, and nothing else
+	perByte int64 // what it takes to match a byte of a name: the instructions of a regular expression
+
+	known map[string]bool // :: name that was matched → whether it does; states have few names
+	cost  *meter.Meter
+}
+
+// instructions is how many of them match a byte in one unit of the meter.
+const instructions = 32
+
+// has reports whether a name matches.
+func (s *selection) has(name string) (bool, error) {
+	matches, known := s.known[name]
+	if known {
+		return matches, nil
+	}
+	err := s.cost.Charge(s.perByte*int64(len(name))/instructions, "its names and the regular expression that selects them")
+	if err != nil {
+		return false, fmt.Errorf("the file selects its encrypted values by a regular expression that takes too long: %w", err)
+	}
+	s.known[name] = s.matches(name)
+	return s.known[name], nil
 }
 
 // selects reads the rules for what stays unencrypted, which are in the file and
 // not authenticated. Where every value must be encrypted there is nothing to
-// select. The cost of a regular expression is bounded.
-func (m *metadata) selects(state object, partial bool) (selection, error) {
-	s := selection{seals: m.EncryptedSuffix != "" || m.EncryptedRegex != ""}
+// select.
+func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) {
+	s := &selection{seals: m.EncryptedSuffix != "" || m.EncryptedRegex != "", known: map[string]bool{}, cost: cost}
 	pattern := m.EncryptedRegex + m.UnencryptedRegex // one of the rules at most is there
 	switch suffix := m.EncryptedSuffix + m.UnencryptedSuffix; {
 	case !partial:
-		return selection{matches: func(string) bool { return false }}, nil
+		s.matches, s.seals = func(string) bool { return false }, false
+		return s, nil
 	case m.UnencryptedCommentRegex+m.EncryptedCommentRegex != "":
 		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; " +
 			"use encrypted_regex and the like")
@@ -35,37 +58,28 @@ func (m *metadata) selects(state object, partial bool) (selection, error) {
 		s.matches = func(name string) bool { return strings.HasSuffix(name, suffix) }
 		return s, nil
 	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil || len(pattern) > maxSelector {
-		return s, fmt.Errorf("%w: it selects values by something that is not a regular expression, or a very long one", encryption.ErrDamaged)
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil || float64(len(program.Inst))*float64(countNames(state, 1)) > maxSelecting {
-		return s, errors.New("the file selects its encrypted values by a regular expression that takes too long")
-	}
-	compiled, err := regexp.Compile(pattern)
-	if err != nil {
-		return s, err
-	}
-	s.matches = compiled.MatchString
-	return s, nil
+	return s, s.compile(pattern)
 }
 
-// countNames counts the names on the ways to all values.
-func countNames(value any, depth int) int {
-	switch v := value.(type) {
-	case object:
-		n := 0
-		for _, item := range v {
-			n += countNames(item.value, depth+1)
-		}
-		return n
-	case []any:
-		n := 0
-		for _, element := range v {
-			n += countNames(element, depth)
-		}
-		return n
+// compile bounds what an expression costs before it is used.
+func (s *selection) compile(pattern string) error {
+	if len(pattern) > maxSelector {
+		return fmt.Errorf("the file selects its encrypted values by a regular expression of %d bytes; at most %d are read",
+			len(pattern), maxSelector)
 	}
-	return depth
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return fmt.Errorf("%w: it selects values by something that is not a regular expression", encryption.ErrDamaged)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return err
+	}
+	s.perByte = int64(len(program.Inst))
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return err
+	}
+	s.matches = compiled.MatchString
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // Block returns the sops method. Services are the key providers that ask the
@@ -104,7 +105,8 @@ func isJSON(file []byte) bool {
 // Decrypt opens a file: what it is, its data key, its values, its MAC. A YAML
 // file becomes JSON.
 func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
-	doc, err := load(file, m.partial)
+	cost := meter.For(ctx, len(file))
+	doc, err := load(file, m.partial, cost)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +117,7 @@ func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([
 	if err != nil {
 		return nil, err
 	}
-	if err := doc.decrypt(ctx, dataKey); err != nil {
+	if err := doc.decrypt(ctx, dataKey, cost); err != nil {
 		return nil, err
 	}
 	if !doc.binary {

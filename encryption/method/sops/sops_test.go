@@ -383,7 +383,6 @@ func TestHostileText(t *testing.T) {
 	meta := file[strings.Index(file, `"sops"`):]
 	for name, c := range map[string]struct{ file, want string }{
 		"deep":               {`{"a":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + "," + meta, "nested more than"},
-		"many values":        {`{"a":[` + strings.Repeat("[],", 5<<20) + "[]]," + meta, "values"},
 		"twice":              {strings.Replace(file, `"outputs"`, `"outputs": {}, "outputs"`, 1), `"outputs" twice`},
 		"twice, other case":  {strings.Replace(file, `"resources"`, `"Outputs": {}, "resources"`, 1), `"Outputs" twice`},
 		"value null":         {strings.Replace(file, `"sensitive"`, `"VALUE": null, "sensitive"`, 1), `"outputs.secret.VALUE" twice`},
@@ -479,7 +478,7 @@ func TestPartlyEncrypted(t *testing.T) {
 	file = bytes.Replace(seal(plainState, nil), []byte(`"lastmodified"`), []byte(`"unencrypted_regex": "secret", "lastmodified"`), 1)
 	opens(t, strict, bytes.Replace(file, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), plainState)
 	fails(t, allowed, seal(plainState, func(m *getsops.Metadata) { m.EncryptedCommentRegex = "x" }), false, "comments")
-	long := bytes.Replace(seal(`{"l":["x"]}`, nil), []byte(`"l": [`), []byte(`"l": [`+strings.Repeat("null,", 100_000)), 1)
+	long := bytes.Replace(seal(`{"l":["x"]}`, nil), []byte(`"l"`), []byte(`"`+strings.Repeat("a", 100_000)+`"`), 1)
 	long = bytes.Replace(long, []byte(`"lastmodified"`), []byte(`"encrypted_regex": "(a{1,30}){1,30}", "lastmodified"`), 1)
 	fails(t, allowed, bytes.Replace(long, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), false, "takes too long")
 }

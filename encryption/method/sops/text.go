@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
 // JSON and YAML become a tree, and the tree becomes JSON. The library of sops
@@ -20,20 +21,19 @@ import (
 
 // Limits for what a file may hold.
 const (
-	maxYAML   = 16 << 20 // bytes; parsing takes a multiple of it
-	maxDepth  = 1000     // of objects and lists within each other
-	maxValues = 4 << 20  // of all kinds; an encrypted one takes 100 bytes or so
+	maxYAML  = 16 << 20 // bytes; parsing takes a multiple of it
+	maxDepth = 1000     // of objects and lists within each other
 )
 
-// reader counts what it has read.
+// reader charges for what it reads.
 type reader struct {
-	json   *jsonwalk.Reader
-	values int
-	path   []string // names down to where it is
+	json *jsonwalk.Reader
+	cost *meter.Meter
+	path []string // names down to where it is
 }
 
-func read(file []byte) (object, error) {
-	value, err := (&reader{}).file(file)
+func read(file []byte, cost *meter.Meter) (object, error) {
+	value, err := (&reader{cost: cost}).file(file)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +121,10 @@ func (r *reader) member(of *object, seen map[string]bool, name string, value fun
 }
 
 func (r *reader) count(depth int) error {
-	if r.values++; r.values > maxValues || depth > maxDepth {
-		return fmt.Errorf("the file is nested more than %d deep, or holds more than %d values", maxDepth, maxValues)
+	if depth > maxDepth {
+		return fmt.Errorf("the file is nested more than %d deep", maxDepth)
 	}
-	return nil
+	return r.cost.Charge(1, "its values")
 }
 
 // yaml reads one document of YAML without comments, which have no part in the
@@ -133,6 +133,9 @@ func (r *reader) count(depth int) error {
 func (r *reader) yaml(file []byte) (any, error) {
 	if len(file) > maxYAML {
 		return nil, fmt.Errorf("the file has %d bytes; as YAML, at most %d are read", len(file), maxYAML)
+	}
+	if err := r.cost.YAML(file); err != nil {
+		return nil, fmt.Errorf("the file is refused: %w; sops writes values of 100 bytes and more", err)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(file))
 	var root yaml.Node

@@ -19,6 +19,8 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
@@ -81,6 +83,7 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	// The resolver was for the STS clients within the chain. With it, other
 	// clients would ignore AWS_ENDPOINT_URL_* of their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
+	cfg.APIOptions = nil                  // limitAnswers is for the chain: states are longer
 	if s.ownCredentials() == nil {
 		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
 			return aws.Config{}, err
@@ -95,6 +98,7 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 		awsconfig.WithHTTPClient(client),
 		awsconfig.WithRetryMaxAttempts(s.attempts),
 		awsconfig.WithLogger(logging.Nop{}),
+		awsconfig.WithAPIOptions([]func(*middleware.Stack) error{limitAnswers}),
 		awsconfig.WithEC2IMDSClientEnableState(s.imds),
 		awsconfig.WithEC2IMDSEndpointMode(s.imdsMode),
 	}
@@ -227,6 +231,36 @@ func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 		io.Closer
 	}{answer, response.Body}
 	return response, nil
+}
+
+// limitAnswers does for the clients of the SDK's own chain what limitedClient does
+// for others: those of instances, containers, SSO and STS. The SDK takes no other
+// client there if there is a bundle of certificates.
+func limitAnswers(stack *middleware.Stack) error {
+	limit := func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
+		out middleware.DeserializeOutput, metadata middleware.Metadata, err error,
+	) {
+		out, metadata, err = next.HandleDeserialize(ctx, in)
+		if response, ok := out.RawResponse.(*smithyhttp.Response); ok && response.Body != nil {
+			response.Body = &limitedBody{ReadCloser: response.Body, left: maxAnswer}
+		}
+		return out, metadata, err
+	}
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("limitAnswers", limit), middleware.After)
+}
+
+// limitedBody fails where an answer becomes longer than any of AWS.
+type limitedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, errLong
+	}
+	return n, err
 }
 
 // failedBody is an answer that did not come.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -199,9 +200,9 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 		}
 		return data, nil
 	}
-	z, err := gzip.NewReader(bytes.NewReader(data))
+	z, err := meter.Unpack(bytes.NewReader(data), gzip.NewReader)
 	if err == nil {
-		if data, err = source.Read(z, -1, limit); err == nil || source.IsTooLarge(err) {
+		if data, err = source.Read(z, -1, limit); err == nil || source.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
 			return data, err
 		}
 	}

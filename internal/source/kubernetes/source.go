@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
@@ -213,11 +214,14 @@ func (c *client) state(ctx context.Context, what document) ([]byte, string, erro
 }
 
 func unpack(packed []byte, limit int64) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(packed))
+	z, err := meter.Unpack(bytes.NewReader(packed), gzip.NewReader)
 	if err != nil {
 		return nil, errors.New("the secret does not hold a state of the kubernetes backend: it is not compressed with gzip")
 	}
 	data, err := source.Read(z, -1, limit)
+	if errors.Is(err, meter.ErrExpands) {
+		return nil, fmt.Errorf("the state in the secret: %w", err)
+	}
 	if err != nil && !source.IsTooLarge(err) {
 		return nil, errors.New("the state in the secret is damaged or incomplete: gzip cannot open it; if it was written just now, try again")
 	}

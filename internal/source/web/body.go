@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -67,7 +68,7 @@ func Decode(sent io.Reader, encoding string, size, limit int64) ([]byte, error) 
 // number of bytes to nothing.
 func gunzip(sent io.Reader, limit int64) ([]byte, error) {
 	packed := &io.LimitedReader{R: sent, N: source.PackedLimit(limit)}
-	unpacked, err := gzip.NewReader(packed)
+	unpacked, err := meter.Unpack(packed, gzip.NewReader)
 	if errors.Is(err, io.EOF) { // an empty body is an empty file
 		return []byte{}, nil
 	}

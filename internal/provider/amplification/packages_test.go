@@ -1,0 +1,157 @@
+package amplification
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// parsers are the packages that make something of foreign bytes.
+var parsers = regexp.MustCompile(`^(encoding/(json|xml|base64|hex|pem|csv|gob|asn1)|compress/.*|archive/.*|filippo\.io/age.*|.*yaml.*|.*/openpgp|` +
+	`.*/internal/(jsonwalk|meter)|.*/msgpack.*|.*/protowire|.*/aws-sdk-go-v2/config|.*/cty/json|.*/kubestate)$`)
+
+// keepers says, for each package that imports one of them, what keeps a stranger's
+// bytes from costing more than they may: readers of this test, by name, or tests
+// of the package. A dash says why there is nothing to keep.
+func keepers() map[string]string {
+	return map[string]string{
+		"encryption":                            "envelope; outputs",
+		"encryption/config":                     "- the user's own text",
+		"encryption/keyprovider/awskms":         "TestHostileMetadata TestFaults",
+		"encryption/keyprovider/azurevault":     "TestHostileMetadata TestFaults",
+		"encryption/keyprovider/external":       "TestInput TestAnswers",
+		"encryption/keyprovider/gcpkms":         "TestLargeAnswer TestFaults",
+		"encryption/keyprovider/openbao":        "TestMetadata TestFaults",
+		"encryption/keyprovider/pbkdf2":         "TestSuite",
+		"encryption/keyprovider/static":         "TestSuite",
+		"encryption/keyprovider/xor":            "- the chain's own metadata; its parts are decoded by their key providers",
+		"encryption/method/age":                 "age",
+		"encryption/method/external":            "TestFailures",
+		"encryption/method/kubeform":            "kubeform TestLayers",
+		"encryption/method/sops":                "sops, JSON; sops, YAML; sops, states; sops, programs",
+		"encryption/method/terraformbackendgit": "terraform_backend_git",
+		"encryption/tfstate":                    "outputs; resource",
+		"internal/auth/awsauth":                 "TestEndlessAnswers",
+		"internal/auth/azureauth":               "TestTokensOfTheCLI",
+		"internal/auth/googleauth":              "TestToken",
+		"internal/jsonwalk":                     "TestSkip; outputs",
+		"internal/kubestate":                    "Crossplane; Kubeform; Kubeform module; manifest in YAML",
+		"internal/program":                      "TestMuchIsCut",
+		"internal/provider":                     "outputs; resource; TestHostileFiles",
+		"internal/source":                       "TestReadLarge",
+		"internal/source/azurerm":               "TestHostileAnswers TestFaults",
+		"internal/source/consul":                "TestSmallAnswersWithMuchInThem TestManySlowParts TestHostileIndex",
+		"internal/source/cos":                   "TestBrokenServices",
+		"internal/source/gcs":                   "TestFaults TestPackedOnTheWay",
+		"internal/source/git":                   "TestHugeCommit TestManyLocks TestHostileLocks TestMaxSize",
+		"internal/source/httpsource":            "gzip; TestGzip",
+		"internal/source/kubernetes":            "TestBomb TestHugeAnswers TestObjectTooLarge",
+		"internal/source/object":                "TestAnswers TestStrangeObjects",
+		"internal/source/oss":                   "TestBrokenServices",
+		"internal/source/remote":                "TestManyOutputs TestLargeSensitiveOutputs TestSize",
+		"internal/source/web":                   "gzip",
+		"internal/stored":                       "TestDecode",
+		"internal/wrap":                         "TestHugePlans TestHugeAnswers",
+		"cmd/statecrypt":                        "outputs; envelope",
+	}
+}
+
+// TestEveryReaderIsKept fails when a package begins to read what strangers write,
+// and nothing says what that may cost.
+func TestEveryReaderIsKept(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	names := map[string]bool{}
+	for _, r := range readers(t, newBench(t)) {
+		names[r.name] = true
+	}
+	kept := keepers()
+	for dir, imports := range packages(t, root) {
+		what, listed := kept[dir]
+		delete(kept, dir)
+		switch {
+		case !listed:
+			t.Errorf("%s imports %s: say in keepers what bounds what a stranger's bytes cost there", dir, imports)
+		case !strings.HasPrefix(what, "-"):
+			for _, missing := range missing(t, filepath.Join(root, dir), what, names) {
+				t.Errorf("%s is kept by %q, which is no reader and no test of it", dir, missing)
+			}
+		}
+	}
+	for dir := range kept {
+		t.Errorf("%s reads nothing, or is not there", dir)
+	}
+}
+
+// packages returns the parsers that each package imports, except those for tests.
+func packages(t *testing.T, root string) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, top := range []string{"encryption", "internal", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
+			dir, _ := filepath.Rel(root, filepath.Dir(path))
+			dir = filepath.ToSlash(dir)
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return filepath.SkipDir
+			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || isForTests(dir):
+				return nil
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			for _, i := range file.Imports {
+				if name := strings.Trim(i.Path.Value, `"`); parsers.MatchString(name) && !slices.Contains(found[dir], name) {
+					found[dir] = append(found[dir], name)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+func isForTests(dir string) bool {
+	return strings.HasSuffix(dir, "test") || slices.Contains([]string{"internal/faults", "internal/vectors", "internal/meter"}, dir)
+}
+
+var testName = regexp.MustCompile(`^Test[A-Za-z0-9]+$`)
+
+// missing returns what is neither a reader nor a test in dir.
+func missing(t *testing.T, dir, what string, readers map[string]bool) (all []string) {
+	t.Helper()
+	for _, part := range strings.Split(what, "; ") {
+		if readers[part] {
+			continue
+		}
+		for _, name := range strings.Fields(part) {
+			if !readers[name] && (!testName.MatchString(name) || !hasTest(t, dir, name)) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		content, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(content), "func "+name+"(")
+	})
+}

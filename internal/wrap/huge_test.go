@@ -1,0 +1,97 @@
+package wrap
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A plan that unpacks to much more than any plan is refused before that, and so is
+// one that is in its archive many times.
+func TestHugePlans(t *testing.T) {
+	archive := func(plan io.Reader, size, members int) string {
+		path := filepath.Join(t.TempDir(), "plan")
+		var content bytes.Buffer
+		w := zip.NewWriter(&content)
+		for range members {
+			member, err := w.Create("tfplan")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.CopyN(member, plan, int64(size/members)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	backend := func(config []byte) []byte {
+		b := protowire.AppendString(protowire.AppendTag(nil, fieldType, protowire.BytesType), "http")
+		value := protowire.AppendBytes(protowire.AppendTag(nil, fieldMsgpack, protowire.BytesType), config)
+		return protowire.AppendBytes(protowire.AppendTag(b, fieldConfig, protowire.BytesType), value)
+	}
+	ours := protowire.AppendBytes(protowire.AppendTag(nil, fieldBackend, protowire.BytesType), backend([]byte{0x80}))
+	for name, c := range map[string]struct {
+		path, want string
+	}{
+		"huge":  {archive(zeros{}, 64<<20, 1), "the file is larger than"},
+		"once":  {archive(bytes.NewReader(ours), len(ours), 1), ""},
+		"twice": {archive(bytes.NewReader(append(ours, ours...)), 2*len(ours), 2), "more than one plan"},
+	} {
+		if err := checkPlan(c.path); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// An answer that unpacks to much more than any state is refused early, and with a
+// status after which the child does not try again.
+func TestHugeAnswers(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = io.CopyN(w, zeros{}, 64<<20)
+	_ = w.Close()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}))
+	defer server.Close()
+	upstream, err := newBackend(func(name string) (string, bool) {
+		return map[string]string{"TF_HTTP_ADDRESS": server.URL}[name], name == "TF_HTTP_ADDRESS"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	p := newProxy(Options{Stderr: &said}, upstream)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/state", nil)
+	r.SetBasicAuth(username, p.password)
+	answer := httptest.NewRecorder()
+	p.ServeHTTP(answer, r)
+	if answer.Code != ours || asked != 1 || !strings.Contains(said.String(), "unpacks to more than 100 times") {
+		t.Errorf("got %d after %d requests: %s", answer.Code, asked, said.String())
+	}
+}
