@@ -348,12 +348,9 @@ func (m managed) one(value any) (any, error) {
 	return fromSecret{whole}, nil
 }
 
-// perCopy is what a value of a secret costs each time that it is selected, beside
-// its length, in units of the meter.
-const perCopy = 8
-
+// copied charges each time that a value is selected.
 func (m managed) copied(ref SecretRef, key, value string) (string, error) {
-	if err := m.cost.Charge(perCopy+int64(len(key)+len(value))/32, "the values of secrets that it selects"); err != nil {
+	if err := m.cost.Charge(meter.Rebuilt+int64(len(key)+len(value))/32, "the values of secrets that it selects"); err != nil {
 		return "", err
 	}
 	return textOf(ref, key, value)

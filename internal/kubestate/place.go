@@ -15,10 +15,6 @@ const maxIndex = 1024
 
 const maxDepth = 100
 
-// perGap is what a missing element of a list costs, in units of the meter: it is
-// written as a null, and read again with a type of its own.
-const perGap = 8
-
 // errPlace means that a secret's key names a place that cannot be there.
 var errPlace = errors.New("its key does not fit the attributes")
 
@@ -69,7 +65,7 @@ func (p place) in(container any, value any, cost *meter.Meter) (any, error) {
 			return nil, errPlace
 		}
 		if missing := int(i) + 1 - len(c); missing > 0 {
-			if err := cost.Charge(perGap*int64(missing), "the elements of lists that its keys leave out"); err != nil {
+			if err := cost.Charge(meter.Rebuilt*int64(missing), "the elements of lists that its keys leave out"); err != nil {
 				return nil, err
 			}
 			c = append(c, make([]any, missing)...)

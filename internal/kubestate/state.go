@@ -70,7 +70,7 @@ func (m *marker) mark(value any) error {
 	switch v := value.(type) {
 	case fromSecret:
 		m.paths = append(m.paths, slices.Clone(m.at))
-		return m.cost.Charge(perStep*int64(len(m.at))+int64(m.names)/32, "the paths of its sensitive values")
+		return m.cost.Charge(meter.Rebuilt*int64(len(m.at))+int64(m.names)/32, "the paths of its sensitive values")
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if err := m.inside(step{"get_attr", name}, len(name), v[name]); err != nil {
@@ -86,10 +86,6 @@ func (m *marker) mark(value any) error {
 	}
 	return nil
 }
-
-// perStep is what a step of a path costs to write and to read, in units of the
-// meter.
-const perStep = 10
 
 func (m *marker) inside(s step, length int, value any) error {
 	m.at, m.names = append(m.at, s), m.names+length

@@ -19,6 +19,10 @@ const (
 	// Free is what a file of any size may cost, in units: half a second of one CPU.
 	Free = 600_000
 
+	// Rebuilt is what a value costs that is made, written and read again: by itself,
+	// or as a step of a path to it. Its text is extra.
+	Rebuilt = 8
+
 	bytesPerUnit = 2
 )
 

@@ -100,10 +100,6 @@ func (k masterKey) identity() string {
 	return fmt.Sprintf("%d %s", k.kind, text)
 }
 
-// perKey is what a part of the metadata may cost, in units of the meter: even null
-// becomes a key.
-const perKey = 4
-
 // extract takes the metadata out of the file's values.
 func (d *document) extract(file object, cost *meter.Meter) error {
 	// The reason may repeat what is in the file.
@@ -117,7 +113,8 @@ func (d *document) extract(file object, cost *meter.Meter) error {
 	if err := write(&text, file[i].value); err != nil || text.Len() > maxMetadata {
 		return unreadable
 	}
-	if err := cost.Charge(perKey*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in its sops metadata"); err != nil {
+	// Even null becomes a key.
+	if err := cost.Charge(meter.Rebuilt*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in its sops metadata"); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text.Bytes(), meta); err != nil {
