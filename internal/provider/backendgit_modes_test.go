@@ -66,8 +66,8 @@ func TestTerraformBackendGitModes(t *testing.T) {
 			if name == "aes_implicit_locked" {
 				locked, want["lock"] = output("lock", address+".lock.who"), cty.StringVal("tester@example.test")
 			}
-			e := patient(builtinCatalog()).evaluate(t, "provider \"statecrypt\" {\n"+c.blocks+"default {\nmethod = \"method."+c.method+".m\"\n}\n}\n",
-				reads("it", "git {}"), output("outputs", address+".outputs"), locked)
+			settings := "provider \"statecrypt\" {\n" + c.blocks + "default {\nmethod = \"method." + c.method + ".m\"\n}\n}\n"
+			e := patient(builtinCatalog()).evaluate(t, settings, reads("it", "git {}"), output("outputs", address+".outputs"), locked)
 			e.wantOutputs(want)
 			if c.method == "terraform_backend_git" {
 				e.wantWarning("Weak encryption")
