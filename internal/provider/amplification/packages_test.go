@@ -36,7 +36,7 @@ func keepers() map[string]string {
 		"encryption/method/kubeform":            "kubeform TestLayers",
 		"encryption/method/sops":                "sops, JSON; sops, YAML; sops, states; sops, programs",
 		"encryption/method/terraformbackendgit": "terraform_backend_git",
-		"encryption/tfstate":                    "outputs; resource",
+		"encryption/tfstate":                    "outputs; outputs, sparse; resource",
 		"internal/auth/awsauth":                 "TestEndlessAnswers",
 		"internal/auth/azureauth":               "TestTokensOfTheCLI",
 		"internal/auth/googleauth":              "TestToken",

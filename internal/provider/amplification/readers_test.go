@@ -20,7 +20,8 @@ func readers(tb testing.TB, b *bench) []reader {
 	crossplane := fmt.Sprintf(crossplaneObject, "null")
 	declared := fmt.Sprintf(crossplaneObject, `{"b.c":"spec.forProvider.b[*].c"}`)
 	return []reader{
-		{name: "outputs", times: 300, grammars: states()},
+		{name: "outputs", times: 160, grammars: states()},
+		{name: "outputs, sparse", times: 300, grammars: sparse()},
 		{name: "resource", times: 300, resource: true, grammars: resources()},
 		{name: "Crossplane", times: 300, object: crossplane, resource: true, grammars: crossplanes()},
 		{name: "Crossplane, declared", times: 300, object: declared, resource: true, grammars: crossplanes()[:1]},

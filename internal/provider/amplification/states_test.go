@@ -18,7 +18,7 @@ func power(digits int) string { return fmt.Sprintf("1e%d", digits-1) }
 // collections is a list, a set or a map of texts or numbers, two in each other
 // one around it.
 func collections(kind, leaf string, open, end string, member func(i int, value string) string) grammar {
-	productions := with(unlimited("elements"), production{"depth", 6})
+	productions := with(unlimited("elements"), production{"depth", 5})
 	if leaf == "string" {
 		productions = with(productions, unlimited("length of texts")...)
 	} else {
@@ -54,8 +54,12 @@ func states() []grammar {
 		all = append(all, collections("list", leaf, "[", "]", plain), collections("set", leaf, "[", "]", plain))
 	}
 	all = append(all, collections("map", "string", "{", "}", keyed))
-	return append(all, objects(), absent(), dynamic(), deepTypes(), manyOutputs(), oldModules(3), oldModules(1))
+	return append(all, objects(), deepTypes(), manyOutputs())
 }
+
+// sparse are states that say little of each value: what is absent, what has its
+// type beside it, and outputs without one.
+func sparse() []grammar { return []grammar{absent(), dynamic(), oldModules(3), oldModules(1)} }
 
 func attributes(n int, length int, value string) string {
 	return members(n, func(i int) string { return fmt.Sprintf(`"k%d%s":%s`, i, word(length), value) })
