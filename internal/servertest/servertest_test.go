@@ -23,10 +23,9 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("STATECRYPT_SERVER", program)
 	var server *Server
 	t.Run("running", func(t *testing.T) {
-		server = Start(t, Program(t, "STATECRYPT_SERVER"), []string{"an argument"}, "STATECRYPT_SERVERTEST=1")
+		server = Start(t, program, []string{"an argument"}, "STATECRYPT_SERVERTEST=1")
 		server.Await(t, func() bool { return strings.Contains(server.Output(), "\n") })
 		if got := server.Output(); got != "ready [an argument] \n" {
 			t.Errorf("got %q", got)

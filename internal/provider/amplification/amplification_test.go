@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,7 @@ const (
 // TestAmplification has files grow in each production of each grammar, and in each
 // pair of two. What they cost must grow as they do.
 func TestAmplification(t *testing.T) {
+	skipRaced(t)
 	// Garbage is collected when that suits the collector, which says nothing of a file.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	b := newBench(t)
@@ -174,12 +176,20 @@ func TestAmplification(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			for i, g := range r.grammars {
 				for j, set := range g.sets() {
-					if !testing.Short() || (i+j)%8 == 0 { // a sample
+					if !testing.Short() || (i+j)%40 == 0 { // a sample
 						b.grows(t, r, g, set, unit)
 					}
 				}
 			}
 		})
+	}
+}
+
+// skipRaced skips a test of costs under the race detector, which has costs of its own.
+func skipRaced(tb testing.TB) {
+	tb.Helper()
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		tb.Skip("the race detector has costs of its own")
 	}
 }
 

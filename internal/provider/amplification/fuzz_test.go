@@ -5,6 +5,7 @@ import "testing"
 // FuzzCost looks for files that cost more than the meter allows. What it finds is
 // a production that a grammar lacks.
 func FuzzCost(f *testing.F) {
+	skipRaced(f)
 	b := newBench(f)
 	all := readers(f, b)
 	for i, r := range all {
