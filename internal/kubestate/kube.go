@@ -318,7 +318,12 @@ func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 	return data, nil
 }
 
-func (o *Object) explain(err error) error { return fmt.Errorf("%s: %w", o, err) }
+func (o *Object) explain(err error) error {
+	if errors.Is(err, meter.ErrCost) {
+		return fmt.Errorf("%s: %w; find out who wrote it, and leave in it only what the state needs", o, err)
+	}
+	return fmt.Errorf("%s: %w", o, err)
+}
 
 // secrets looks up the data of a secret, nil if it does not exist and need not.
 type secrets func(SecretRef) (map[string]string, error)

@@ -104,7 +104,7 @@ func (w *walker) leaf(value any, sealed bool) (any, error) {
 		}
 		err := w.cost.Copies(len(w.path), "the long names above its values")
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; find out who wrote the file", err)
 		}
 		if value, err = w.cipher.open(text, w.path); err != nil {
 			names := strings.Split(strings.TrimSuffix(string(w.path), ":"), ":")

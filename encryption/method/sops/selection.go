@@ -34,7 +34,7 @@ func (s *selection) has(name string) (bool, error) {
 	}
 	err := s.cost.Charge(s.perByte*int64(len(name))/instructions, "its names and the regular expression that selects them")
 	if err != nil {
-		return false, fmt.Errorf("the file selects its encrypted values by a regular expression that takes too long: %w", err)
+		return false, fmt.Errorf("the file selects its encrypted values by a regular expression that takes too long: %w; use a simpler one", err)
 	}
 	s.known[name] = s.matches(name)
 	return s.known[name], nil
