@@ -80,7 +80,7 @@ func (i *Internet) Environ(base []string) []string {
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
 		env = append(env, name+"="+i.Proxy)
 	}
-	return append(env, "SSL_CERT_FILE="+i.CAFile, "AWS_CA_BUNDLE="+i.CAFile)
+	return append(env, "SSL_CERT_FILE="+i.CAFile)
 }
 
 // Isolated is base without what the user has set for clouds and proxies. AWS's
