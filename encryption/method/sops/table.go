@@ -24,7 +24,8 @@ func table() attr.Table {
 			Env: []string{"SOPS_AGE_KEY_FILE"},
 			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
 		{Name: "age_identity_command", Type: cty.List(cty.String), Command: true, Doc: "A program that prints age identities, and its " +
-			"arguments. It has a minute, and finds the recipient in `SOPS_AGE_RECIPIENT`. `SOPS_AGE_KEY_CMD` is not read."},
+			"arguments. All programs for the keys of a file have a minute together. It finds the recipient in `SOPS_AGE_RECIPIENT`. " +
+			"`SOPS_AGE_KEY_CMD` is not read."},
 		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
 			"are age identities, too, as they are for sops. It has no effect unless the environment may be read. " +
 			"Defaults to `false`."},
