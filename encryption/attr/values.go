@@ -166,7 +166,19 @@ func (v Values) Block(name string) (Values, bool) {
 }
 
 // Errorf makes an error about one attribute, or about the whole entry when
-// attr is empty. Never put a value into it.
+// attr is empty. It names the variable if the value comes from one. Never put a
+// value into it.
 func (v Values) Errorf(attr, format string, args ...any) error {
-	return &Error{Address: v.Address, Attr: attr, Pos: v.pos[attr], Err: fmt.Errorf(format, args...)}
+	e := &Error{Address: v.Address, Attr: attr, Pos: v.pos[attr], Err: fmt.Errorf(format, args...)}
+	variable := v.variables[attr]
+	if variable == attr || v.resolver.NoCode { // nobody can write it, or has written anything
+		e.Attr = ""
+	}
+	if variable != "" {
+		e.Err = fmt.Errorf("the environment variable %s: %w", variable, e.Err)
+	}
+	if variable != "" && v.resolver.NoCode {
+		e.Address = ""
+	}
+	return e
 }

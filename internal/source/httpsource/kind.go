@@ -15,7 +15,7 @@ import (
 
 // Kind is the http source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Home: source.Home{Vars: []string{"TF_HTTP_ADDRESS"}}, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: source.Home{Vars: []string{"TF_HTTP_ADDRESS"}}, Begin: start}
 }
 
 func table() attr.Table {

@@ -35,7 +35,7 @@ type accessKey struct {
 }
 
 func start(s source.Settings) source.Open {
-	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv), world: s.World()}
+	r := &run{credentials: s.Credentials, proxies: web.Proxies(s.LookupEnv), world: s.World()}
 	return r.open
 }
 

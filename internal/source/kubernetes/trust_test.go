@@ -21,7 +21,7 @@ func with(env environment, blocks ...attrs) source.Settings {
 
 func connectionOf(t *testing.T, s source.Settings, cluster string) (*connection, error) {
 	t.Helper()
-	r := newRun(s)
+	r := newRun(s.For(Kind()))
 	chosen, err := choose(r.credentials, cluster)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func TestTwoClusters(t *testing.T) {
 	a.Token, b.Token = "token-of-a", "token-of-b"
 	blockA, blockB := access(a), access(b)
 	blockA["name"], blockB["name"] = text("a"), text("b")
-	openIn := start(settingsOf(blockA, blockB))
+	openIn := Kind().Start(settingsOf(blockA, blockB))
 	for name, s := range map[string]*kubetest.Server{"a": a, "b": b} {
 		src, err := openIn(request(t, attrs{"secret_suffix": text("prod"), "cluster": text(name)}, nil))
 		if err != nil {
