@@ -161,7 +161,7 @@ func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs Er
 				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive", other, a.Name))
 			}
 		}
-		if a.Needs != "" && !v.Has(a.Needs) {
+		if a.Needs != "" && isEmpty(v.get(a.Needs)) {
 			errs = append(errs, v.Errorf(a.Needs, "%s requires it", a.Name))
 		}
 	}

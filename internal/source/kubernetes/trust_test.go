@@ -97,7 +97,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"old plugin": {off(attrs{"host": text("a.test"),
 			"exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), "",
 			"api_version must be"},
-		"path and paths":         {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "", "exclude each other"},
+		"path and paths":         {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "", "config_path and config_paths are mutually exclusive"},
 		"context without a file": {off(attrs{"host": text("a.test"), "config_context": text("a")}), "", "need a config_path"},
 		"unknown name":           {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), "", "name"},
 		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), "",
