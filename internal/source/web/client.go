@@ -42,8 +42,9 @@ type Wire struct {
 	// Errors in our own words are those of [Final]. It may be nil.
 	Authorize func(*http.Request) error
 
-	// Redirect is as in [http.Client.CheckRedirect].
-	Redirect func(to *http.Request, via []*http.Request) error
+	// Redirects has redirects followed. Transport then says for each request what
+	// its own URL may receive. Otherwise a redirect is an answer like any other.
+	Redirects bool
 
 	// Trust says how to trust an authority that the system does not know, such
 	// as "set ca_file in a consul block of credentials". It is "" if there is no
@@ -124,7 +125,7 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 		w.Backoff = Backoff
 	}
 	return &retryablehttp.Client{
-		HTTPClient:     &http.Client{Transport: authorizing(w), CheckRedirect: w.Redirect, Timeout: w.Timeout},
+		HTTPClient:     &http.Client{Transport: authorizing(w), CheckRedirect: w.checkRedirect, Timeout: w.Timeout},
 		RetryMax:       w.Tries,
 		RetryWaitMin:   w.WaitMin,
 		RetryWaitMax:   w.WaitMax,
@@ -133,6 +134,21 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 		Backoff:        w.Backoff,
 		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
 	}
+}
+
+const maxRedirects = 10
+
+func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
+	if !w.Redirects {
+		return http.ErrUseLastResponse
+	}
+	if len(via) >= maxRedirects {
+		return Final("the server redirected more than %d times", maxRedirects)
+	}
+	if err := source.MayLead(via[len(via)-1].URL, to.URL); err != nil {
+		return Final("the server redirected us: the answer is %w", err)
+	}
+	return nil
 }
 
 // worthAnotherTry decides after each try.
