@@ -18,7 +18,7 @@ import (
 // Kind is the kubernetes source.
 func Kind() source.Kind {
 	return source.Kind{
-		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Begin: start,
+		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Patience: source.Patience, Begin: start,
 		Home: source.Home{Vars: []string{"KUBE_HOST"}, Attrs: []string{"host", "config_path", "config_paths", "in_cluster_config"}, Near: near},
 	}
 }

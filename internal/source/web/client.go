@@ -24,10 +24,6 @@ type Patience struct {
 	Tries            int           // beyond the first
 	WaitMin, WaitMax time.Duration
 	Attr             string // that sets Timeout; "" if none does
-
-	// Whole is how long all requests for one state may take together, for
-	// [source.Within]; 0 is [source.Patience].
-	Whole time.Duration
 }
 
 // Wire is how a service is asked. Requests that read may be sent several times.
