@@ -29,7 +29,8 @@ func table() attr.Table {
 		{Name: "then", Type: cty.String, Method: true},
 		{Name: "role", Attrs: []attr.Attr{
 			{Name: "arn", Type: cty.String, Required: true, Env: []string{"ARN"}},
-			{Name: "duration", Type: cty.Number},
+			{Name: "duration", Type: cty.Number, Default: number(60)},
+			{Name: "off", Type: cty.Bool, Env: []string{"OFF"}},
 		}},
 	}}
 }
@@ -76,7 +77,7 @@ func TestDecode(t *testing.T) {
 	}
 	role, ok := all.Block("role")
 	got := []any{all.String("name"), all.Variable("name"), all.String("region"), all.Variable("region"), all.Bool("on"), all.Strings("list"),
-		all.StringMap("map"), ok, role.String("arn"), role.Has("duration"), role.Address}
+		all.StringMap("map"), ok, role.String("arn"), role.Has("off"), role.Address}
 	want := []any{"old", "OLD_NAME", "there", "", true, []string{"one,two"}, map[string]string{"a": "1"}, true, "a", false, "kind.e.role"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -244,8 +245,123 @@ func TestReferences(t *testing.T) {
 	if refs := (&attr.Entry{}).References(table()); refs != nil {
 		t.Errorf("nothing is set: %v", refs)
 	}
-	known := attr.NewEntry("kind.e", table(), map[string]cty.Value{"keys": cty.UnknownVal(cty.String), "name": cty.NullVal(cty.String)})
-	if _, ok := known.Settings["name"]; ok || known.Settings["keys"].Err != nil {
+	values := map[string]cty.Value{"keys": cty.UnknownVal(cty.String)}
+	for _, name := range []string{"name", "region", "on", "count", "list", "map", "bytes", "then", "role"} {
+		values[name] = cty.NullVal(cty.String)
+	}
+	known := attr.NewEntry("kind.e", table(), values)
+	if setting, ok := known.Settings["keys"]; len(known.Settings) != 1 || !ok || setting.Err != nil {
 		t.Errorf("%v", known.Settings)
+	}
+}
+
+// TestBools: false is a value, and null is none, also in a block.
+func TestBools(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		on, off cty.Value
+		want    [2]bool
+	}{
+		"false": {cty.False, cty.False, [2]bool{false, false}},
+		"true":  {cty.True, cty.True, [2]bool{true, true}},
+		"null":  {cty.NullVal(cty.Bool), cty.NullVal(cty.Bool), [2]bool{true, true}},
+	} {
+		v, err := decode(map[string]cty.Value{"on": c.on, "role": cty.ObjectVal(map[string]cty.Value{"arn": text("a"), "off": c.off})},
+			map[string]string{"ON": "true", "OFF": "true"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		role, _ := v.Block("role")
+		if got := [2]bool{v.Bool("on"), role.Bool("off")}; got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestWritten: what is set in a block, whatever the block turns out to be. One of
+// the environment sets all that may stand in it.
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	arn := map[string]cty.Value{"arn": text("a"), "off": cty.NullVal(cty.Bool)}
+	for name, c := range map[string]struct {
+		block attr.Setting
+		want  []string
+	}{
+		"an object":          {attr.Setting{Value: cty.ObjectVal(arn)}, []string{"name", "role.arn", "role.duration"}},
+		"a map":              {attr.Setting{Value: cty.MapVal(map[string]cty.Value{"arn": text("a")})}, []string{"name", "role.arn", "role.duration"}},
+		"an unknown object":  {attr.Setting{Value: cty.UnknownVal(cty.Object(map[string]cty.Type{"arn": cty.String}))}, []string{"name", "role.duration"}},
+		"a null object":      {attr.Setting{Value: cty.NullVal(cty.Map(cty.String))}, []string{"name", "role.duration"}},
+		"a string":           {attr.Setting{Value: text("x")}, []string{"name", "role.duration"}},
+		"of the environment": {attr.Setting{Value: cty.ObjectVal(arn), FromEnvironment: true}, []string{"name", "role.arn", "role.duration", "role.off"}},
+	} {
+		e := attr.Entry{Settings: map[string]attr.Setting{"role": c.block, "name": {Value: text("x")}}}
+		var got []string
+		for _, w := range e.Written(table()) {
+			got = append(got, w.Path)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestLookup: the first variable that is set and not empty.
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	env := attr.LookupEnv(func(name string) (string, bool) {
+		return map[string]string{"A": "", "B": "b", "C": "c"}[name], name < "D"
+	})
+	if got, ok := env.Get("A", "D", "B", "C"); got != "b" || !ok {
+		t.Errorf("%q, %t", got, ok)
+	}
+	if got, ok := env.Get("A", "D"); got != "" || ok {
+		t.Errorf("none: %q, %t", got, ok)
+	}
+	if got, ok := attr.LookupEnv(nil).Get("B"); got != "" || ok {
+		t.Errorf("no environment: %q, %t", got, ok)
+	}
+}
+
+// TestUnknownSecrets: whatever is not known yet is reported as that, beside what
+// the environment says as well.
+func TestUnknownSecrets(t *testing.T) {
+	t.Parallel()
+	secrets := attr.Table{Name: "kind", Attrs: []attr.Attr{
+		{Name: "token", Type: cty.String, Sensitive: true},
+		{Name: "mode", Type: cty.String, Harmless: "Only some are.", HarmlessIf: attr.OneOf("safe")},
+	}}
+	unknown, null := cty.UnknownVal(cty.String), cty.NullVal(cty.String)
+	for name, c := range map[string]struct {
+		token, mode cty.Value
+		layer       bool
+		want        string // a part of the error
+	}{
+		"a secret":                     {unknown, text("x"), false, "e.token: the value is not known yet"},
+		"beside an unknown of a layer": {text("t"), unknown, true, "e.mode: a setting of TF_ENCRYPTION must not be combined"},
+		"beside a null of a layer":     {text("t"), null, true, "e.mode: a setting of TF_ENCRYPTION must not be combined"},
+		"beside what is safe":          {text("t"), text("safe"), true, ""},
+		"no secret":                    {null, text("x"), true, ""},
+		"an empty secret":              {text(""), text("x"), true, ""},
+	} {
+		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{
+			"token": {Value: c.token}, "mode": {Value: c.mode, FromEnvironment: c.layer},
+		}}
+		_, err := e.Decode(secrets, nil)
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHarmlessBools: how variables spell true and false.
+func TestHarmlessBools(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string][2]bool{
+		"true": {true, false}, "1": {true, false}, "T": {true, false}, "false": {false, true}, "0": {false, true},
+		"": {false, false}, "yes": {false, false}, "2": {false, false},
+	} {
+		if got := [2]bool{attr.True(value), attr.False(value)}; got != want {
+			t.Errorf("%q: %v", value, got)
+		}
 	}
 }
