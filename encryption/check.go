@@ -77,11 +77,8 @@ func (e *Encryption) notConfigured(method string) string {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
 			return fmt.Sprintf("%s is configured with settings, so it is named by its address: %s", method, strings.Join(there, " or "))
 		}
-		block := fmt.Sprintf("method %q \"main\" { … }", method)
-		if e.config.Provider {
-			block = fmt.Sprintf("a %s block to method", method)
-		}
-		return fmt.Sprintf("%s requires settings, so it cannot be named by its kind alone: add %s, and name method.%[1]s.main", method, block)
+		return fmt.Sprintf("%s requires settings, so it cannot be named by its kind alone: configure a method of this kind, "+
+			"and name its address, such as method.%[1]s.main", method)
 	}
 	return outside.Line(method, maxName) + " is not configured" + syntax.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
 }

@@ -47,7 +47,7 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 		cfg = &config.Config{} // methods without settings work all the same
 	}
 	out.enforced = out.enforced || cfg.State != nil && cfg.State.Enforced
-	cfg.LookupEnv, cfg.Provider = env, true
+	cfg.LookupEnv = env
 	cfg.AllowExternal = isTrue(block, "allow_external", false)
 	var err error
 	if out.encryption, err = encryption.New(c.registry, cfg); err != nil {
@@ -132,7 +132,6 @@ func (d *decoder) configFromText() *config.Config {
 		return nil
 	}
 	options := d.catalog.registry.Options(d.block.GetAttr("encryption_variables"))
-	options.Provider = true
 	code, err := config.Parse(text(d.block, "encryption"), "encryption", options)
 	d.failInText(err)
 	layer, err := config.ParseEnvironment(d.env, options)

@@ -202,7 +202,7 @@ const openers = " a all an at each every exactly git if in it more neither no no
 // sentence is the error as a reader expects it: Go's errors begin in
 // lowercase and have no full stop.
 func sentence(err error) string {
-	s := err.Error()
+	s := advised(err)
 	if first, _, _ := strings.Cut(s, " "); strings.Contains(openers, " "+first+" ") {
 		s = strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):]
 	}

@@ -2,9 +2,9 @@ package provider
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
@@ -61,19 +61,11 @@ func (d *decoder) writeOutKeys(cfg *config.Config, table attr.Table, keys []stri
 			case 0:
 				d.fail(place, "there is no key provider; add one, such as key_provider { pbkdf2 { passphrase = … } }")
 			default:
-				d.fail(place, "this argument is required, because there is more than one key provider: %s", lines(a.Name, keys))
+				d.fail(place, "this argument is required, because there is more than one key provider: %s",
+					join(keys, func(key string) string { return fmt.Sprintf("%s = %q", a.Name, key) }))
 			}
 		}
 	}
-}
-
-// lines are the lines to choose from.
-func lines(argument string, addresses []string) string {
-	out := make([]string, len(addresses))
-	for i, a := range addresses {
-		out[i] = argument + ` = "` + a + `"`
-	}
-	return strings.Join(out, " or ")
 }
 
 // checkTarget finds methods that do not exist.
