@@ -45,6 +45,8 @@ type Object struct {
 	singleBlocks     []string          // Terraform paths of blocks that the object holds without a list
 	identifier       string            // the attribute that gets the external name
 	id               string
+
+	identity string
 }
 
 const (
@@ -107,7 +109,7 @@ func New(v attr.Values) (*Object, error) {
 		Kind: v.String("kind"), Name: v.String("name"), Namespace: v.String("namespace"), Resource: v.String("resource"),
 		resourceType: v.String("resource_type"), providerSource: v.String("provider_source"), terraformVersion: v.String("terraform_version"),
 		fieldNames: v.StringMap("field_names"), identifier: v.String("identifier_attribute"), id: v.String("id"),
-		singleBlocks: v.Strings("single_blocks"),
+		singleBlocks: v.Strings("single_blocks"), identity: v.Identity(),
 	}
 	group, version, ok := strings.Cut(v.String("api_version"), "/")
 	switch {
@@ -212,6 +214,9 @@ func (o *Object) isKubeform() bool { return strings.HasSuffix(o.Group, kubeform)
 
 // APIVersion is the group and the version, as objects write them.
 func (o *Object) APIVersion() string { return o.Group + "/" + o.Version }
+
+// Identity is equal for objects that were described in the same way.
+func (o *Object) Identity() string { return o.identity }
 
 // String names the object for people.
 func (o *Object) String() string {

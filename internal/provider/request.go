@@ -29,7 +29,7 @@ type stateRequest struct {
 
 	resources bool // whether the resources of the state are wanted
 
-	object *kubestate.Object // what source.Object says; nil if there is none
+	object *kubestate.Object // nil if there is none
 
 	expectedLineage string // "" if not pinned
 	minimumSerial   *int64
@@ -40,8 +40,8 @@ func (r stateRequest) identity(target encryption.Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, r.resources)
 	fmt.Fprintf(&b, "%v\x00%q\x00", target.Enforced(), target.Methods())
-	if r.source.Object != nil {
-		fmt.Fprintf(&b, "%q\x00", r.source.Object.Identity())
+	if r.object != nil {
+		fmt.Fprintf(&b, "%q\x00", r.object.Identity())
 	}
 	b.WriteString(r.source.Values.Identity())
 	return b.String()
@@ -138,11 +138,12 @@ func (a *arguments) object(r *stateRequest) {
 	if !ok {
 		return
 	}
-	var err error
-	if r.object, err = kubestate.New(values); err != nil {
+	object, err := kubestate.New(values)
+	if err != nil {
 		a.failAt(path.Root(table.Name).AtListIndex(0), err)
+		return
 	}
-	r.source.Object = &values
+	r.object, r.source.Object = object, object
 }
 
 // values reads a block of which there is at most one, if all of it is known.

@@ -97,7 +97,7 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	switch {
 	case c.unknown != nil:
 		return c.unknown
-	case req.source.Object != nil:
+	case req.object != nil:
 		return nil
 	case !c.resourceReads.IsKnown():
 		return unknownError("allow_resource_reads")
@@ -122,7 +122,7 @@ func (r resourceRequest) result(s *openedState) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.source.Object != nil && !found.Marked() {
+	if r.object != nil && !found.Marked() {
 		// Secrets of the cluster are among them, and nothing says which.
 		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
 	}
