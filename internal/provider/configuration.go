@@ -94,7 +94,7 @@ func (b providerBlock) settings() encryptionSettings {
 			continue
 		}
 		if hasText {
-			b.fail(path.Empty(), "encryption and %s blocks are mutually exclusive: encryption settings stand in one place", name)
+			b.fail(path.Empty(), "the argument encryption and %s blocks are mutually exclusive: encryption settings stand in one place", name)
 			return out
 		}
 		b.readBlocks(&out)

@@ -96,7 +96,7 @@ func TestOnlyOne(t *testing.T) {
 		"by a kind that requires settings": {provider: set{"key_provider": staticKeys("")}, read: set{"method": text1("aes_gcm")},
 			err: "aes_gcm is configured with settings, so it is named by its address: method.aes_gcm.main"},
 		"by a kind that requires settings and has none": {read: set{"method": text1("aes_gcm")},
-			err: "aes_gcm requires settings, so it cannot be named by its kind alone: configure a method of this kind"},
+			err: "the kind aes_gcm requires settings, so it cannot be named alone: configure a method of this kind"},
 		"by kind, with settings": {provider: set{"method": one(set{"sops": several(set{"name": text1("s")})})},
 			read: set{"method": text1("sops")},
 			err:  "sops is configured with settings, so it is named by its address: method.sops.s"},

@@ -114,7 +114,7 @@ func (a *arguments) source(r *stateRequest) {
 			continue
 		}
 		if r.kind.Name != "" {
-			a.fail(path.Empty(), "%s and %s are mutually exclusive: exactly one source is read", r.kind.Name, kind.Name)
+			a.fail(path.Empty(), "the blocks %s and %s are mutually exclusive: exactly one source is read", r.kind.Name, kind.Name)
 			return
 		}
 		r.kind, chosen = kind, list[0]

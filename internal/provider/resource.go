@@ -69,7 +69,7 @@ func (a *arguments) address(r *resourceRequest) {
 			a.fail(path.Root("address"), "%w", err)
 		}
 	case known && len(objects) == 0:
-		a.fail(path.Empty(), "address is required; it may be left out only if object is set")
+		a.fail(path.Empty(), "the argument address is required; it may be left out only if object is set")
 	}
 }
 
