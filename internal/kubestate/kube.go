@@ -13,7 +13,6 @@ package kubestate
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
@@ -129,10 +129,10 @@ func New(v attr.Values) (*Object, error) {
 }
 
 var (
-	kindForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
-	nameForm    = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)
-	sourceForm  = regexp.MustCompile(`^([a-z0-9.:-]+/)?[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$`)
-	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
+	kindForm    = lazyregexp.New(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
+	nameForm    = lazyregexp.New(`^[a-z_][a-z0-9_-]*$`)
+	sourceForm  = lazyregexp.New(`^([a-z0-9.:-]+/)?[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$`)
+	versionForm = lazyregexp.New(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
 )
 
 func (o *Object) check(v attr.Values) error {
@@ -205,7 +205,7 @@ func (o *Object) setSensitiveFields(v attr.Values) error {
 	return nil
 }
 
-var indexes = regexp.MustCompile(`\[(\*|[0-9]+)\]`)
+var indexes = lazyregexp.New(`\[(\*|[0-9]+)\]`)
 
 func withoutIndexes(p string) string { return indexes.ReplaceAllString(p, "") }
 

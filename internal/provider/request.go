@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -14,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -158,7 +158,7 @@ func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool
 	return values, err == nil
 }
 
-var workspacePattern = regexp.MustCompile(`^[A-Za-z0-9_.~-]+$`) // what Terraform allows: it is used in URLs unescaped
+var workspacePattern = lazyregexp.New(`^[A-Za-z0-9_.~-]+$`) // what Terraform allows: it is used in URLs unescaped
 
 func (a *arguments) workspace(kind source.Kind) string {
 	name, ok := given(a.block, "workspace")
