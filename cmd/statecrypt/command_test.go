@@ -516,10 +516,7 @@ func TestWrapWithholds(t *testing.T) {
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".terraform"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"http","config":{}}}`)
+	write(t, filepath.Join(dir, "main.tf"), "terraform {\n backend \"http\" {}\n}\n")
 	module := t.TempDir()
 	write(t, filepath.Join(module, "a.tofu"), "variable \"pass\" {}\nlocals { key = var.pass }\nterraform {\n encryption {\n"+
 		strings.Replace(onlyOld, `"`+canaryKey+`01"`, "local.key", 1)+"}\n}\n")
@@ -532,7 +529,7 @@ func TestWrapWithholds(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"wrap", "-config", config, "--", program, "-chdir=" + dir, "plan"}, strings.NewReader(""), &out, &out,
-				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "TF_HTTP_ADDRESS=http://127.0.0.1:1/", "PATH=" + os.Getenv("PATH")})
+				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "PATH=" + os.Getenv("PATH")})
 			text := out.String()
 			if code != 0 || strings.Contains(text, canaryKey) || name != "index" && !strings.Contains(text, "TF_VAR_other=kept") {
 				t.Errorf("%d\n%s", code, text)

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
@@ -30,6 +32,7 @@ type proxy struct {
 	stderr   io.Writer
 	password string
 	mux      *http.ServeMux
+	work     sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
 	locked  atomic.Bool            // a lock was given out
 	used    atomic.Bool            // a state was asked for, or sent
@@ -58,9 +61,16 @@ func newProxy(o Options, upstream *backend) *proxy {
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(username+":"+p.password)) != 1 {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // what else a stranger sends is not read
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	if !p.work.TryRLock() { // the child has ended
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	defer p.work.RUnlock()
 	p.mux.ServeHTTP(w, r)
 }
 
@@ -70,7 +80,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	if a == nil {
 		return
 	}
-	absent := a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0
+	absent := a.isAbsent()
 	switch {
 	case absent:
 		p.remember("")
