@@ -41,11 +41,16 @@ method "unencrypted" "u" {}
 
 func target(t *testing.T, text string) encryption.Target {
 	t.Helper()
+	return settings(t, text).State()
+}
+
+func settings(t *testing.T, text string) *encryption.Encryption {
+	t.Helper()
 	enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "test.hcl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enc.State()
+	return enc
 }
 
 func sealed(t *testing.T, plain string) []byte {
