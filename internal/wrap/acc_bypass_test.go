@@ -93,6 +93,7 @@ func attempts() map[string]attempt {
 		"generated configuration":     {args: cli("plan", "-generate-config-out=x.tf"), right: true},
 		"a plan that is not settled":  {args: cli("plan", "-out=new.tfplan"), right: true},
 		"help, and a plan":            {args: cli("apply", "-help", localPlan), right: true},
+		"help, false, and a plan":     {args: cli("apply", "-help=false", localPlan)},
 		"version, and a plan":         {args: cli("apply", "-version", localPlan)},
 		"version, before a plan":      {args: cli("-version", "apply", localPlan)},
 		"the state of a console":      {args: cli("console", "-state=ROOT/local/x")},

@@ -2,7 +2,10 @@ package wrap_test
 
 import (
 	"bytes"
+	"encoding/pem"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -334,6 +337,55 @@ func TestAccInterrupted(t *testing.T) {
 	opened, err := p.target.Decrypt(t.Context(), s.stored())
 	if err != nil || !bytes.Contains(opened.Data, []byte(secret)) {
 		t.Errorf("what was made before is not in the state: %v", err)
+	}
+}
+
+// A module may read the states of other servers: it has to name all arguments, and
+// an empty authority stands for those of the system.
+func TestAccRemoteState(t *testing.T) {
+	t.Parallel()
+	there := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, given, _ := r.BasicAuth(); given != "p" {
+			t.Errorf("the password is %q", given)
+		}
+		_, _ = io.WriteString(w, strings.Replace(state, `"outputs":{}`, `"outputs":{"text":{"type":"string","value":"`+secret+`"}}`, 1))
+	}))
+	t.Cleanup(there.Close)
+	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: there.Certificate().Raw}))
+	trusted := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, trusted, authority)
+	for name, c := range map[string]struct {
+		argument string
+		code     int
+	}{
+		"given": {argument: "client_ca_certificate_pem = <<E\n" + authority + "E\n"},
+		"empty": {argument: `client_ca_certificate_pem = ""`}, "absent": {code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			p := newProject(t, s.environ(), empty)
+			p.env = append(p.env, "SSL_CERT_FILE="+trusted)
+			write(t, filepath.Join(p.dir, "main.tf"), "terraform {\n"+empty+"\n}\n"+`
+data "terraform_remote_state" "x" {
+  backend = "http"
+  config = {
+    address        = "`+there.URL+`"
+    lock_address   = "`+there.URL+`"
+    unlock_address = "`+there.URL+`"
+    username       = "u"
+    password       = "p"
+    `+c.argument+`
+  }
+}
+output "text" { value = data.terraform_remote_state.x.outputs.text }
+`)
+			p.must(t, "init")
+			code, err, out := p.wrapped(t, "apply", "-auto-approve")
+			if code != c.code || err != nil || code == 0 != strings.Contains(out, secret) {
+				t.Errorf("%d, %v\n%s", code, err, out)
+			}
+		})
 	}
 }
 

@@ -177,6 +177,8 @@ func (i *invocation) parse(words []string) error {
 		switch {
 		case !known:
 			return i.refuse(written, whyNot(name))
+		case hasValue && isHelp(name): // whatever it means, it may not be help
+			return i.refuse(written+"=…", "")
 		case takes && !hasValue && len(words) == 0:
 			return fmt.Errorf("the flag -%s requires a value", name)
 		case takes && !hasValue:
@@ -185,7 +187,7 @@ func (i *invocation) parse(words []string) error {
 		i.flags = append(i.flags, argument{name, value, hasValue})
 	}
 	i.args = words
-	i.help = i.help || i.has("help") || i.has("h")
+	i.help = i.help || slices.ContainsFunc(i.flags, func(f argument) bool { return isHelp(f.name) })
 	for _, arg := range i.args {
 		if arg == "" || len(arg) > 1 && arg[0] == '-' {
 			return fmt.Errorf("the argument %s is refused: an argument is not empty, and flags come before all arguments", outside.Quoted(arg, 100))
@@ -196,6 +198,8 @@ func (i *invocation) parse(words []string) error {
 	}
 	return nil
 }
+
+func isHelp(flag string) bool { return flag == "help" || flag == "h" }
 
 func (i *invocation) refuse(flag, why string) error {
 	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, cmp.Or(why, "wrap does not know what it does"))

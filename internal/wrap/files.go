@@ -133,24 +133,36 @@ func (h *handover) intercept() error {
 		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
 		return nil
 	}
-	h.plan = join(h.call.dir, h.call.flags[at].value)
-	made, err := h.file(filepath.Base(h.plan), nil)
-	h.made, h.call.flags[at].value = made, made
-	for i, f := range h.call.flags { // the last one counts
-		if f.name == "out" && i != at {
-			h.plan = join(h.call.dir, f.value)
-			h.call.flags[i].value = made
+	for i, f := range h.call.flags {
+		if f.name != "out" {
+			continue
 		}
+		folder, name := filepath.Split(f.value)
+		folder, err := resolve(h.call.dir, folder+".")
+		if err == nil {
+			err = h.open()
+		}
+		if err != nil {
+			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), err)
+		}
+		h.plan, h.made = filepath.Join(folder, name), filepath.Join(h.dir, "made-"+name) // of several, the last one counts
+		h.call.flags[i].value = h.made
 	}
-	return errors.Join(err, os.Remove(made))
+	return nil
+}
+
+// open makes the folder for the copies.
+func (h *handover) open() (err error) {
+	if h.dir == "" {
+		h.dir, err = os.MkdirTemp("", "statecrypt-")
+	}
+	return err
 }
 
 // file puts content into a file that only this user reads.
 func (h *handover) file(name string, content []byte) (path string, err error) {
-	if h.dir == "" {
-		if h.dir, err = os.MkdirTemp("", "statecrypt-"); err != nil {
-			return "", err
-		}
+	if err := h.open(); err != nil {
+		return "", err
 	}
 	path = filepath.Join(h.dir, name)
 	return path, os.WriteFile(path, content, 0o600)

@@ -40,11 +40,18 @@ type Options struct {
 
 	EncryptExisting bool // before init, seals the state that there is in plaintext
 	Leave           bool // init -migrate-state takes the state to a backend that wrap knows nothing of
+	Pins            Pins
 
 	// Stderr is written to by several goroutines, and by the child: an *os.File,
 	// or a writer that is safe for concurrent use.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+}
+
+// Pins say which state there is. The zero value says nothing.
+type Pins struct {
+	Lineage       string // "" is any
+	MinimumSerial uint64 // an older one is refused
 }
 
 // Run runs the command and returns its exit code: 128 and the number of the
@@ -102,15 +109,18 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 // makeReady does what comes before the child.
 func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	call := files.call
-	if files.o.Leave {
+	err := checkModule(call.dir)
+	switch {
+	case files.o.Leave && err == nil:
+		return errors.New("there is nowhere to go: the module still keeps its state here")
+	case files.o.Leave:
 		return writeRecord(call.data)
 	}
-	err := checkModule(call.dir)
 	if err == nil {
 		err = writeRecord(call.ownData())
 	}
 	if err == nil && files.o.EncryptExisting {
-		err = moveIn(ctx, p, call)
+		err = moveIn(ctx, p, files)
 	}
 	if err == nil {
 		err = files.prepare(ctx)
