@@ -193,7 +193,7 @@ func TestRead(t *testing.T) {
 		"both defaults": {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")},
 			map[string]cty.Value{"error": text1("stands in sensitive_defaults as well")}, ""},
 		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")},
-			map[string]cty.Value{"error": text1("defaults must be an object of outputs")}, ""},
+			map[string]cty.Value{"error": text1("the argument defaults must be an object of outputs")}, ""},
 		"right lineage": {map[string]cty.Value{"expected_lineage": text1("l-1")}, nil, ""},
 		"wrong lineage": {map[string]cty.Value{"expected_lineage": text1("l-2")}, map[string]cty.Value{"error": text1("another state")},
 			""},

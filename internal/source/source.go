@@ -67,11 +67,11 @@ type Request struct {
 	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
 	MaxSize     int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
 
-	// Object is the object block of a data source, decoded: the Kubernetes
-	// object that holds the state. It is nil if there is none, or if the kind
-	// has no Objects: then the file is a manifest with the object in it, and
-	// the caller takes the state out of it.
-	Object *attr.Values
+	// Object is the object block of a data source, a [*kubestate.Object] that
+	// holds the state; nil if there is none. It is for a kind with Objects. For
+	// any other, the file is a manifest with the object in it, and the caller
+	// takes the state out of it.
+	Object any
 }
 
 // OtherWorkspace is the workspace, "" if it is the default one.

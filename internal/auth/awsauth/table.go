@@ -1,11 +1,10 @@
 package awsauth
 
 import (
-	"regexp"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 )
 
 // Reasons of [attr.Attr.Harmless].
@@ -23,7 +22,7 @@ const HarmlessRegion = "Regions of AWS's own partition have hosts of AWS, to whi
 // is that of the SDK: aws-sdk-go-v2/internal/endpoints/awsrulesfn/partitions.json
 func IsCommercial(region string) bool { return commercial.MatchString(region) }
 
-var commercial = regexp.MustCompile(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
+var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
 // CredentialAttrs are the attributes for an identity. The service is named in
 // the documentation.

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -50,9 +50,9 @@ type location struct {
 
 var (
 	// https://cloud.google.com/storage/docs/buckets#naming
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
+	bucketName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
 	// generations are positive numbers of 63 bits
-	generationNumber = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
+	generationNumber = lazyregexp.New(`^[1-9][0-9]{0,18}$`)
 )
 
 func (r *run) open(req source.Request) (source.Source, error) {

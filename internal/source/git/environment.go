@@ -3,10 +3,10 @@ package git
 import (
 	"cmp"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
@@ -70,15 +70,15 @@ func isAmong(list []variables, name string) bool {
 }
 
 var (
-	tlsVariable = regexp.MustCompile(`^GIT_(PROXY_)?SSL_`)
-	tlsSetting  = regexp.MustCompile(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$|^include(if)?\.`)
-	tlsWord     = regexp.MustCompile(`(?i)ssl|schannel|include`)
-	configFile  = regexp.MustCompile(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
+	tlsVariable = lazyregexp.New(`^GIT_(PROXY_)?SSL_`)
+	tlsSetting  = lazyregexp.New(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$|^include(if)?\.`)
+	tlsWord     = lazyregexp.New(`(?i)ssl|schannel|include`)
+	configFile  = lazyregexp.New(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
 
 	// harmlessSetting are those that may stand beside a password of a block: they
 	// run no program, and the password is for the addresses below the block's url,
 	// wherever these lead. A proxy sees nothing of a verified connection.
-	harmlessSetting = regexp.MustCompile(`(?i)^(url\..*\.insteadof|safe\.directory|` +
+	harmlessSetting = lazyregexp.New(`(?i)^(url\..*\.insteadof|safe\.directory|` +
 		`http\.(.*\.)?(proxy|proxyauthmethod|version|postbuffer|lowspeed(limit|time)|useragent|extraheader))$`)
 )
 

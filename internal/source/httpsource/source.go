@@ -6,12 +6,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -89,7 +89,7 @@ const maxName = 100 // bytes of the name of a parameter that are shown
 
 // secretNames are what tokens and signatures are called in the queries of
 // common servers and of signed URLs.
-var secretNames = regexp.MustCompile(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
+var secretNames = lazyregexp.New(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
 	`|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
 
 // secretInQuery names a part of the query that holds a secret; "" if none
@@ -104,8 +104,8 @@ func secretInQuery(q url.Values) string {
 }
 
 var (
-	urlAuthority = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*):[/\\]{2,}([^/\\?#]*)@`)
-	scpPassword  = regexp.MustCompile(`^[^/@:]+:[^/@]*@[^/@:]+:`) // user:password@host:path
+	urlAuthority = lazyregexp.New(`^\s*([A-Za-z][A-Za-z0-9+.-]*):[/\\]{2,}([^/\\?#]*)@`)
+	scpPassword  = lazyregexp.New(`^[^/@:]+:[^/@]*@[^/@:]+:`) // user:password@host:path
 )
 
 // urlWithSecret names a part of the query that is a URL with a secret in it,

@@ -316,7 +316,7 @@ func TestWrongRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		attrs     attrs
 		workspace string
-		object    *attr.Values
+		object    any
 		want      string
 	}{
 		"no suffix":           {attrs{}, "default", nil, "secret_suffix is required"},
@@ -325,8 +325,8 @@ func TestWrongRequests(t *testing.T) {
 		"workspace":           {attrs{"secret_suffix": text("x")}, "a_b", nil, "cannot be the name of a secret"},
 		"namespace": {attrs{"secret_suffix": text("x"), "namespace": text("a/b")}, "default", nil,
 			"cannot be the name of a namespace"},
-		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", &object, "mutually exclusive"},
-		"object with workspace": {attrs{}, "prod", &object, "an object has no workspaces"},
+		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", object, "mutually exclusive"},
+		"object with workspace": {attrs{}, "prod", object, "an object has no workspaces"},
 		"unknown cluster":       {attrs{"secret_suffix": text("x"), "cluster": text("b")}, "default", nil, `has the name "b"`},
 	} {
 		r := request(t, c.attrs, nil)
@@ -337,13 +337,17 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-func decoded(t *testing.T, a attrs) attr.Values {
+func decoded(t *testing.T, a attrs) *kubestate.Object {
 	t.Helper()
 	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", kubestate.Table(), a).Decode(kubestate.Table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	o, err := kubestate.New(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // A redirect would take the token to another server.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -89,7 +89,7 @@ func CheckKeys(keys aws.Credentials) error {
 	return nil
 }
 
-var roleName = regexp.MustCompile(`^[A-Za-z0-9._+=,@-]{1,128}$`)
+var roleName = lazyregexp.New(`^[A-Za-z0-9._+=,@-]{1,128}$`)
 
 // CheckRole refuses what cannot be the name of an instance's role, which becomes
 // part of a path.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -55,7 +55,7 @@ func newKeys(g source.Grant) (aws.Credentials, error) {
 }
 
 // bucketName is what the backend takes.
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+var bucketName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
 func nameOf(req source.Request) (bucket, key string, err error) {
 	bucket, key = req.String("bucket"), req.String("key")
