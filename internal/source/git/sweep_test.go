@@ -175,13 +175,21 @@ func TestSweep(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stranger's program is a shell script")
 	}
+	moved := gittest.RedirectTo(301, func(r *http.Request) string {
+		if rest, ok := strings.CutPrefix(r.URL.RequestURI(), "/acme/old"); ok {
+			return "/acme/new" + rest // for which a helper gives the password, and not a header
+		}
+		return ""
+	})
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true, Username: "u", Password: canary,
-		Before: gittest.RedirectTo(301, func(r *http.Request) string {
-			if rest, ok := strings.CutPrefix(r.URL.RequestURI(), "/acme/old"); ok {
-				return "/acme/new" + rest // for which a helper gives the password, and not a header
+		Before: func(w http.ResponseWriter, r *http.Request) bool {
+			denied := strings.HasPrefix(r.URL.Path, "/acme/denied")
+			if denied { // so that git looks for another password
+				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
 			}
-			return ""
-		})})
+			return denied || moved(w, r)
+		}})
 	scope := server.Origin + "/acme/"
 	at := place{repository: scope + "old", path: "s"}
 	own := vars{"url": scope, "username": "u", "password": canary, "ca_file": server.CAFile}
@@ -189,11 +197,14 @@ func TestSweep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStranger(t)
-			for _, proxy := range []string{"", s.proxy} {
+			for _, c := range []struct {
+				at    place
+				proxy string
+			}{{at, ""}, {at, s.proxy}, {place{repository: scope + "denied", path: "s"}, ""}} {
 				r := newTestRun(t, nil, own)
-				r.environ = append(r.environ, "HTTPS_PROXY="+proxy)
+				r.environ = append(r.environ, "HTTPS_PROXY="+c.proxy)
 				r.environ = append(r.environ, assign(s).environ()...)
-				_, err := read(t, r, at)
+				_, err := read(t, r, c.at)
 				s.check(t, err)
 			}
 		})

@@ -86,6 +86,7 @@ func credentials() attr.Table {
 					"`HTTP_PROXY` and `NO_PROXY`."},
 			{
 				Name: "exec", Group: "account",
+				Excludes: []string{"token", "username", "password", "client_certificate", "client_key"},
 				Doc: "A credential plugin: a program that prints a token or a client certificate, in a minute at most. It gets the environment " +
 					"without the secrets that are meant for this provider.",
 				Attrs: []attr.Attr{
