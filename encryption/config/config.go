@@ -24,6 +24,10 @@ type Config struct {
 	RemoteDefault *Target            // remote_state_data_sources.default; likewise
 	Remote        map[string]*Target // :: name of a remote_state_data_source → target
 
+	// Backend is the backend block of this layer's text, nil if there is none. It
+	// is no part of the encryption, and [Merge] leaves it behind.
+	Backend *attr.Entry
+
 	// Literals are keys that the text contains instead of a reference.
 	Literals map[string]Literal // :: address of the attribute "method.aes_gcm.main.keys" → key
 
@@ -35,10 +39,6 @@ type Config struct {
 	// AllowExternal lets commands run that only the environment names. Those
 	// that any other layer names run without it.
 	AllowExternal bool
-
-	// Provider says that the settings are those of the Terraform provider: errors
-	// then advise its blocks and arguments, and otherwise OpenTofu's text.
-	Provider bool
 }
 
 // IsEmpty reports whether there are no settings: no key provider, no method and
@@ -93,7 +93,6 @@ func Merge(layers ...*Config) *Config {
 			merged.LookupEnv = layer.LookupEnv
 		}
 		merged.AllowExternal = merged.AllowExternal || layer.AllowExternal
-		merged.Provider = merged.Provider || layer.Provider
 	}
 	return merged
 }

@@ -4,8 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,12 +64,8 @@ func TestCosts(t *testing.T) {
 			},
 		},
 	}
-	amplification.Grow(t, 300, plans, func(t *testing.T, file string) func() error {
-		path := filepath.Join(t.TempDir(), "plan")
-		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return func() error { return checkPlan(path) }
+	amplification.Grow(t, 300, plans, func(_ *testing.T, file string) func() error {
+		return func() error { return checkPlan([]byte(file)) }
 	})
 }
 

@@ -34,7 +34,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	var roots *x509.CertPool
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMax: 100 * time.Millisecond}
 		r.roots = roots

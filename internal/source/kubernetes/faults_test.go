@@ -31,7 +31,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	)
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = patience // instead of two minutes
 		return r.open

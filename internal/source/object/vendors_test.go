@@ -269,7 +269,7 @@ func (v vendor) faultHarness(t *testing.T) sourcetest.FaultHarness {
 	t.Helper()
 	var f *faults.Front
 	kind := v.over("")
-	kind.Start = func(settings source.Settings) source.Open {
+	kind.Begin = func(settings source.Settings) source.Open {
 		n := trusting(f.CA)
 		n.Timeout, n.Patience = f.Patience/2, f.Patience
 		return v.KindOver(n).Start(settings)

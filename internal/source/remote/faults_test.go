@@ -82,7 +82,7 @@ func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness()) }
 func faultHarness() sourcetest.FaultHarness {
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMin: 10 * time.Millisecond, WaitMax: 400 * time.Millisecond}
 		return r.open
