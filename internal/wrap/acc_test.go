@@ -396,8 +396,10 @@ func TestAccRealGitea(t *testing.T) {
 	writer := g.NewToken(t, "ci", "write:package")
 	const at = "/api/packages/ci/terraform/state/wrapped"
 	p := newProject(t, []string{
-		"STATECRYPT_HTTP_ADDRESS=" + g.URL + at, "STATECRYPT_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
-		"STATECRYPT_HTTP_LOCK_METHOD=POST", "STATECRYPT_HTTP_UNLOCK_METHOD=DELETE", "STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + writer,
+		"STATECRYPT_HTTP_ADDRESS=" + g.URL + at, "STATECRYPT_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock",
+		"STATECRYPT_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
+		"STATECRYPT_HTTP_LOCK_METHOD=POST", "STATECRYPT_HTTP_UNLOCK_METHOD=DELETE", "STATECRYPT_HTTP_USERNAME=ci",
+		"STATECRYPT_HTTP_PASSWORD=" + writer,
 	}, empty)
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
