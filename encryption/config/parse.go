@@ -29,8 +29,6 @@ type Options struct {
 	// Uses is told the name of each variable that an expression refers to, or ""
 	// for one that refers to var as a whole. It may be nil.
 	Uses func(variable string)
-
-	Provider bool // see Config
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -74,7 +72,6 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
-	p.scope.provider = p.opts.Provider
 	if !p.fromEnvironment {
 		body = p.unwrap(p.backend(body))
 	}
