@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -344,12 +345,14 @@ func TestAccInterrupted(t *testing.T) {
 // an empty authority stands for those of the system.
 func TestAccRemoteState(t *testing.T) {
 	t.Parallel()
-	there := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	there := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, given, _ := r.BasicAuth(); given != "p" {
 			t.Errorf("the password is %q", given)
 		}
 		_, _ = io.WriteString(w, strings.Replace(state, `"outputs":{}`, `"outputs":{"text":{"type":"string","value":"`+secret+`"}}`, 1))
 	}))
+	there.Config.ErrorLog = log.New(io.Discard, "", 0)
+	there.StartTLS()
 	t.Cleanup(there.Close)
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: there.Certificate().Raw}))
 	trusted := filepath.Join(t.TempDir(), "ca.pem")

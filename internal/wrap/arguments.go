@@ -7,10 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
@@ -69,8 +69,10 @@ func newInvocation(o Options) (*invocation, error) {
 
 // isCLI reports whether a program is called terraform or tofu, perhaps with a version.
 func isCLI(program string) bool {
-	return regexp.MustCompile(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`).MatchString(filepath.Base(program))
+	return cliName.MatchString(filepath.Base(program))
 }
+
+var cliName = lazyregexp.New(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`)
 
 // locate finds the program and the folders, and returns the words that follow.
 func (i *invocation) locate(command []string, lookup func(string) (string, bool)) ([]string, error) {
@@ -163,9 +165,9 @@ func (i *invocation) words(lookup func(string) (string, bool)) (words []string, 
 }
 
 // isPlain reports whether text has the same words for everybody who reads it.
-func isPlain(text string) bool {
-	return regexp.MustCompile(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`).MatchString(text)
-}
+func isPlain(text string) bool { return plainText.MatchString(text) }
+
+var plainText = lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`)
 
 // parse reads flags, which end at the first argument, as Go's package flag does.
 func (i *invocation) parse(words []string) error {

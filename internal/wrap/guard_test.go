@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 			err: "STATECRYPT_HTTP_SKIP_CERT_VERIFICATION must be true or false",
 		},
 		"a wrong number": {
-			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}, err: "retry_max: a number is required",
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}, err: "STATECRYPT_HTTP_RETRY_MAX: a number is required",
 		},
 		"a wrong authority": {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}, err: "holds no certificate",
