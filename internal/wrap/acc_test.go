@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -288,6 +289,34 @@ func TestAccMigrate(t *testing.T) {
 	if code, err, out := p.wrapped(t, "plan"); code != 1 || err == nil {
 		t.Errorf("with another backend: %d, %v\n%s", code, err, out)
 	}
+}
+
+// A state moves in from another backend, where it was until now.
+func TestAccMoveInFromConsul(t *testing.T) {
+	t.Parallel()
+	there := consultest.New(t)
+	there.Writable = true
+	s := newStore(t)
+	p := newProject(t, s.environ(), `backend "consul" {
+  address = "`+strings.TrimPrefix(there.URL, "http://")+`"
+  scheme  = "http"
+  path    = "network"
+}`)
+	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
+		if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
+			t.Fatalf("%d\n%s", code, out)
+		}
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+	p.with = wrap.Options{EncryptExisting: true}
+	if out := p.must(t, "init"); !strings.Contains(out, `what is left in the backend "consul" is not encrypted`) {
+		t.Errorf("it says %s", out)
+	}
+	p.with = wrap.Options{}
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("moved in: %d, %v\n%s", code, err, out)
+	}
+	s.checkSealed(t, secret)
 }
 
 // A plaintext state in the backend is read if a fallback allows that, and sealed

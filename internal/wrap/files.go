@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
@@ -40,7 +39,7 @@ func (h *handover) prepare(ctx context.Context) error {
 		}
 	}
 	for at, f := range call.flags {
-		if f.name != "plan" || !f.hasValue {
+		if takes, _ := call.command.flag(f.name); f.name != "plan" || !takes { // of console, it is a switch
 			continue
 		}
 		content, err := h.plaintext(ctx, f.value)
@@ -125,9 +124,8 @@ func (h *handover) unsealed(ctx context.Context, content []byte, sealsPlans bool
 
 // intercept has the child write its plan where nobody else looks, to be sealed.
 func (h *handover) intercept() error {
-	at := slices.IndexFunc(h.call.flags, func(f argument) bool { return f.name == "out" })
 	switch {
-	case at < 0 || h.call.name != "plan":
+	case h.call.name != "plan" || !h.call.has("out"):
 		return nil
 	case len(h.o.Plan.Methods()) == 0:
 		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
