@@ -24,9 +24,10 @@ type attempt struct {
 	swap    map[string]string // below ROOT, between the look of wrap and that of the CLI
 	leave   bool
 	moveIn  bool
-	ready   bool // the module was applied before
-	right   bool // it is none: the run succeeds, and its state is encrypted
-	left    bool // a file with a state was there before, and stays
+	ready   bool                                   // the module was applied before
+	stored  func(sealed []byte, old string) []byte // what the backend has instead, if it was
+	right   bool                                   // it is none: the run succeeds, and its state is encrypted
+	left    bool                                   // a file with a state was there before, and stays
 }
 
 // attempts is the table of all that was ever tried.
@@ -145,7 +146,8 @@ func attempts() map[string]attempt {
 			args: apply, files: map[string]string{"mm/main.tf": sensitive("cloud {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")},
 		},
 		"remote": {
-			args: apply, files: map[string]string{"mm/main.tf": sensitive("backend \"remote\" {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")},
+			args:  apply,
+			files: map[string]string{"mm/main.tf": sensitive("backend \"remote\" {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")},
 		},
 		"a state store":          {args: apply, files: map[string]string{"mm/main.tf": sensitive(`state_store "x" { }`)}},
 		"an override":            {args: apply, files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"}},
@@ -169,6 +171,11 @@ func attempts() map[string]attempt {
 		"exchanged for a removal":     {args: cli("state", "rm", "terraform_data.x"), ready: true, swap: map[string]string{"mm/main.tf": plain}},
 		"a plan, exchanged":           {args: cli("apply", "ours.tfplan"), swap: map[string]string{"mm/ours.tfplan": "LOCALPLAN"}, right: true},
 		"a folder, exchanged":         {args: apply, swap: map[string]string{"mm/.terraform/environment": "w"}, right: true},
+
+		"an answer cut off":       {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return sealed[:len(sealed)/2] }},
+		"an answer in plaintext":  {args: apply, ready: true, stored: func(_ []byte, old string) []byte { return []byte(old) }},
+		"an answer of others":     {args: apply, ready: true, stored: func([]byte, string) []byte { return []byte("<html>") }},
+		"an answer with one more": {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') }},
 
 		"another module by a link":   {args: apply, chdir: "ROOT/link/../mm"},
 		"another module":             {args: apply, chdir: "ROOT/local"},
@@ -332,7 +339,8 @@ func (sc *scene) try(t *testing.T, a attempt) {
 	if (code == 0) != a.right || (err != nil) && code == 0 {
 		t.Errorf("got %d, %v; right: %t\n%s", code, err, a.right, out)
 	}
-	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || strings.Contains(string(s.stored()), secret) {
+	leaked := strings.Contains(string(s.stored()), secret) && a.stored == nil || count(s.requests(), "POST") > 0 && !a.right
+	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || leaked {
 		t.Errorf("the secret is out:\n%s\nto a stranger: %s\nstored: %s", out, direct, s.stored())
 	}
 	sc.search(t, root, a)
@@ -359,6 +367,9 @@ func (sc *scene) build(t *testing.T, root string, s *store, a attempt, fill func
 	}
 	if a.ready {
 		s.put(bytes.Clone(sc.sealed))
+	}
+	if a.stored != nil {
+		s.put(a.stored(bytes.Clone(sc.sealed), sc.old))
 	}
 	for name, text := range a.files {
 		path := filepath.Join(root, name)

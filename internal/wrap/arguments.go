@@ -88,7 +88,7 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 		at, i.chdir = strings.TrimPrefix(words[0], "-chdir="), true
 		words = words[1:]
 	}
-	if i.dir, err = resolve(".", at); err != nil {
+	if i.dir, err = resolve("", at); err != nil {
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), err)
 	}
 	i.data = ".terraform"
@@ -96,6 +96,9 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 		i.data = data
 	}
 	i.data = join(i.dir, i.data)
+	if data, err := resolve("", i.data); err == nil { // there is one
+		i.data = data
+	}
 	return words, nil
 }
 
@@ -108,15 +111,15 @@ func join(dir, path string) string {
 	return dir + string(filepath.Separator) + path
 }
 
-// resolve returns where path leads from dir: absolute, with links followed as the
-// system does.
+// resolve returns where path leads from dir, or from here: absolute, with links
+// followed as the system does.
 func resolve(dir, path string) (string, error) {
 	if path == "" {
 		return "", errors.New("there is no name")
 	}
 	here, err := os.Getwd()
 	if err == nil {
-		path, err = filepath.EvalSymlinks(join(join(here, dir), path))
+		path, err = filepath.EvalSymlinks(join(join(here, dir), path)) // which leaves ".." to the end of a link
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		err = failed.Err
