@@ -40,7 +40,8 @@ func commands() []command {
 		{name: "inspect", max: many, flags: "json", run: (*call).inspect},
 		{name: "decrypt", max: 1, flags: "config plan o force", run: (*call).decrypt},
 		{name: "encrypt", max: 1, flags: "config plan o", run: (*call).encrypt},
-		{name: "verify", min: 1, max: many, flags: "config plan", run: (*call).verify},
+		{name: "verify", min: 1, max: many, flags: "config plan json", run: (*call).verify},
+		{name: "rotate", min: 1, max: many, flags: "from to plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", min: 1, max: many, flags: "config force encrypt-existing leave", program: true, run: (*call).wrap},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
@@ -55,7 +56,8 @@ type call struct {
 	stdout, stderr io.Writer
 	environ        []string
 
-	config, only, output         string
+	config, from, to             string
+	only, output                 string
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
 
@@ -66,7 +68,7 @@ type call struct {
 
 // flagSet has the flags of the command.
 func (c *call) flagSet() *flag.FlagSet {
-	texts := map[string]*string{"config": &c.config, "only": &c.only, "o": &c.output}
+	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to, "only": &c.only, "o": &c.output}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
 		"encrypt-existing": &c.encryptExisting, "leave": &c.leave,

@@ -226,7 +226,7 @@ func TestVerify(t *testing.T) {
 		"fallback":             {settings: newAndOld, files: []string{o, n}, code: 3, want: byOld + byNew},
 		"not opened":           {settings: newAndOld, files: []string{p, o}, code: 1, want: p + ": does not open\n" + byOld},
 		"not opened, last":     {settings: newAndOld, files: []string{o, p}, code: 1, want: byOld + p + ": does not open\n"},
-		"not there":            {settings: newAndOld, files: []string{n, dir + "/x"}, code: 1, want: byNew},
+		"not there":            {settings: newAndOld, files: []string{dir + "/x", n}, code: 1, want: dir + "/x: does not open\n" + byNew},
 		"plaintext allowed":    {settings: migration, files: []string{p, n}, code: 3, want: byPlain + byNew},
 		"the key has changed":  {settings: onlyNew, files: []string{o}, code: 1, want: o + ": does not open\n"},
 		"enforced, old method": {settings: onlyOld, files: []string{o}, code: 0, want: o + ": ok, method.aes_gcm.old\n"},
@@ -353,7 +353,7 @@ func TestOutputFile(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := replace(ended, state, []byte("x")); err == nil || read(t, state) != sealed {
+	if err := replace(ended, state, []byte("x"), nil); err == nil || read(t, state) != sealed {
 		t.Errorf("after an interruption: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 3 {

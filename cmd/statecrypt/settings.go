@@ -19,9 +19,9 @@ import (
 var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
 	`plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
-// settings are those of -config, with TF_ENCRYPTION merged over them.
-func (c *call) settings() (*encryption.Encryption, error) {
-	code, err := c.code()
+// settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
+func (c *call) settings(from string) (*encryption.Encryption, error) {
+	code, err := c.code(from)
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +29,8 @@ func (c *call) settings() (*encryption.Encryption, error) {
 }
 
 // target returns the methods for states or, with -plan, for plans.
-func (c *call) target() (encryption.Target, error) {
-	enc, err := c.settings()
+func (c *call) target(from string) (encryption.Target, error) {
+	enc, err := c.settings(from)
 	if err != nil {
 		return encryption.Target{}, err
 	}
@@ -50,24 +50,24 @@ func check(target encryption.Target) error {
 	return target.Check()
 }
 
-// code is the layer of -config. It is the caller's own, so commands in it run. What
-// it uses of TF_VAR_… is noted, and so is its backend block.
-func (c *call) code() (encryption.Layer, error) {
+// code is the layer of -config, or its like. It is the caller's own, so commands in it
+// run. What it uses of TF_VAR_… is noted, and so is its backend block.
+func (c *call) code(from string) (encryption.Layer, error) {
 	variables := map[string]cty.Value{}
 	for _, pair := range c.environ {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
 			variables[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
 		}
 	}
-	layer := encryption.Module(c.config, variables)
-	if info, err := os.Stat(c.config); err != nil || !info.IsDir() {
+	layer := encryption.Module(from, variables)
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		var text []byte
-		if c.config != "" {
-			if text, err = keyfile.Read(c.config); err != nil {
+		if from != "" {
+			if text, err = keyfile.Read(from); err != nil {
 				return nil, err
 			}
 		}
-		layer = encryption.Code(string(text), c.config).WithVariables(cty.ObjectVal(variables))
+		layer = encryption.Code(string(text), from).WithVariables(cty.ObjectVal(variables))
 	}
 	return func(o config.Options) (*config.Config, error) {
 		o.Uses = func(name string) { c.used = append(c.used, "TF_VAR_"+name) }

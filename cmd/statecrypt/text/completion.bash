@@ -1,11 +1,12 @@
 _statecrypt() {
   local words
   case $COMP_CWORD,${COMP_WORDS[1]} in
-    1,*) words='inspect decrypt encrypt verify outputs wrap completion help -version' ;;
+    1,*) words='inspect decrypt encrypt verify rotate outputs wrap completion help -version' ;;
     *,inspect) words='-json' ;;
     *,decrypt) words='-config -plan -o -force' ;;
     *,encrypt) words='-config -plan -o' ;;
-    *,verify) words='-config -plan' ;;
+    *,verify) words='-config -plan -json' ;;
+    *,rotate) words='-from -to -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
     *,wrap) words='-config -force -encrypt-existing -leave' ;;
     *,completion) words='bash zsh fish' ;;

@@ -1,14 +1,15 @@
 #compdef statecrypt
 _statecrypt() {
   if (( CURRENT == 2 )); then
-    compadd -- inspect decrypt encrypt verify outputs wrap completion help -version
+    compadd -- inspect decrypt encrypt verify rotate outputs wrap completion help -version
     return
   fi
   case $words[2] in
     inspect) compadd -- -json ;;
     decrypt) compadd -- -config -plan -o -force ;;
     encrypt) compadd -- -config -plan -o ;;
-    verify) compadd -- -config -plan ;;
+    verify) compadd -- -config -plan -json ;;
+    rotate) compadd -- -from -to -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -force -encrypt-existing -leave ;;
     completion) compadd -- bash zsh fish && return ;;
