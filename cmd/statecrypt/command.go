@@ -38,12 +38,12 @@ const many = 1 << 30
 func commands() []command {
 	return []command{
 		{name: "inspect", max: many, flags: "json", run: (*call).inspect},
-		{name: "decrypt", max: 1, flags: "config plan o force", run: (*call).decrypt},
-		{name: "encrypt", max: 1, flags: "config plan o", run: (*call).encrypt},
-		{name: "verify", min: 1, max: many, flags: "config plan json", run: (*call).verify},
-		{name: "rotate", min: 1, max: many, flags: "from to plan json", run: (*call).rotate},
+		{name: "decrypt", max: 1, flags: "config var var-file plan o force", run: (*call).decrypt},
+		{name: "encrypt", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
+		{name: "verify", min: 1, max: many, flags: "config var var-file plan json", run: (*call).verify},
+		{name: "rotate", min: 1, max: many, flags: "from to var var-file plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
-		{name: "wrap", min: 1, max: many, flags: "config force encrypt-existing leave", program: true, run: (*call).wrap},
+		{name: "wrap", min: 1, max: many, flags: "config var var-file force encrypt-existing leave", program: true, run: (*call).wrap},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
 	}
 }
@@ -58,10 +58,12 @@ type call struct {
 
 	config, from, to             string
 	only, output                 string
+	given                        []given // -var and -var-file, in their order
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
 
 	used       []string    // variables of the environment that -config uses
+	noted      []string    // what was said of them
 	backend    *attr.Entry // the block of -config; nil if there is none
 	unfinished bool        // a line of progress is on the terminal
 }
@@ -76,13 +78,24 @@ func (c *call) flagSet() *flag.FlagSet {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	for name := range strings.FieldsSeq(c.flags) {
-		if text, ok := texts[name]; ok {
+		text, isText := texts[name]
+		toggle, isSwitch := switches[name]
+		switch {
+		case isText:
 			flags.StringVar(text, name, "", "")
-		} else {
-			flags.BoolVar(switches[name], name, false, "")
+		case isSwitch:
+			flags.BoolVar(toggle, name, false, "")
+		default:
+			flags.Func(name, "", func(text string) error { return c.add(name, text) })
 		}
 	}
 	return flags
+}
+
+// add takes a flag that may be repeated.
+func (c *call) add(name, text string) error {
+	c.given = append(c.given, given{text, name == "var-file"})
+	return nil
 }
 
 // parse reads flags before, between and after the arguments.

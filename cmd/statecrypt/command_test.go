@@ -139,6 +139,50 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// The values of a module are those that OpenTofu takes, and whoever seals with one of
+// a file is told so: the default would be another key.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name, text string) string { return write(t, filepath.Join(dir, name), text) }
+	keys := strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.pass", 1)
+	in("a.tf", "variable \"pass\" { default = \""+canaryKey+"02\" }\nterraform {\n encryption {\n"+keys+"}\n}\n")
+	right, wrong := "pass = \""+canaryKey+"01\"\n", "pass = \""+canaryKey+"03\"\n"
+	in("terraform.tfvars", right)
+	wrongFile, rightFile, text := in("wrong.tfvars", wrong), in("right.tfvars", right), in("keys.hcl", keys)
+	for name, c := range map[string]struct {
+		args, environ []string
+		code          int
+		want          string // on standard error
+	}{
+		"a file of the module": {args: []string{"-config", dir}, want: "note: var.pass is set in " + filepath.Join(dir, "terraform.tfvars") + "\n"},
+		"over TF_VAR":          {args: []string{"-config", dir}, environ: []string{"TF_VAR_pass=x"}, want: "terraform.tfvars"},
+		"-var":                 {args: []string{"-config", dir, "-var-file", wrongFile, "-var", "pass=" + canaryKey + "01"}},
+		"-var-file":            {args: []string{"-config", dir, "-var=pass=x", "-var-file=" + rightFile}, want: "note: var.pass is set in " + rightFile},
+		"-var, text":           {args: []string{"-config", text, "-var", "pass=" + canaryKey + "01"}, environ: []string{"TF_VAR_pass=x"}},
+		"-var-file, text":      {args: []string{"-config", text, "-var-file", rightFile}, want: "right.tfvars"},
+		"no name":              {args: []string{"-config", dir, "-var", canaryKey}, code: 2, want: "-var requires name=value"},
+		"not declared":         {args: []string{"-config", dir, "-var", "pas=" + canaryKey}, code: 1, want: `declares no variable "pas"`},
+		"no such file":         {args: []string{"-config", dir, "-var-file", dir + "/x.tfvars"}, code: 1, want: "x.tfvars: no such file"},
+		"nothing":              {args: []string{"-config", text}, code: 1, want: "var.pass has no value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), append([]string{"encrypt"}, c.args...), strings.NewReader(plain), &stdout, &stderr, c.environ)
+			if code != c.code || !strings.Contains(stderr.String(), c.want) || strings.Contains(stderr.String(), canaryKey) ||
+				c.want == "" && stderr.Len() > 0 {
+				t.Fatalf("got %d, %s", code, stderr.String())
+			}
+			if code == 0 {
+				if got := must(t, onlyOld, stdout.String(), "decrypt"); got != plain {
+					t.Errorf("got %s", got)
+				}
+			}
+		})
+	}
+}
+
 // TestRefusals has each class of errors. Nothing is on standard output, whatever
 // goes wrong.
 func TestRefusals(t *testing.T) {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
-
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -53,13 +53,17 @@ func check(target encryption.Target) error {
 // code is the layer of -config, or its like. It is the caller's own, so commands in it
 // run. What it uses of TF_VAR_… is noted, and so is its backend block.
 func (c *call) code(from string) (encryption.Layer, error) {
-	variables := map[string]cty.Value{}
+	arguments, err := c.variables()
+	if err != nil {
+		return nil, err
+	}
+	environment := map[string]string{}
 	for _, pair := range c.environ {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
-			variables[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
+			environment[strings.TrimPrefix(name, "TF_VAR_")] = value
 		}
 	}
-	layer := encryption.Module(from, variables)
+	layer := encryption.Module(from, nil)
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		var text []byte
 		if from != "" {
@@ -67,10 +71,10 @@ func (c *call) code(from string) (encryption.Layer, error) {
 				return nil, err
 			}
 		}
-		layer = encryption.Code(string(text), from).WithVariables(cty.ObjectVal(variables))
+		layer = encryption.Code(string(text), from)
 	}
 	return func(o config.Options) (*config.Config, error) {
-		o.Uses = func(name string) { c.used = append(c.used, "TF_VAR_"+name) }
+		o.Environment, o.Arguments, o.Uses = environment, arguments, c.uses
 		o.Backends = []attr.Table{httpsource.Backend()} // the file may serve wrap as well
 		read, err := layer(o)
 		if read != nil {
@@ -78,4 +82,36 @@ func (c *call) code(from string) (encryption.Layer, error) {
 		}
 		return read, err
 	}, nil
+}
+
+// uses notes a variable of the settings. Which file decides a key is said, because
+// nobody named the file.
+func (c *call) uses(name, file string) {
+	c.used = append(c.used, "TF_VAR_"+name)
+	if note := fmt.Sprintf("var.%s is set in %s", name, file); file != "" && !slices.Contains(c.noted, note) {
+		c.noted = append(c.noted, note)
+		c.say(yellow, "note:", note)
+	}
+}
+
+// variables reads -var and -var-file. An error repeats nothing of a value.
+func (c *call) variables() (arguments []config.Argument, err error) {
+	for _, v := range c.given {
+		name, text, ok := strings.Cut(v.text, "=")
+		switch {
+		case v.isFile:
+			arguments = append(arguments, config.Argument{File: v.text})
+		case !ok || name == "":
+			return nil, usageError("-var requires name=value")
+		default:
+			arguments = append(arguments, config.Argument{Name: name, Text: text})
+		}
+	}
+	return arguments, nil
+}
+
+// given is what -var or -var-file says.
+type given struct {
+	text   string
+	isFile bool
 }

@@ -3,12 +3,12 @@ _statecrypt() {
   case $COMP_CWORD,${COMP_WORDS[1]} in
     1,*) words='inspect decrypt encrypt verify rotate outputs wrap completion help -version' ;;
     *,inspect) words='-json' ;;
-    *,decrypt) words='-config -plan -o -force' ;;
-    *,encrypt) words='-config -plan -o' ;;
-    *,verify) words='-config -plan -json' ;;
-    *,rotate) words='-from -to -plan -json' ;;
+    *,decrypt) words='-config -var -var-file -plan -o -force' ;;
+    *,encrypt) words='-config -var -var-file -plan -o' ;;
+    *,verify) words='-config -var -var-file -plan -json' ;;
+    *,rotate) words='-from -to -var -var-file -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
-    *,wrap) words='-config -force -encrypt-existing -leave' ;;
+    *,wrap) words='-config -var -var-file -force -encrypt-existing -leave' ;;
     *,completion) words='bash zsh fish' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))

@@ -1,5 +1,7 @@
 complete -c statecrypt -n __fish_use_subcommand -f -a 'inspect decrypt encrypt verify rotate outputs wrap completion help -version'
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify wrap' -o config -r
+complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate wrap' -o var -x
+complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate wrap' -o var-file -r
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o from -r
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o to -r
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate' -o plan

@@ -6,12 +6,12 @@ _statecrypt() {
   fi
   case $words[2] in
     inspect) compadd -- -json ;;
-    decrypt) compadd -- -config -plan -o -force ;;
-    encrypt) compadd -- -config -plan -o ;;
-    verify) compadd -- -config -plan -json ;;
-    rotate) compadd -- -from -to -plan -json ;;
+    decrypt) compadd -- -config -var -var-file -plan -o -force ;;
+    encrypt) compadd -- -config -var -var-file -plan -o ;;
+    verify) compadd -- -config -var -var-file -plan -json ;;
+    rotate) compadd -- -from -to -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
-    wrap) compadd -- -config -force -encrypt-existing -leave ;;
+    wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files
