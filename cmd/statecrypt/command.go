@@ -38,9 +38,9 @@ const many = 1 << 30
 func commands() []command {
 	return []command{
 		{name: "inspect", max: many, flags: "json", run: (*call).inspect},
-		{name: "decrypt", max: 1, flags: "config var var-file plan o force", run: (*call).decrypt},
+		{name: "decrypt", max: 1, flags: "config var var-file lineage minimum-serial plan o force", run: (*call).decrypt},
 		{name: "encrypt", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
-		{name: "verify", min: 1, max: many, flags: "config var var-file plan json", run: (*call).verify},
+		{name: "verify", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
 		{name: "rotate", min: 1, max: many, flags: "from to var var-file plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", min: 1, max: many, flags: "config var var-file force encrypt-existing leave", program: true, run: (*call).wrap},
@@ -59,6 +59,8 @@ type call struct {
 	config, from, to             string
 	only, output                 string
 	given                        []given // -var and -var-file, in their order
+	pins                         pins
+	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
 
@@ -70,7 +72,7 @@ type call struct {
 
 // flagSet has the flags of the command.
 func (c *call) flagSet() *flag.FlagSet {
-	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to, "only": &c.only, "o": &c.output}
+	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to, "only": &c.only}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
 		"encrypt-existing": &c.encryptExisting, "leave": &c.leave,
@@ -86,16 +88,28 @@ func (c *call) flagSet() *flag.FlagSet {
 		case isSwitch:
 			flags.BoolVar(toggle, name, false, "")
 		default:
-			flags.Func(name, "", func(text string) error { return c.add(name, text) })
+			flags.Func(name, "", func(text string) error {
+				c.add(name, text)
+				return nil
+			})
 		}
 	}
 	return flags
 }
 
-// add takes a flag that may be repeated.
-func (c *call) add(name, text string) error {
-	c.given = append(c.given, given{text, name == "var-file"})
-	return nil
+// add takes a flag that is more than a text or a switch. What is wrong with it is for
+// later: an error of package flag repeats the text, which may be a secret.
+func (c *call) add(name, text string) {
+	switch name {
+	case "var", "var-file":
+		c.given = append(c.given, given{text, name == "var-file"})
+	case "lineage", "minimum-serial":
+		c.mistake = errors.Join(c.mistake, c.pins.set(name, text))
+	case "o":
+		if c.output = text; text == "" {
+			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
+		}
+	}
 }
 
 // parse reads flags before, between and after the arguments.
@@ -156,6 +170,12 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	err := c.parse(args[1:])
 	if n := len(c.args); err == nil && (n < c.min || n > c.max) {
 		err = fmt.Errorf("the wrong number of arguments: %d", n)
+	}
+	if err == nil {
+		err = c.mistake
+	}
+	if err == nil && c.plan && c.pins.isSet() {
+		err = errors.New("a plan has no serial and no lineage that could be pinned")
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -48,9 +48,24 @@ func sizeOf(in io.Reader) int64 {
 	return -1
 }
 
+// toStdout reports whether -o is absent, or names standard output in one of its ways:
+// a file that it is redirected to must not be replaced, because others write to it.
+func (c *call) toStdout() bool {
+	if c.output == "" || c.output == stdinName {
+		return true
+	}
+	out, ok := c.stdout.(*os.File)
+	if !ok {
+		return false
+	}
+	named, err := os.Stat(c.output)
+	open, openErr := out.Stat()
+	return err == nil && openErr == nil && os.SameFile(named, open)
+}
+
 // write writes to the file of -o, else to standard output.
 func (c *call) write(ctx context.Context, data []byte) error {
-	if c.output == "" {
+	if c.toStdout() {
 		_, err := c.stdout.Write(data)
 		return keyfile.Reason(err)
 	}

@@ -24,6 +24,9 @@ func (c *call) decrypt(ctx context.Context) error {
 			return err
 		}
 		c.warn(name, opened)
+		if err := c.pins.accept(label(opened.Data)); err != nil {
+			return err
+		}
 		return c.write(ctx, opened.Data)
 	})
 }

@@ -215,17 +215,13 @@ func (c *call) verify(ctx context.Context) error {
 			return f, err
 		}
 		f.add(opened)
+		if err := c.pins.accept(f.Serial, f.Lineage); err != nil {
+			f.Result = resultRefused
+			return f, err
+		}
 		if f.Result = resultOK; opened.UsedFallback {
 			f.Result = resultFallback
 		}
 		return f, nil
 	})
-}
-
-// label is the serial and the lineage of a plaintext state, as far as it has them.
-func label(state []byte) (serial *int64, lineage string) {
-	members, _ := pick(state, "serial", "lineage")
-	_ = json.Unmarshal(members["serial"], &serial) // absent if it is something else
-	_ = json.Unmarshal(members["lineage"], &lineage)
-	return serial, lineage
 }

@@ -6,9 +6,9 @@ _statecrypt() {
   fi
   case $words[2] in
     inspect) compadd -- -json ;;
-    decrypt) compadd -- -config -var -var-file -plan -o -force ;;
+    decrypt) compadd -- -config -var -var-file -lineage -minimum-serial -plan -o -force ;;
     encrypt) compadd -- -config -var -var-file -plan -o ;;
-    verify) compadd -- -config -var -var-file -plan -json ;;
+    verify) compadd -- -config -var -var-file -lineage -minimum-serial -plan -json ;;
     rotate) compadd -- -from -to -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave ;;
