@@ -45,6 +45,7 @@ func commands() []command {
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", min: 1, max: many, flags: "config var var-file force encrypt-existing leave", program: true, run: (*call).wrap},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
+		{name: "version", run: (*call).version},
 	}
 }
 
@@ -57,7 +58,8 @@ type call struct {
 	environ        []string
 
 	config, from, to             string
-	only, output                 string
+	output                       string
+	only                         []string
 	given                        []given // -var and -var-file, in their order
 	pins                         pins
 	mistake                      error // in what a flag says
@@ -72,7 +74,7 @@ type call struct {
 
 // flagSet has the flags of the command.
 func (c *call) flagSet() *flag.FlagSet {
-	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to, "only": &c.only}
+	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
 		"encrypt-existing": &c.encryptExisting, "leave": &c.leave,
@@ -103,6 +105,10 @@ func (c *call) add(name, text string) {
 	switch name {
 	case "var", "var-file":
 		c.given = append(c.given, given{text, name == "var-file"})
+	case "only":
+		for name := range strings.SplitSeq(text, ",") {
+			c.only = append(c.only, strings.TrimSpace(name))
+		}
 	case "lineage", "minimum-serial":
 		c.mistake = errors.Join(c.mistake, c.pins.set(name, text))
 	case "o":
@@ -161,8 +167,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]):
 		return c.print(c.stdout, "statecrypt.txt")
 	case args[0] == "-version" || args[0] == "--version":
-		_, err := fmt.Fprintln(c.stdout, "statecrypt", version)
-		return err
+		return c.version(ctx)
 	}
 	if err := c.find(args[0]); err != nil {
 		return err
@@ -204,6 +209,11 @@ func (c *call) print(w io.Writer, name string) error {
 	if err == nil {
 		_, err = w.Write(text)
 	}
+	return err
+}
+
+func (c *call) version(context.Context) error {
+	_, err := fmt.Fprintln(c.stdout, "statecrypt", version)
 	return err
 }
 

@@ -340,11 +340,18 @@ func TestOutputs(t *testing.T) {
 	const tail = `},"resources":[],"serial":7,"terraform_version":"1.9.0","version":4}`
 	const secret = `"s":{"value":"c4n4ry\u003c\u0026\u003e","type":"string","sensitive":true}`
 	for args, want := range map[string]string{
-		"outputs":                     head + `"n":{"value":12345678901234567890.1230,"type":"number"}` + tail,
-		"outputs -only s -sensitive":  head + secret + tail,
-		"outputs -sensitive -only=s,": "",
+		"outputs":                            head + `"n":{"value":12345678901234567890.1230,"type":"number"}` + tail,
+		"outputs -only s -sensitive":         head + secret + tail,
+		"outputs -sensitive -only=s,":        "",
+		"outputs -only=":                     "",
+		"outputs|-only|n, s|-sensitive":      head + `"n":{"value":12345678901234567890.1230,"type":"number"},` + secret + tail,
+		"outputs -only n -only s -sensitive": head + `"n":{"value":12345678901234567890.1230,"type":"number"},` + secret + tail,
 	} {
-		got := statecrypt(t, "", plain, strings.Fields(args)...)
+		words := strings.Fields(args)
+		if strings.Contains(args, "|") {
+			words = strings.Split(args, "|")
+		}
+		got := statecrypt(t, "", plain, words...)
 		if want == "" {
 			if got.code != 1 {
 				t.Errorf("%s: got %+v", args, got)
@@ -451,7 +458,7 @@ func TestTexts(t *testing.T) {
 		if again := must(t, "", "", "help", x.name); again != help {
 			t.Errorf("help %s: got %s", x.name, again)
 		}
-		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(help, "Usage: statecrypt "+x.name+" ") ||
+		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(strings.Join(strings.Fields(help), " "), "Usage: statecrypt "+x.name+" ") ||
 			!strings.Contains(page, "\n  statecrypt "+x.name+" ") {
 			t.Errorf("%s: the help is %s", x.name, help)
 		}
@@ -480,8 +487,10 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
-	if got := must(t, "", "", "-version"); got != "statecrypt dev\n" {
-		t.Errorf("got %q", got)
+	for _, args := range []string{"-version", "--version", "version"} {
+		if got := must(t, "", "", args); got != "statecrypt dev\n" {
+			t.Errorf("%s: got %q", args, got)
+		}
 	}
 }
 
@@ -516,10 +525,25 @@ func TestCompletionParses(t *testing.T) {
 	if err != nil {
 		t.Skipf("there is no bash; %d shells were asked", asked)
 	}
-	cmd := exec.Command(bash, "-c", must(t, "", "", "completion", "bash")+
-		"\nCOMP_WORDS=(statecrypt decrypt -c); COMP_CWORD=2; _statecrypt; echo \"${COMPREPLY[@]}\"")
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "-config\n" {
-		t.Errorf("got %v, %s", err, out)
+	dir := t.TempDir()
+	program := write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\n[ \"$COMP_LINE\" = \"$0 pl\" ] && echo plan\n")
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for words, want := range map[string]string{
+		"decrypt -c":                   "-config",
+		"wrap -enc":                    "-encrypt-existing",
+		"wrap -- tof":                  "tofu",
+		"wrap -config x -- terra":      "terraform",
+		"wrap -- " + program + " pl":   "plan",
+		"wrap -- " + program + " -con": "",
+		"wrap -- other -con":           "",
+	} {
+		script := must(t, "", "", "completion", "bash") + "\nCOMP_WORDS=(statecrypt " + words +
+			"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _statecrypt; echo \"${COMPREPLY[@]}\""
+		if out, err := exec.Command(bash, "-c", script).CombinedOutput(); err != nil || string(out) != want+"\n" {
+			t.Errorf("%s: got %v, %s", words, err, out)
+		}
 	}
 }
 

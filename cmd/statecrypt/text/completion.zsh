@@ -1,7 +1,14 @@
 #compdef statecrypt
 _statecrypt() {
   if (( CURRENT == 2 )); then
-    compadd -- inspect decrypt encrypt verify rotate outputs wrap completion help -version
+    compadd -- inspect decrypt encrypt verify rotate outputs wrap completion version help
+    return
+  fi
+  local wrapped=${words[(i)--]}
+  if [[ $words[2] == wrap ]] && (( wrapped < CURRENT )); then
+    shift $wrapped words
+    (( CURRENT -= wrapped ))
+    _normal
     return
   fi
   case $words[2] in
