@@ -155,16 +155,18 @@ func TestValues(t *testing.T) {
 		code          int
 		want          string // on standard error
 	}{
-		"a file of the module": {args: []string{"-config", dir}, want: "note: var.pass is set in " + filepath.Join(dir, "terraform.tfvars") + "\n"},
-		"over TF_VAR":          {args: []string{"-config", dir}, environ: []string{"TF_VAR_pass=x"}, want: "terraform.tfvars"},
-		"-var":                 {args: []string{"-config", dir, "-var-file", wrongFile, "-var", "pass=" + canaryKey + "01"}},
-		"-var-file":            {args: []string{"-config", dir, "-var=pass=x", "-var-file=" + rightFile}, want: "note: var.pass is set in " + rightFile},
-		"-var, text":           {args: []string{"-config", text, "-var", "pass=" + canaryKey + "01"}, environ: []string{"TF_VAR_pass=x"}},
-		"-var-file, text":      {args: []string{"-config", text, "-var-file", rightFile}, want: "right.tfvars"},
-		"no name":              {args: []string{"-config", dir, "-var", canaryKey}, code: 2, want: "-var requires name=value"},
-		"not declared":         {args: []string{"-config", dir, "-var", "pas=" + canaryKey}, code: 1, want: `declares no variable "pas"`},
-		"no such file":         {args: []string{"-config", dir, "-var-file", dir + "/x.tfvars"}, code: 1, want: "x.tfvars: no such file"},
-		"nothing":              {args: []string{"-config", text}, code: 1, want: "var.pass has no value"},
+		"a file of the module": {args: []string{"-config", dir},
+			want: "note: var.pass is set in " + filepath.Join(dir, "terraform.tfvars") + "\n"},
+		"over TF_VAR": {args: []string{"-config", dir}, environ: []string{"TF_VAR_pass=x"}, want: "terraform.tfvars"},
+		"-var":        {args: []string{"-config", dir, "-var-file", wrongFile, "-var", "pass=" + canaryKey + "01"}},
+		"-var-file": {args: []string{"-config", dir, "-var=pass=x", "-var-file=" + rightFile},
+			want: "note: var.pass is set in " + rightFile},
+		"-var, text":      {args: []string{"-config", text, "-var", "pass=" + canaryKey + "01"}, environ: []string{"TF_VAR_pass=x"}},
+		"-var-file, text": {args: []string{"-config", text, "-var-file", rightFile}, want: "right.tfvars"},
+		"no name":         {args: []string{"-config", dir, "-var", canaryKey}, code: 2, want: "-var requires name=value"},
+		"not declared":    {args: []string{"-config", dir, "-var", "pas=" + canaryKey}, code: 1, want: `declares no variable "pas"`},
+		"no such file":    {args: []string{"-config", dir, "-var-file", dir + "/x.tfvars"}, code: 1, want: "x.tfvars: no such file"},
+		"nothing":         {args: []string{"-config", text}, code: 1, want: "var.pass has no value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,10 +22,12 @@ func TestPins(t *testing.T) {
 		code int
 		want string
 	}{
-		"as pinned":        {args: "-lineage l-1 -minimum-serial 7 " + file},
-		"an earlier pin":   {args: "-minimum-serial 0 " + file},
-		"another lineage":  {args: "-lineage l-2 " + file, code: 1, want: `has the lineage "l-1", and -lineage says "l-2": this is another state`},
-		"an old copy":      {args: "-minimum-serial 8 " + file, code: 1, want: "has the serial 7, and -minimum-serial says 8: this is an old copy"},
+		"as pinned":      {args: "-lineage l-1 -minimum-serial 7 " + file},
+		"an earlier pin": {args: "-minimum-serial 0 " + file},
+		"another lineage": {args: "-lineage l-2 " + file, code: 1,
+			want: `has the lineage "l-1", and -lineage says "l-2": this is another state`},
+		"an old copy": {args: "-minimum-serial 8 " + file, code: 1,
+			want: "has the serial 7, and -minimum-serial says 8: this is an old copy"},
 		"no serial":        {args: "-minimum-serial 0 " + bare, code: 1, want: "the state has no serial"},
 		"no lineage":       {args: "-lineage l-1 " + bare, code: 1, want: `has the lineage ""`},
 		"an empty lineage": {args: "-lineage= " + file, code: 2, want: "-lineage must not be empty"},
@@ -38,7 +40,8 @@ func TestPins(t *testing.T) {
 			t.Run(verb+" "+name, func(t *testing.T) {
 				t.Parallel()
 				got := statecrypt(t, settings, "", append([]string{verb}, strings.Fields(c.args)...)...)
-				if got.code != c.code || !strings.Contains(got.stderr, c.want) || strings.Contains(got.stdout, canary) != (verb == "decrypt" && c.code == 0) {
+				if got.code != c.code || !strings.Contains(got.stderr, c.want) ||
+					strings.Contains(got.stdout, canary) != (verb == "decrypt" && c.code == 0) {
 					t.Errorf("got %+v", got)
 				}
 				if verb == "verify" && c.code == 1 && !strings.HasSuffix(got.stdout, ": refused\n") {
@@ -48,8 +51,8 @@ func TestPins(t *testing.T) {
 		}
 	}
 	got := statecrypt(t, settings, "", "verify", "-json", "-minimum-serial=8", file)
-	if want := `"result":"refused","method":"method.aes_gcm.old","serial":7,"lineage":"l-1","error":"the state has the serial 7`; got.code != 1 ||
-		!strings.Contains(got.stdout, want) {
+	want := `"result":"refused","method":"method.aes_gcm.old","serial":7,"lineage":"l-1","error":"the state has the serial 7`
+	if got.code != 1 || !strings.Contains(got.stdout, want) {
 		t.Errorf("got %+v", got)
 	}
 }

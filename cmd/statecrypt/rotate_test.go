@@ -122,7 +122,7 @@ func TestRotateRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRotating(t)
 	sealed := must(t, onlyOld, plain, "encrypt")
-	file := r.file(t, "a", sealed)
+	file, toPlaintext := r.file(t, "a", sealed), r.file(t, "plain.hcl", plainText+"state { method = method.unencrypted.p }")
 	for name, c := range map[string]struct {
 		args     []string
 		settings string
@@ -134,8 +134,8 @@ func TestRotateRefuses(t *testing.T) {
 		"no file":       {args: []string{"-from", r.from, "-to", r.to}, code: 2, want: "the wrong number of arguments"},
 		"TF_ENCRYPTION": {args: []string{"-from", r.from, "-to", r.to, file}, settings: onlyNew, code: 2, want: "TF_ENCRYPTION is set"},
 		"a stream":      {args: []string{"-from", r.from, "-to", r.to, "-"}, code: 2, want: "standard input cannot be replaced"},
-		"to plaintext": {args: []string{"-from", r.from, "-to", r.file(t, "plain.hcl", plainText+"state { method = method.unencrypted.p }"), file},
-			code: 1, want: "-to: method.unencrypted.p encrypts nothing"},
+		"to plaintext": {code: 1, args: []string{"-from", r.from, "-to", toPlaintext, file},
+			want: "-to: method.unencrypted.p encrypts nothing"},
 		"no state block": {args: []string{"-from", r.file(t, "none.hcl", oldText), "-to", r.to, file}, code: 1, want: "-from: no method is set"},
 		"plans":          {args: []string{"-plan", "-from", r.from, "-to", r.to, file}, code: 1, want: "-to: no method is set"},
 	} {
