@@ -39,8 +39,8 @@ func (c *call) target() (encryption.Target, error) {
 	return target, target.Check()
 }
 
-// code is the layer of -config. It is the caller's own, so commands in it run. What
-// it uses of TF_VAR_… is noted.
+// code is the layer of -config. It is the caller's own, so commands in it run. The
+// TF_VAR_… that it uses are noted.
 func (c *call) code() (encryption.Layer, error) {
 	variables := map[string]cty.Value{}
 	for _, pair := range c.environ {

@@ -66,8 +66,8 @@ type providerBlock struct {
 	value cty.Value
 }
 
-// known returns the blocks of one kind. If they are not known, it says so of
-// what, and there are none.
+// known returns the blocks of one kind. If they are not known, it returns none, and
+// records what is not known.
 func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 	list, known := blocks(block, name)
 	if !known {
@@ -94,13 +94,13 @@ func (b providerBlock) settings() encryptionSettings {
 			continue
 		}
 		if hasText {
-			b.fail(path.Empty(), "the argument encryption and %s blocks are mutually exclusive: encryption settings stand in one place", name)
+			b.fail(path.Empty(), "the argument encryption and %s blocks are mutually exclusive: write all encryption settings in one place", name)
 			return out
 		}
 		b.readBlocks(&out)
 		return out
 	}
-	if merged := b.readText(); merged != nil { // methods without settings work all the same
+	if merged := b.readText(); merged != nil { // methods without settings work without it
 		out.Config = merged
 	}
 	return out

@@ -14,10 +14,11 @@ type problem struct {
 	err  error
 }
 
-// findings are all mistakes in a block, and what of it is not known yet.
+// findings are the mistakes in a block, and the first part of it that is not known
+// yet.
 type findings struct {
 	problems []problem
-	unknown  error // the first
+	unknown  error
 }
 
 func (f *findings) fail(p path.Path, format string, args ...any) {

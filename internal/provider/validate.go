@@ -13,7 +13,7 @@ import (
 )
 
 // check finds key providers and methods that do not exist, and settings that no
-// variable of the environment could mend, such as a passphrase that is too short.
+// variable of the environment could correct, such as a passphrase that is too short.
 func (s encryptionSettings) check(e *encryption.Encryption) {
 	for _, kind := range s.registry.KeyProviders {
 		for _, address := range sortedKeys(s.KeyProviders) {
@@ -78,7 +78,7 @@ func (s encryptionSettings) checkValues(address string, kind encryption.Block[en
 	}
 }
 
-// reason is a mistake without the address, which a place says anyway.
+// reason is a mistake without the address, which its place shows.
 func reason(err error) error {
 	if e, ok := errors.AsType[*attr.Error](err); ok {
 		return e.Err

@@ -46,7 +46,7 @@ func newAgeKeys(v attr.Values) (ageKeys, error) {
 }
 
 // open opens a data key with the identities that there are. Files are read
-// each time, so that what was not there may come.
+// each time, because they may be written later.
 func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed string) ([]byte, error) {
 	found, problems := a.identities()
 	if len(a.command) > 0 {
@@ -144,14 +144,14 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		found = append(found, ids...)
 	}
 	for _, name := range usual {
-		ids, _ := readAge(name) // nobody said that it is there
+		ids, _ := readAge(name) // it need not exist
 		found = append(found, ids...)
 	}
 	return found, problems
 }
 
-// usual returns the paths at which sops looks by default, as far as they are
-// meant for this. Its own key file counts only if the method has no identity:
+// usual returns those paths at which sops looks by default that are meant for
+// this. Its own key file counts only if the method has no identity:
 // what is configured must be all that opens a file.
 func (a ageKeys) usual() []string {
 	var out []string

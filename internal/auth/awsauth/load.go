@@ -49,7 +49,7 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
-		err = s.explainSTS("no AWS credentials to be had", err)
+		err = s.explainSTS("no AWS credentials found", err)
 	}
 	return keys, err
 }

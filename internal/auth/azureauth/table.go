@@ -15,7 +15,7 @@ const (
 )
 
 // Attrs are the attributes for authentication. What a client proves itself with
-// is the group "client"; the names of the client and its tenant prove nothing.
+// is the group "client"; the IDs of the client and its tenant are not secrets.
 // Env replaces the common variables of some of them.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
