@@ -30,7 +30,7 @@ type memory struct {
 func (m *memory) kind() source.Kind {
 	return source.Kind{
 		Table: attr.Table{Name: "memory", Doc: "Memory.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Required: true, Doc: "A path."}}},
-		Start: func(source.Settings) source.Open {
+		Begin: func(source.Settings) source.Open {
 			return func(r source.Request) (source.Source, error) { return memoryFile{m, r.String("path")}, nil }
 		},
 	}

@@ -27,7 +27,7 @@ func TestFaults(t *testing.T) {
 	var client *http.Client
 	var patience time.Duration
 	patient := kind(nil)
-	patient.Start = func(s source.Settings) source.Open {
+	patient.Begin = func(s source.Settings) source.Open {
 		open := kind(client).Start(s)
 		return func(req source.Request) (source.Source, error) {
 			src, err := open(req)

@@ -27,7 +27,7 @@ func TestFaults(t *testing.T) {
 	var roots *x509.CertPool
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMax: 100 * time.Millisecond}
 		r.roots = roots

@@ -32,7 +32,7 @@ func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
 	// The waits are those of Google's own clients.
-	return &run{credentials: s.For(Kind()), patience: web.Patience{
+	return &run{credentials: s.Credentials, patience: web.Patience{
 		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
 	}}
 }

@@ -93,7 +93,7 @@ func (a *access) identify(g source.Grant, c *tls.Config) error {
 // caller's part to follow no redirect to another origin. Address is that of
 // TF_HTTP_ADDRESS.
 func Variables(address *url.URL, lookup attr.LookupEnv) (http.RoundTripper, error) {
-	g, err := source.Settings{LookupEnv: lookup}.For(Kind()).For(address)
+	g, err := source.Settings{LookupEnv: lookup}.For(Kind()).Credentials.For(address)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type accessKey struct {
 }
 
 func start(s source.Settings) source.Open {
-	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv), world: s.World()}
+	r := &run{credentials: s.Credentials, proxies: web.Proxies(s.LookupEnv), world: s.World()}
 	return r.open
 }
 
@@ -51,7 +51,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if _, err := r.access(context.Background(), g); err != nil { // wrong settings are said before anything is sent
 		return nil, err
 	}
-	patience, err := newPatience(req, g.Env)
+	patience, err := newPatience(req, g)
 	if err != nil {
 		return nil, err
 	}

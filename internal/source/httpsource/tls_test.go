@@ -80,7 +80,7 @@ func TestClientCertificateStaysInBlock(t *testing.T) {
 		ok(w, req)
 	})
 	blocks := []attrs{block(s.URL+"/a/", s.trusted(), identity()), block(s.URL+"/", s.trusted())}
-	open := start(at("", blocks...).settings()) // one run, whose connections are kept
+	open := Kind().Start(at("", blocks...).settings()) // one run, whose connections are kept
 	for _, path := range []string{"/a/state", "/b/state", "/a/away", "/a-x/state", "/b%2Fstate", "/a/state"} {
 		src, err := at(s.URL + path).openIn(open)
 		if err != nil {
@@ -130,7 +130,7 @@ func TestKeepAlive(t *testing.T) {
 		conns[req.RemoteAddr] = true
 		ok(w, req)
 	})
-	open := start(at("").settings())
+	open := Kind().Start(at("").settings())
 	for range 5 {
 		src, err := at(s.URL).openIn(open)
 		if err != nil {

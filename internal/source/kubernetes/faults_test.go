@@ -24,7 +24,7 @@ func TestFaults(t *testing.T) {
 	)
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = patience // instead of two minutes
 		return r.open

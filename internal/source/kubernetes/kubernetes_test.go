@@ -56,7 +56,7 @@ func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 // open makes the source that reads tfstate-default-prod.
 func open(t *testing.T, s source.Settings) source.Source {
 	t.Helper()
-	src, err := start(s)(request(t, attrs{"secret_suffix": text("prod")}, s.LookupEnv))
+	src, err := Kind().Start(s)(request(t, attrs{"secret_suffix": text("prod")}, s.LookupEnv))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestWorkspaceAndNamespace(t *testing.T) {
 	s.PutSecret("infra", "tfstate-staging-app", map[string][]byte{"tfstate": nettest.Gzip([]byte(stateJSON))})
 	r := request(t, attrs{"secret_suffix": text("app"), "namespace": text("infra")}, nil)
 	r.Workspace = "staging"
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestWorkspaceAndNamespace(t *testing.T) {
 // A namespace may come from the variable of the backend.
 func TestNamespaceOfEnvironment(t *testing.T) {
 	env := environment{"KUBE_NAMESPACE": "infra"}
-	src, err := start(settingsOf(attrs{"host": text("h")}))(request(t, attrs{"secret_suffix": text("x")}, env.lookup))
+	src, err := Kind().Start(settingsOf(attrs{"host": text("h")}))(request(t, attrs{"secret_suffix": text("x")}, env.lookup))
 	if err != nil || src.String() != "secret infra/tfstate-default-x in Kubernetes" {
 		t.Errorf("got %v, %v", src, err)
 	}
@@ -221,7 +221,7 @@ func TestParts(t *testing.T) {
 	}
 	r := request(t, attrs{"secret_suffix": text("prod")}, nil)
 	r.MaxSize = int64(len(data))
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +331,7 @@ func TestWrongRequests(t *testing.T) {
 	} {
 		r := request(t, c.attrs, nil)
 		r.Workspace, r.Object = c.workspace, c.object
-		if _, err := start(settingsOf(attrs{"host": text("h")}))(r); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Kind().Start(settingsOf(attrs{"host": text("h")}))(r); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}

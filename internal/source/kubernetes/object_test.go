@@ -75,7 +75,7 @@ func openObject(t *testing.T, s *kubetest.Server, o *kubestate.Object) source.So
 	t.Helper()
 	r := request(t, attrs{}, nil)
 	r.Object = o
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestObjectTooLarge(t *testing.T) {
 	s := cluster(t)
 	r := request(t, attrs{}, nil)
 	r.Object, r.MaxSize = objectOf(t, project, nil), 1000
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}

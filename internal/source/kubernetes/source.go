@@ -34,7 +34,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), world: s.World(), serviceAccount: serviceAccount, patience: patience}
+	return &run{credentials: s.Credentials, world: s.World(), serviceAccount: serviceAccount, patience: patience}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

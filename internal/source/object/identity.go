@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -25,26 +26,13 @@ import (
 // its time, and clocks differ.
 const early = 2 * time.Minute
 
-// Identity returns the attribute of attrs that says who reads, "" if none does.
-// Of the environment the first one counts; in a block, several are an error. ID
-// is the one of attrs that secret_key and security_token belong to.
-func Identity(g source.Grant, id string, attrs ...string) (string, error) {
-	chosen := ""
-	for _, a := range attrs {
-		switch {
-		case g.String(a) == "", chosen != "" && g.Variable(a) != "":
-		case chosen != "":
-			return "", g.Errorf(a, "%s and %s are two identities; set one of them", chosen, a)
-		default:
-			chosen = a
-		}
+// Identity returns the first of attrs that says who reads, "" if none does.
+func Identity(g source.Grant, attrs ...string) string {
+	i := slices.IndexFunc(attrs, func(name string) bool { return g.String(name) != "" })
+	if i < 0 {
+		return ""
 	}
-	for _, a := range []string{"secret_key", "security_token"} {
-		if chosen == "" && g.Has(a) && g.Variable(a) == "" {
-			return "", g.Errorf(id, "secret_key and security_token belong to %s, which is missing", id)
-		}
-	}
-	return chosen, nil
+	return attrs[i]
 }
 
 // KeysOf returns the keys whose ID is an attribute of g.

@@ -246,7 +246,7 @@ func (v vendor) faults(t *testing.T) {
 	}
 	var f *faults.Front
 	kind := v.over("")
-	kind.Start = func(settings source.Settings) source.Open {
+	kind.Begin = func(settings source.Settings) source.Open {
 		n := trusting(f.CA)
 		n.Timeout, n.Patience = f.Patience/2, f.Patience
 		return v.KindOver(n).Start(settings)

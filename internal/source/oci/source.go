@@ -47,11 +47,8 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 }
 
 func newKeys(g source.Grant) (aws.Credentials, error) {
-	switch {
-	case g.String("access_key") != "":
+	if g.String("access_key") != "" {
 		return object.KeysOf(g, "access_key", "")
-	case g.String("secret_key") != "":
-		return aws.Credentials{}, g.Errorf("access_key", "secret_key needs access_key")
 	}
 	return aws.Credentials{}, g.Errorf("", "there is no Customer Secret Key; set access_key and secret_key "+
 		"in an oci block of credentials, in the provider block, or the variables OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")

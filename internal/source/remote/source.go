@@ -35,7 +35,7 @@ func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
 	r := &run{
-		credentials: s.For(Kind()),
+		credentials: s.Credentials,
 		patience:    web.Patience{Timeout: 2 * time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 30 * time.Second},
 		proxies:     web.Proxies(s.LookupEnv),
 		world:       s.World(),

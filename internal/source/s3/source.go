@@ -24,7 +24,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	if l.Key, err = keyOf(req); err != nil {
 		return l, err
 	}
-	a, err := newAccess(g, n, l.Region, req.String("credentials_name") != "")
+	a, err := newAccess(g, n, l.Region)
 	if err != nil {
 		return l, err
 	}
