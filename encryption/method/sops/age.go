@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const maxKeyFile = 1 << 20 // bytes
@@ -103,7 +104,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	if err != nil {
 		return nil, fmt.Errorf("age_identity_command: %w", err)
 	}
-	p := program(a.env != nil, patience, maxKeyFile, nil, a.command...)
+	p := program(world.If(a.env != nil), patience, maxKeyFile, nil, a.command...)
 	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {

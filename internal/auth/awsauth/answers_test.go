@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // The SDK's own chain asks services of the machine. One that never ends its answer
@@ -47,7 +49,7 @@ func TestEndlessAnswers(t *testing.T) {
 		sent.Store(0)
 		t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
 		s, _ := parse(t, c.values)
-		s.Environment, s.attempts = true, 1
+		s.World, s.attempts = world.Here(), 1
 		_, err := s.Load(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "no AWS credentials") {
 			t.Errorf("%s: got %v", name, err)

@@ -46,7 +46,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.Credentials, transport: azureauth.HTTPClient(s.LookupEnv != nil)}
+	return &run{credentials: s.Credentials, transport: azureauth.HTTPClient(s.World())}
 }
 
 // The rules for names are Azure's:
