@@ -52,7 +52,7 @@ store=$!
 trap 'kill "$store"; rm -rf "$work"' EXIT
 until [ -s url ]; do sleep 0.1; done
 wrapped() {
-  TF_HTTP_ADDRESS=$(cat url) quiet "$root/statecrypt" wrap -config keys.hcl -- "$cli" -chdir=network "$@"
+  STATECRYPT_HTTP_ADDRESS=$(cat url) quiet "$root/statecrypt" wrap -config keys.hcl -- "$cli" -chdir=network "$@"
 }
 wrapped init
 wrapped apply -auto-approve

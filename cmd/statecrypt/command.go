@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
@@ -41,7 +42,7 @@ func commands() []command {
 		{name: "encrypt", max: 1, flags: "config plan o", run: (*call).encrypt},
 		{name: "verify", min: 1, max: many, flags: "config plan", run: (*call).verify},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
-		{name: "wrap", min: 1, max: many, flags: "config force", program: true, run: (*call).wrap},
+		{name: "wrap", min: 1, max: many, flags: "config force encrypt-existing leave lineage minimum-serial", program: true, run: (*call).wrap},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
 	}
 }
@@ -55,22 +56,32 @@ type call struct {
 	environ        []string
 
 	config, only, output         string
+	lineage                      string
+	minimumSerial                uint64
 	force, json, plan, sensitive bool
+	encryptExisting, leave       bool
 
-	used       []string // variables of the environment that -config uses
-	unfinished bool     // a line of progress is on the terminal
+	used       []string    // variables of the environment that -config uses
+	backend    *attr.Entry // the block of -config; nil if there is none
+	unfinished bool        // a line of progress is on the terminal
 }
 
 // flagSet has the flags of the command.
 func (c *call) flagSet() *flag.FlagSet {
-	texts := map[string]*string{"config": &c.config, "only": &c.only, "o": &c.output}
-	switches := map[string]*bool{"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive}
+	texts := map[string]*string{"config": &c.config, "only": &c.only, "o": &c.output, "lineage": &c.lineage}
+	switches := map[string]*bool{
+		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
+		"encrypt-existing": &c.encryptExisting, "leave": &c.leave,
+	}
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	for name := range strings.FieldsSeq(c.flags) {
-		if text, ok := texts[name]; ok {
+		switch text, ok := texts[name]; {
+		case ok:
 			flags.StringVar(text, name, "", "")
-		} else {
+		case name == "minimum-serial":
+			flags.Uint64Var(&c.minimumSerial, name, 0, "")
+		default:
 			flags.BoolVar(switches[name], name, false, "")
 		}
 	}

@@ -108,12 +108,20 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 
 // wrap runs terraform or tofu with a backend that encrypts. Its exit code is ours.
 func (c *call) wrap(ctx context.Context) error {
-	target, err := c.target()
+	enc, err := c.settings()
+	if err == nil {
+		err = check(enc.State())
+	}
+	if err == nil && len(enc.Plan().Methods()) > 0 {
+		err = enc.Plan().Check()
+	}
 	if err != nil {
 		return err
 	}
 	code, err := wrap.Run(ctx, wrap.Options{
-		State: target, Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
+		State: enc.State(), Plan: enc.Plan(), Backend: c.backend,
+		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
+		EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: wrap.Pins{Lineage: c.lineage, MinimumSerial: c.minimumSerial},
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	})
 	if err != nil {

@@ -8,22 +8,29 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
 	`plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
-// target returns the methods for states or, with -plan, for plans.
-func (c *call) target() (encryption.Target, error) {
+// settings are those of -config, with TF_ENCRYPTION merged over them.
+func (c *call) settings() (*encryption.Encryption, error) {
 	code, err := c.code()
 	if err != nil {
-		return encryption.Target{}, err
+		return nil, err
 	}
-	enc, err := encryption.Load(builtin.Registry(), code, encryption.Environment(world.Lookup(c.environ)))
+	return encryption.Load(builtin.Registry(), code, encryption.Environment(world.Lookup(c.environ)))
+}
+
+// target returns the methods for states or, with -plan, for plans.
+func (c *call) target() (encryption.Target, error) {
+	enc, err := c.settings()
 	if err != nil {
 		return encryption.Target{}, err
 	}
@@ -31,16 +38,20 @@ func (c *call) target() (encryption.Target, error) {
 	if c.plan {
 		target = enc.Plan()
 	}
+	return target, check(target)
+}
+
+func check(target encryption.Target) error {
 	// Without any settings, the library lets plaintext pass, as OpenTofu does.
 	// Whoever calls this program does not want that.
 	if len(target.Methods()) == 0 {
-		return target, errNoSettings
+		return errNoSettings
 	}
-	return target, target.Check()
+	return target.Check()
 }
 
 // code is the layer of -config. It is the caller's own, so commands in it run. The
-// TF_VAR_… that it uses are noted.
+// TF_VAR_… that it uses are noted, and so is its backend block.
 func (c *call) code() (encryption.Layer, error) {
 	variables := map[string]cty.Value{}
 	for _, pair := range c.environ {
@@ -60,6 +71,11 @@ func (c *call) code() (encryption.Layer, error) {
 	}
 	return func(o config.Options) (*config.Config, error) {
 		o.Uses = func(name string) { c.used = append(c.used, "TF_VAR_"+name) }
-		return layer(o)
+		o.Backends = []attr.Table{httpsource.Backend()} // the file may serve wrap as well
+		read, err := layer(o)
+		if read != nil {
+			c.backend = read.Backend
+		}
+		return read, err
 	}, nil
 }

@@ -24,6 +24,10 @@ type Config struct {
 	RemoteDefault *Target            // remote_state_data_sources.default; likewise
 	Remote        map[string]*Target // :: name of a remote_state_data_source → target
 
+	// Backend is the backend block of this layer's text, nil if there is none. It
+	// is no part of the encryption, and [Merge] leaves it behind.
+	Backend *attr.Entry
+
 	// Literals are keys that the text contains instead of a reference.
 	Literals map[string]Literal // :: address of the attribute "method.aes_gcm.main.keys" → key
 

@@ -20,6 +20,7 @@ import (
 type Options struct {
 	KeyProviders []attr.Table // the kinds that entries may have
 	Methods      []attr.Table // likewise
+	Backends     []attr.Table // the kinds that a backend block beside the others may have; without any, there is no such block
 
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
@@ -72,7 +73,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
 	if !p.fromEnvironment {
-		body = p.unwrap(body)
+		body = p.unwrap(p.backend(body))
 	}
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
@@ -103,6 +104,31 @@ type parser struct {
 	config          *Config
 	scope           scope
 	errs            attr.Errors
+}
+
+// backend reads the backend block, which is no part of the encryption, and returns
+// a body with the rest.
+func (p *parser) backend(body hcl.Body) hcl.Body {
+	if len(p.opts.Backends) == 0 {
+		return body
+	}
+	content, rest, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}})
+	p.diagnostics(diags, &hcl.BodySchema{})
+	for i, block := range content.Blocks {
+		kind, pos := block.Labels[0], position(block.DefRange)
+		e := &attr.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]attr.Setting{}, Pos: pos}
+		at := slices.IndexFunc(p.opts.Backends, func(t attr.Table) bool { return t.Name == kind })
+		switch {
+		case i > 0:
+			p.fail(e.Address, "", pos, errors.New("there is more than one backend block; use only one of them"))
+		case at < 0:
+			p.fail(e.Address, "", pos, errors.New("there is no backend of this kind here"))
+		default:
+			p.settings(e, block.Body, p.opts.Backends[at].Attrs)
+			p.config.Backend = e
+		}
+	}
+	return rest
 }
 
 // unwrap returns the inside of the encryption block if the text is a file that
@@ -341,13 +367,17 @@ func (p *parser) bool(address string, written *hcl.Attribute) bool {
 // recorded, and what could be read is returned.
 func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
 	content, diags := body.Content(schema)
+	p.diagnostics(diags, schema)
+	return content
+}
+
+func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {
 			// These details hold names of arguments and blocks, never values.
 			p.fail("", "", position(*d.Subject), fmt.Errorf("%s: %s%s", d.Summary, d.Detail, renamed(d.Detail, schema)))
 		}
 	}
-	return content
 }
 
 // renamed names the argument of a method that the RFC of OpenTofu's encryption

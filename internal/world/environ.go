@@ -38,7 +38,7 @@ func (e Environ) Lookup(name string) (string, bool) { return Lookup(e.pairs)(nam
 
 // withheld are secrets that only this module reads, from variables of its own
 // or of OpenTofu and Terraform (TF_ENCRYPTION, TF_VAR_*, TF_HTTP_PASSWORD,
-// TF_TOKEN_*). Those of the clouds and of key services are not among them: a
+// TF_TOKEN_*, STATECRYPT_HTTP_PASSWORD). Those of the clouds and of key services are not among them: a
 // program needs them to do its work, and they never were ours to hand out.
 var withheld = []string{
 	"GIT_PASSWORD", "GITHUB_TOKEN",
@@ -58,7 +58,7 @@ func granted(environ []string) []string {
 func withholds(name string) bool {
 	name = strings.ToUpper(name) // Windows does not tell the cases apart
 	return slices.Contains(withheld, name) || strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "TOFU_") ||
-		strings.HasSuffix(name, "_PASSPHRASE")
+		strings.HasPrefix(name, "STATECRYPT_HTTP_") || strings.HasSuffix(name, "_PASSPHRASE")
 }
 
 // What programs need in order to run at all, and to find the files of their

@@ -2,11 +2,13 @@ package wrap_test
 
 import (
 	"bytes"
+	"encoding/pem"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +48,7 @@ type project struct {
 	cli    string // a name that wrap accepts
 	env    []string
 	target encryption.Target
+	with   wrap.Options // what else wrap is told
 }
 
 // cliUnderTest is a link to the CLI that is called what it is.
@@ -88,17 +91,14 @@ func newProject(t *testing.T, store []string, backend string) *project {
 	return p
 }
 
-const empty = `backend "http" {}`
-
 // wrapped runs the CLI with wrap.
 func (p *project) wrapped(t *testing.T, args ...string) (int, error, string) { //nolint:staticcheck // in the order of Run
 	t.Helper()
-	out := &lines{}
-	code, err := wrap.Run(t.Context(), wrap.Options{
-		State: p.target, Command: append([]string{p.cli, "-chdir=" + p.dir}, args...),
-		Environ: append(append(p.env, p.store...), "TF_ENCRYPTION="+tofuKeys, "TF_LOG=TRACE", "TF_LOG_PATH="+p.dir+".log"),
-		Stdin:   strings.NewReader(""), Stdout: out, Stderr: out,
-	})
+	out, o := &lines{}, p.with
+	o.State, o.Command = p.target, append([]string{p.cli, "-chdir=" + p.dir}, args...)
+	o.Environ = append(append(p.env, p.store...), "TF_ENCRYPTION="+tofuKeys, "TF_LOG=TRACE", "TF_LOG_PATH="+p.dir+".log")
+	o.Stdin, o.Stdout, o.Stderr = strings.NewReader(""), out, out
+	code, err := wrap.Run(t.Context(), o)
 	if strings.Contains(out.String(), canary) {
 		t.Errorf("%q: this was printed: %s", args, out)
 	}
@@ -189,7 +189,7 @@ func TestAccTofuAlone(t *testing.T) {
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 
-	alone := append(s.environ(), "TF_ENCRYPTION="+tofuKeys, "TF_DATA_DIR=.tofu")
+	alone := append(s.terraform(), "TF_ENCRYPTION="+tofuKeys, "TF_DATA_DIR=.tofu")
 	text := "-var=text=" + secret + "2"
 	for _, c := range []struct {
 		args []string
@@ -257,22 +257,33 @@ func TestAccMigrate(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
-	p.must(t, "init", "-migrate-state", "-force-copy")
+	p.with = wrap.Options{EncryptExisting: true}
+	for _, says := range []string{"is in the backend now, encrypted", "is encrypted already"} {
+		if out := p.must(t, "init"); !strings.Contains(out, says) {
+			t.Errorf("want %q in %s", says, out)
+		}
+	}
+	p.with = wrap.Options{}
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
 		t.Errorf("moved in: %d, %v\n%s", code, err, out)
 	}
 	s.checkSealed(t, secret)
+	if seen := s.requests(); count(seen, "POST /s?ID=") != 1 || count(seen, "LOCK /s/lock") != count(seen, "UNLOCK /s/lock") {
+		t.Errorf("the backend was asked to %q", seen)
+	}
 
 	for _, left := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
 		_ = os.Remove(filepath.Join(p.dir, left))
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "local" {}`))
-	if out := p.must(t, "init", "-migrate-state", "-force-copy"); !strings.Contains(out, "wrap does not encrypt it there") {
+	p.with = wrap.Options{Leave: true}
+	if out := p.must(t, "init", "-migrate-state", "-force-copy"); !strings.Contains(out, "wrap does not encrypt the state where it lies") {
 		t.Errorf("moved out: there is no warning\n%s", out)
 	}
 	if code, out := p.bare(t, p.cli, nil, "plan", "-detailed-exitcode"); code != 0 {
 		t.Errorf("moved out: %d\n%s", code, out)
 	}
+	p.with = wrap.Options{}
 	if code, err, out := p.wrapped(t, "plan"); code != 1 || err == nil {
 		t.Errorf("with another backend: %d, %v\n%s", code, err, out)
 	}
@@ -291,44 +302,15 @@ func TestAccPlaintextThere(t *testing.T) {
 		t.Errorf("without a fallback: %d, %v\n%s", code, err, out)
 	}
 	p.target = target(t, migrating)
-	out = p.must(t, "state", "pull")
-	pulled := out[strings.Index(out, "{") : strings.LastIndex(out, "}")+1]
-	write(t, filepath.Join(p.dir, "pulled"), regexp.MustCompile(`"serial": *1`).ReplaceAllString(pulled, `"serial":2`))
-	p.must(t, "state", "push", "pulled")
+	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret) {
+		t.Errorf("with a fallback, the output is %q", out)
+	}
+	p.target, p.with = target(t, sealing), wrap.Options{EncryptExisting: true}
+	p.must(t, "init")
 	s.checkSealed(t, secret)
-	p.target = target(t, sealing)
+	p.with = wrap.Options{}
 	if out := p.must(t, "output", "-raw", "text"); out != secret {
 		t.Errorf("the output is %q", out)
-	}
-}
-
-// What the real CLIs write down about another backend is seen.
-func TestAccBypass(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
-	p := newProject(t, s.environ(), `backend "http" { address = "`+s.url+`/direct" }`)
-	direct := s.environ()[3:]
-	for _, args := range [][]string{{"init"}, {"plan", "-out=tfplan"}} {
-		if code, out := p.bare(t, p.cli, direct, args...); code != 0 {
-			t.Fatalf("%d\n%s", code, out)
-		}
-	}
-	const refused = `the backend has a setting of its own, "address"`
-	code, err, out := p.wrapped(t, "apply", "-auto-approve")
-	if code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
-		t.Errorf("the record: %d, %v\n%s", code, err, out)
-	}
-	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
-	p.must(t, "init", "-reconfigure")
-	if code, err, out = p.wrapped(t, "apply", "tfplan"); code != 1 || err == nil || !strings.Contains(err.Error(), refused) || out != "" {
-		t.Errorf("the plan: %d, %v\n%s", code, err, out)
-	}
-	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "http" { lock_address = "`+s.url+`" }`))
-	if code, err, out := p.wrapped(t, "init", "-reconfigure"); code != 1 || err == nil || !strings.Contains(err.Error(), `"lock_address"`) {
-		t.Errorf("init: %d, %v\n%s", code, err, out)
-	}
-	if s.stored() != nil {
-		t.Errorf("this was stored: %s", s.stored())
 	}
 }
 
@@ -358,6 +340,55 @@ func TestAccInterrupted(t *testing.T) {
 	}
 }
 
+// A module may read the states of other servers: it has to name all arguments, and
+// an empty authority stands for those of the system.
+func TestAccRemoteState(t *testing.T) {
+	t.Parallel()
+	there := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, given, _ := r.BasicAuth(); given != "p" {
+			t.Errorf("the password is %q", given)
+		}
+		_, _ = io.WriteString(w, strings.Replace(state, `"outputs":{}`, `"outputs":{"text":{"type":"string","value":"`+secret+`"}}`, 1))
+	}))
+	t.Cleanup(there.Close)
+	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: there.Certificate().Raw}))
+	trusted := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, trusted, authority)
+	for name, c := range map[string]struct {
+		argument string
+		code     int
+	}{
+		"given": {argument: "client_ca_certificate_pem = <<E\n" + authority + "E\n"},
+		"empty": {argument: `client_ca_certificate_pem = ""`}, "absent": {code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			p := newProject(t, s.environ(), empty)
+			p.env = append(p.env, "SSL_CERT_FILE="+trusted)
+			write(t, filepath.Join(p.dir, "main.tf"), "terraform {\n"+empty+"\n}\n"+`
+data "terraform_remote_state" "x" {
+  backend = "http"
+  config = {
+    address        = "`+there.URL+`"
+    lock_address   = "`+there.URL+`"
+    unlock_address = "`+there.URL+`"
+    username       = "u"
+    password       = "p"
+    `+c.argument+`
+  }
+}
+output "text" { value = data.terraform_remote_state.x.outputs.text }
+`)
+			p.must(t, "init")
+			code, err, out := p.wrapped(t, "apply", "-auto-approve")
+			if code != c.code || err != nil || code == 0 != strings.Contains(out, secret) {
+				t.Errorf("%d, %v\n%s", code, err, out)
+			}
+		})
+	}
+}
+
 // Gitea keeps states, and locks them in its own way.
 func TestAccRealGitea(t *testing.T) {
 	g := servertest.StartGitea(t)
@@ -365,8 +396,8 @@ func TestAccRealGitea(t *testing.T) {
 	writer := g.NewToken(t, "ci", "write:package")
 	const at = "/api/packages/ci/terraform/state/wrapped"
 	p := newProject(t, []string{
-		"TF_HTTP_ADDRESS=" + g.URL + at, "TF_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock", "TF_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
-		"TF_HTTP_LOCK_METHOD=POST", "TF_HTTP_UNLOCK_METHOD=DELETE", "TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + writer,
+		"STATECRYPT_HTTP_ADDRESS=" + g.URL + at, "STATECRYPT_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
+		"STATECRYPT_HTTP_LOCK_METHOD=POST", "STATECRYPT_HTTP_UNLOCK_METHOD=DELETE", "STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + writer,
 	}, empty)
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")

@@ -2,7 +2,6 @@ package wrap
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/fips140"
 	"crypto/md5" //nolint:gosec // Content-MD5 finds accidents, not attacks
@@ -12,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -26,12 +26,13 @@ const (
 	patience = 5 * time.Minute // for one request to the real backend
 )
 
-// backend is the real one, as TF_HTTP_* describe it.
+// backend is the real one.
 type backend struct {
 	client              http.Client
 	limit               int64 // bytes of an answer
 	read, write, remove endpoint
 	lock, unlock        endpoint // without a URL where there is none
+	retries             []string // variables that say how often the child tries again
 }
 
 type endpoint struct {
@@ -39,46 +40,65 @@ type endpoint struct {
 	url    *url.URL
 }
 
-// newBackend reads the variables of Terraform's http backend.
-func newBackend(lookup attr.LookupEnv) (*backend, error) {
-	state, err := address(lookup, "TF_HTTP_ADDRESS")
-	lock, lockErr := address(lookup, "TF_HTTP_LOCK_ADDRESS")
-	unlock, unlockErr := address(lookup, "TF_HTTP_UNLOCK_ADDRESS")
+// newBackend reads the block of the settings, or the variables in its place.
+func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
+	table := httpsource.Backend()
+	if block == nil {
+		block = attr.NewEntry("backend.http", table, nil)
+	}
+	v, err := block.Decode(table, lookup)
+	if err != nil {
+		return nil, err
+	}
+	state, err := address(v, "address")
+	lock, lockErr := address(v, "lock_address")
+	unlock, unlockErr := address(v, "unlock_address")
 	if err := errors.Join(err, lockErr, unlockErr); err != nil {
 		return nil, err
 	}
-	if state == nil {
-		return nil, errors.New("TF_HTTP_ADDRESS is not set: it has to say where the backend keeps the state")
+	transport, err := httpsource.Connect(v)
+	if err != nil {
+		return nil, err
 	}
-	transport, err := httpsource.Variables(state, lookup)
-	method := func(name, otherwise string) string {
-		value, _ := lookup(name)
-		return cmp.Or(value, otherwise)
-	}
-	return &backend{
+	b := &backend{
 		client: http.Client{Transport: transport, CheckRedirect: checkRedirect, Timeout: patience},
 		limit:  maxState,
 		read:   endpoint{http.MethodGet, state},
-		write:  endpoint{method("TF_HTTP_UPDATE_METHOD", http.MethodPost), state},
+		write:  endpoint{v.String("update_method"), state},
 		remove: endpoint{http.MethodDelete, state},
-		lock:   endpoint{method("TF_HTTP_LOCK_METHOD", "LOCK"), lock},
-		unlock: endpoint{method("TF_HTTP_UNLOCK_METHOD", "UNLOCK"), unlock},
-	}, err
+		lock:   endpoint{v.String("lock_method"), lock},
+		unlock: endpoint{v.String("unlock_method"), unlock},
+	}
+	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
+		n, err := v.Int(name, 0, 3600)
+		if err != nil {
+			return nil, err
+		}
+		if v.Has(name) {
+			b.retries = append(b.retries, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), n))
+		}
+	}
+	return b, nil
 }
 
-// address is the URL in a variable, nil if there is none.
-func address(lookup attr.LookupEnv, variable string) (*url.URL, error) {
-	text, _ := lookup(variable)
+// address is the URL in an attribute, nil if there is none.
+func address(v attr.Values, name string) (*url.URL, error) {
+	text := v.String(name)
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
 		return nil, nil //nolint:nilnil // no address is not a mistake
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https": // the error has the text in it
-		return nil, fmt.Errorf("%s is not an http or https URL", variable)
+		return nil, mistake(v, name, "an http or https URL is required")
 	case u.User != nil:
-		return nil, fmt.Errorf("%s has credentials in it; set TF_HTTP_USERNAME and TF_HTTP_PASSWORD", variable)
+		return nil, mistake(v, name, "it has credentials in it; set username and password")
 	}
 	return u, nil
+}
+
+// mistake names the variable if the value comes from one.
+func mistake(v attr.Values, name, what string) error {
+	return source.Grant{Values: v, Found: true}.Errorf(name, "%s", what)
 }
 
 // checkRedirect lets a redirect lead nowhere else, because credentials would go
@@ -89,7 +109,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 		return web.Final("the backend redirected more than %d times", len(via))
 	case source.Origin(to.URL) != source.Origin(via[0].URL):
 		return web.Final("the backend redirected to another address, and no credentials are sent there; " +
-			"if that is where the state lies, set TF_HTTP_ADDRESS to it")
+			"if that is where the state lies, it has to be the address")
 	case to.Method != via[0].Method:
 		return web.Final("the backend answered a %s with a redirect that would turn it into a %s", via[0].Method, to.Method)
 	}
@@ -105,6 +125,11 @@ type answer struct {
 	body   []byte
 }
 
+// isAbsent reports whether the answer is that there is no state.
+func (a *answer) isAbsent() bool {
+	return a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0
+}
+
 // ask sends one request. Id is that of the lock.
 func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	u := *to.url
@@ -115,7 +140,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	}
 	req, err := http.NewRequestWithContext(ctx, to.method, u.String(), bytes.NewReader(body))
 	if err != nil { // it has the URL in it
-		return nil, errors.New("the request cannot be made; check the TF_HTTP_* variables for addresses and methods")
+		return nil, errors.New("the request cannot be made; check the addresses and methods of the backend")
 	}
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
@@ -133,7 +158,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		return nil, fmt.Errorf("%w: %s", errHuge, web.Reason(err, ""))
 	}
 	if err != nil {
-		return nil, errors.New(web.Reason(err, "set TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"))
+		return nil, errors.New(web.Reason(err, "set client_ca_certificate_pem"))
 	}
 	return &answer{status: resp.StatusCode, body: body}, nil
 }

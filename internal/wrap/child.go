@@ -13,7 +13,7 @@ import (
 
 // run runs the child to its end, and returns its exit code.
 func (i *invocation) run(ctx context.Context, o Options, environ []string) (int, error) {
-	cmd := exec.CommandContext(ctx, i.command[0], i.command[1:]...) //nolint:gosec // running it is what the user asked for
+	cmd := exec.CommandContext(ctx, i.program, i.arguments()...) //nolint:gosec // running it is what the user asked for
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, o.Stdin, o.Stdout, o.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	forward := prepare(cmd)
@@ -26,7 +26,7 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	}
 	if err := cmd.Start(); err != nil {
 		signal.Stop(signals)
-		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.command[0], 300), err)
+		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), err)
 	}
 	relayed := make(chan struct{})
 	go func() {

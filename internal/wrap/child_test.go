@@ -3,6 +3,8 @@ package wrap_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,8 +45,21 @@ func play(script string) int {
 		switch name {
 		case "environ":
 			fmt.Println(strings.Join(os.Environ(), "\n")) //nolint:forbidigo // a program of its own
+		case "arguments":
+			fmt.Printf("%q\n", os.Args[1:]) //nolint:forbidigo // a program of its own
 		case "ready":
 			fmt.Println("ready") //nolint:forbidigo // a program of its own
+		case "wait":
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		case "pulled":
+			if slices.Contains(os.Args, "pull") {
+				module, _ := os.ReadFile("main.tf.json")
+				fmt.Printf(`{"version":4,"serial":1,"lineage":%q,"outputs":{},"resources":[]}`, module) //nolint:forbidigo // a program of its own
+				return 0
+			}
+			if _, err := os.Stat("main.tf.json"); err == nil {
+				return 0
+			}
 		case "signal":
 			fmt.Println("got", <-signals) //nolint:forbidigo // a program of its own
 		case "pending":
@@ -61,7 +76,9 @@ func play(script string) int {
 		case "die":
 			signalSelf(syscall.SIGKILL)
 		case "reset":
-			_ = os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(argument), 0o600)
+			_ = os.WriteFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"), []byte(argument), 0o600)
+		case "leave":
+			_ = os.WriteFile(argument, []byte(state), 0o600)
 		default:
 			address := os.Getenv("TF_HTTP_ADDRESS")
 			if strings.HasSuffix(name, "LOCK") {
@@ -92,7 +109,11 @@ func wrapAgain(command []string) int {
 func request(method, address, body string) int {
 	req, _ := http.NewRequestWithContext(context.Background(), method, address, strings.NewReader(body))
 	req.SetBasicAuth(os.Getenv("TF_HTTP_USERNAME"), os.Getenv("TF_HTTP_PASSWORD"))
-	resp, err := http.DefaultClient.Do(req)
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM([]byte(os.Getenv("TF_HTTP_CLIENT_CA_CERTIFICATE_PEM")))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return 999
 	}
@@ -102,10 +123,10 @@ func request(method, address, body string) int {
 	return resp.StatusCode
 }
 
-const ourRecord = `{"version":3,"backend":{"type":"http","config":{"address":null,"lock_address":null,"retry_max":null}}}`
+// empty is the only backend that a module may have.
+const empty = `backend "http" {}`
 
-// scripted is a run of a child that plays a script, in a folder that init has
-// been run in.
+// scripted is a run of a child that plays a script, in a folder with a module.
 func scripted(t *testing.T, s *store, script string, args ...string) (o wrap.Options, dir string, out *lines) {
 	t.Helper()
 	dir = t.TempDir()
@@ -117,7 +138,7 @@ func scripted(t *testing.T, s *store, script string, args ...string) (o wrap.Opt
 	if err := os.Symlink(self, program); err != nil {
 		t.Skip(err)
 	}
-	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), ourRecord)
+	write(t, filepath.Join(dir, "main.tf"), inside(empty))
 	out = &lines{}
 	return wrap.Options{
 		State: target(t, sealing), Command: append([]string{program, "-chdir=" + dir}, args...),
@@ -153,7 +174,7 @@ func TestRun(t *testing.T) {
 		"killed":           {script: "die", args: []string{"plan"}, code: 137},
 		"lock alone":       {script: "LOCK={} UNLOCK={}", args: []string{"apply"}, code: 1, err: "no state was asked for here"},
 		"lock alone, code": {script: "LOCK={} exit=4", args: []string{"apply"}, code: 4, err: "no state was asked for here"},
-		"elsewhere":        {script: "ready", args: []string{"apply"}, code: 1, err: "no state was asked for here"},
+		"nothing asked":    {script: "ready", args: []string{"apply"}, code: 1, err: "no state was asked for here"},
 		"help":             {script: "ready", args: []string{"apply", "-help"}},
 		"lock denied":      {script: "LOCK={}", args: []string{"apply"}, held: true, code: 9, says: "LOCK was answered 423"},
 		"unlocked":         {script: "GET UNLOCK={}", args: []string{"force-unlock", "1"}},
@@ -165,9 +186,12 @@ func TestRun(t *testing.T) {
 			script: `GET reset={"backend":{"type":"http","config":{"address":"x"}}}`, args: []string{"init"}, code: 1,
 			err: `the backend has a setting of its own, "address"`,
 		},
-		"migration out": {
-			script: `GET reset={"backend":{"type":"s3","config":{"bucket":"x"}}}`, args: []string{"init", "-migrate-state"},
-			says: "statecrypt: the state has been moved to another backend, and wrap does not encrypt it there",
+		"elsewhere, and failed": {
+			script: `GET reset={"backend":{"type":"s3"}} exit=3`, args: []string{"state", "rm", "x"}, code: 3, err: `the backend is "s3"`,
+		},
+		"a file": {script: "GET leave=terraform.tfstate exit=5", args: []string{"taint", "x"}, code: 5, err: "written to terraform.tfstate"},
+		"a file that was to be a state": {
+			script: "GET leave=errored.tfstate exit=1", args: []string{"apply"}, code: 1, says: "errored.tfstate is encrypted now",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +226,7 @@ func TestEnvironment(t *testing.T) {
 	o, _, out := scripted(t, s, "environ GET", "plan")
 	o.Withhold = []string{"TF_VAR_key"}
 	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary,
-		"TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "TF_HTTP_LOCK_METHOD="+canary,
+		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "STATECRYPT_HTTP_LOCK_METHOD="+canary,
 		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept")
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)
@@ -211,7 +235,7 @@ func TestEnvironment(t *testing.T) {
 	if strings.Contains(text, canary) || strings.Contains(text, strings.TrimPrefix(s.url, "http://")) {
 		t.Errorf("the child has this:\n%s", text)
 	}
-	for _, kept := range []string{"AWS_PROFILE=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=http://127.0.0.1:", "GET 404"} {
+	for _, kept := range []string{"AWS_PROFILE=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=https://127.0.0.1:", "GET 404"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is missing:\n%s", kept, text)
 		}

@@ -8,4 +8,7 @@ const (
 	State     = state
 )
 
-var TargetOf = target
+var (
+	TargetOf   = target
+	SettingsOf = settings
+)

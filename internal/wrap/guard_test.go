@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,108 +15,153 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-// Each way around the encryption is refused before the child is run.
+// Each way around the encryption that wrap can see is refused before the child is
+// run.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	const (
-		backendConfig = "-backend-config is refused"
-		noRecord      = "there is no record of a backend"
-		setting       = "the backend has a setting of its own, "
+		elsewhere = "keeps the state elsewhere; the module requires an empty block"
+		arguments = "the backend has arguments, which take precedence over wrap"
+		setting   = "the backend has a setting of its own, "
+		plain     = " is refused: it may hold letters, digits"
 	)
-	record := func(text string) map[string]string { return map[string]string{".terraform/terraform.tfstate": text} }
+	module := func(name, text string) map[string]string { return map[string]string{name: text} }
 	for name, c := range map[string]struct {
 		args    []string
 		environ []string
 		program string
 		files   map[string]string // "" removes one
+		leave   bool
+		moveIn  bool
 		err     string
 	}{
-		"no command":                 {program: "-", err: "only terraform and tofu can be run"},
-		"another program":            {program: "terragrunt", args: []string{"plan"}, err: "only terraform and tofu can be run"},
-		"a shell":                    {program: "sh", args: []string{"-c", "terraform plan"}, err: "only terraform and tofu can be run"},
-		"backend-config":             {args: []string{"init", "-backend-config=address=x"}, err: backendConfig},
-		"backend-config, two words":  {args: []string{"init", "-backend-config", "address=x"}, err: backendConfig},
-		"backend-config, two dashes": {args: []string{"init", "--backend-config=address=x"}, err: backendConfig},
-		"backend-config, a file":     {args: []string{"init", "-backend-config=x.tfbackend"}, err: backendConfig},
-		"backend-config, another":    {args: []string{"init", "-backend-config=lock_address=x"}, err: backendConfig},
-		"backend-config, migrating":  {args: []string{"init", "-migrate-state", "-backend-config=address=x"}, err: backendConfig},
+		"no command":            {program: "-", err: "only terraform and tofu can be run"},
+		"another program":       {program: "terragrunt", args: []string{"plan"}, err: "only terraform and tofu can be run"},
+		"a shell":               {program: "sh", args: []string{"-c", "terraform plan"}, err: "only terraform and tofu can be run"},
+		"a name that begins so": {program: "terraform-wrapper", args: []string{"plan"}, err: "only terraform and tofu can be run"},
+		"no such program":       {program: "/nowhere/terraform", args: []string{"plan"}, err: "cannot be run"},
+
+		"no subcommand":        {args: nil, err: "a subcommand is required"},
+		"an empty subcommand":  {args: []string{"", "apply", "l.tfplan"}, err: "a subcommand is required"},
+		"a flag before it":     {args: []string{"-no-color", "apply"}, err: "a subcommand is required"},
+		"another chdir":        {args: []string{"-chdir=elsewhere", "plan"}, err: "a subcommand is required"},
+		"chdir after it":       {args: []string{"plan", "-chdir=elsewhere"}, err: `"-chdir" of plan is refused: it belongs before`},
+		"a space after it":     {args: []string{"apply ", "l.tfplan"}, err: `the subcommand "apply  l.tfplan" is refused`},
+		"two in one":           {args: []string{"state mv", "a", "b"}, err: `the subcommand "state mv a" is refused`},
+		"an unknown one":       {args: []string{"state", "migrate"}, err: `the subcommand "state migrate" is refused`},
+		"tests":                {args: []string{"test"}, err: `the subcommand "test" is refused`},
+		"an old name":          {args: []string{"env", "new", "x"}, err: `the subcommand "env new" is refused`},
+		"all in a variable":    {environ: []string{"TF_CLI_ARGS=apply l.tfplan"}, err: "a subcommand is required"},
+		"a variable for none":  {environ: []string{"TF_CLI_ARGS_=apply l.tfplan"}, err: "a subcommand is required"},
+		"an unknown flag":      {args: []string{"plan", "-frobnicate=x"}, err: `the flag "-frobnicate" of plan is refused: wrap does not know`},
+		"the end of flags":     {args: []string{"apply", "--", "-plan"}, err: `the flag "--" of apply is refused`},
+		"three dashes":         {args: []string{"apply", "---state=x"}, err: `the flag "---state" of apply is refused`},
+		"no value":             {args: []string{"plan", "-out"}, err: "the flag -out requires a value"},
+		"an empty argument":    {args: []string{"apply", ""}, err: "an argument is not empty"},
+		"a flag after a plan":  {args: []string{"apply", "l.tfplan", "-auto-approve"}, err: "flags come before all arguments"},
+		"two plans":            {args: []string{"apply", "a.tfplan", "b.tfplan"}, err: "apply has 2 arguments, and wrap knows of 1"},
+		"a folder for destroy": {args: []string{"destroy", "x"}, err: "destroy has 1 arguments, and wrap knows of 0"},
+
+		"backend-config":             {args: []string{"init", "-backend-config=address=x"}, err: "-backend-config\" of init is refused"},
+		"backend-config, two words":  {args: []string{"init", "-backend-config", "address=x"}, err: "-backend-config\" of init is refused"},
+		"backend-config, two dashes": {args: []string{"init", "--backend-config=address=x"}, err: "--backend-config\" of init is refused"},
+		"backend-config, false":      {args: []string{"init", "-backend-config=false"}, err: "-backend-config\" of init is refused"},
+		"migrate-state":              {args: []string{"init", "-migrate-state"}, err: "wrap -encrypt-existing moves a state in"},
+		"migrate-state, false":       {args: []string{"init", "-migrate-state=false"}, err: "wrap -encrypt-existing moves a state in"},
+		"force-copy":                 {args: []string{"init", "-force-copy"}, err: "wrap -encrypt-existing moves a state in"},
+		"reconfigure":                {args: []string{"init", "-reconfigure"}, err: "wrap -encrypt-existing moves a state in"},
+		"from-module":                {args: []string{"init", "-from-module=x"}, err: "a module that wrap has not read"},
+		"state":                      {args: []string{"apply", "-state=x"}, err: "it names a state that is not encrypted"},
+		"state, false":               {args: []string{"apply", "-state=false"}, err: "it names a state that is not encrypted"},
+		"state, two words":           {args: []string{"state", "list", "-state", "x"}, err: "it names a state that is not encrypted"},
+		"state-out":                  {args: []string{"state", "mv", "--state-out=x", "a", "b"}, err: "it names a state that is not encrypted"},
+		"state-out, false":           {args: []string{"state", "mv", "-state-out=false", "a", "b"}, err: "it names a state that is not encrypted"},
+		"backup":                     {args: []string{"state", "rm", "-backup=x", "a"}, err: "it names a state that is not encrypted"},
+		"backup-out":                 {args: []string{"state", "mv", "-backup-out=x", "a", "b"}, err: "it names a state that is not encrypted"},
+		"state of a new workspace":   {args: []string{"workspace", "new", "-state=x", "w"}, err: "it names a state that is not encrypted"},
+		"config of import":           {args: []string{"import", "-config=x", "a", "b"}, err: `the flag "-config" of import is refused`},
+
 		"TF_CLI_ARGS": {
-			args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"}, err: backendConfig,
+			args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"}, err: "-backend-config\" of init is refused",
 		},
 		"TF_CLI_ARGS_init": {
-			args: []string{"init"}, environ: []string{`TF_CLI_ARGS_init='-back\end'-con"fig" address=x`}, err: backendConfig,
-		},
-		"state":            {args: []string{"apply", "-state=x"}, err: "-state is refused"},
-		"state, two words": {args: []string{"state", "list", "-state", "x"}, err: "-state is refused"},
-		"state-out":        {args: []string{"state", "mv", "--state-out=x", "a", "b"}, err: "-state-out is refused"},
-		"TF_CLI_ARGS_apply": {
-			args: []string{"apply"}, environ: []string{`TF_CLI_ARGS_apply="-state-out=x"`}, err: "-state-out is refused",
+			args: []string{"init"}, environ: []string{"TF_CLI_ARGS_init=-migrate-state -force-copy"}, err: "wrap -encrypt-existing moves a state in",
 		},
 		"TF_CLI_ARGS_state_mv": {
-			args: []string{"state", "mv", "a", "b"}, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"}, err: "-state-out is refused",
+			args: []string{"state", "mv", "a", "b"}, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"}, err: "it names a state that is not encrypted",
 		},
+		"TF_CLI_ARGS, quotes":     {args: []string{"init"}, environ: []string{`TF_CLI_ARGS='-no-color'`}, err: "TF_CLI_ARGS" + plain},
+		"TF_CLI_ARGS, backslash":  {args: []string{"init"}, environ: []string{`TF_CLI_ARGS_init=\-no-color`}, err: "TF_CLI_ARGS_init" + plain},
+		"TF_CLI_ARGS, semicolon":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan;"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, ampersand":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan&"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, greater":    {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan >x"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, pipe":       {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan |x"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, backticks":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=`l.tfplan`"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, dollar":     {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=$(l.tfplan)"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, no-break":   {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-no-color\u00a0l.tfplan"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, tabulator":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-no-color\vl.tfplan"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, a canary":   {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-var=x='" + canary + "'"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, two plans":  {args: []string{"apply", "x"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan"}, err: "apply has 2 arguments"},
+		"TF_CLI_ARGS, then flags": {args: []string{"apply", "-no-color"}, environ: []string{"TF_CLI_ARGS=l.tfplan"}, err: "flags come before all arguments"},
 
-		"no address":      {args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS="}, err: "TF_HTTP_ADDRESS is not set"},
-		"a wrong address": {args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS=ftp://" + canary}, err: "TF_HTTP_ADDRESS is not an http"},
+		"no address": {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS="}, err: "required (or the environment variable STATECRYPT_HTTP_ADDRESS)"},
+		"a wrong address": {
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS=ftp://" + canary}, err: "STATECRYPT_HTTP_ADDRESS: an http or https URL is required",
+		},
 		"a password in an address": {
-			args: []string{"plan"}, environ: []string{"TF_HTTP_ADDRESS=https://u:" + canary + "@h/"}, err: "TF_HTTP_ADDRESS has credentials in it",
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS=https://u:" + canary + "@h/"},
+			err: "STATECRYPT_HTTP_ADDRESS: it has credentials in it",
 		},
 		"a wrong lock address": {
-			args: []string{"plan"}, environ: []string{"TF_HTTP_LOCK_ADDRESS=http://[" + canary}, err: "TF_HTTP_LOCK_ADDRESS is not an http",
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://[" + canary}, err: "STATECRYPT_HTTP_LOCK_ADDRESS: an http",
 		},
 		"a wrong switch": {
-			args: []string{"plan"}, environ: []string{"TF_HTTP_SKIP_CERT_VERIFICATION=" + canary},
-			err: "TF_HTTP_SKIP_CERT_VERIFICATION must be true or false",
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_SKIP_CERT_VERIFICATION=" + canary},
+			err: "STATECRYPT_HTTP_SKIP_CERT_VERIFICATION must be true or false",
 		},
-		"a wrong authority": {
-			args: []string{"plan"}, environ: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}, err: "holds no certificate",
-		},
-		"a certificate alone": {
-			args: []string{"plan"}, environ: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "are needed together",
+		"a wrong number":      {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}, err: "STATECRYPT_HTTP_RETRY_MAX: a number is required"},
+		"a wrong authority":   {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}, err: "holds no certificate"},
+		"a certificate alone": {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "are needed together"},
+
+		"no module":          {args: []string{"init"}, files: module("main.tf", ""), err: "there is no backend block"},
+		"no backend":         {args: []string{"init"}, files: module("main.tf", "terraform {}\n"), err: "there is no backend block"},
+		"a local backend":    {args: []string{"init"}, files: module("main.tf", inside(`backend "local" {}`)), err: `"backend local" ` + elsewhere},
+		"s3":                 {args: []string{"apply"}, files: module("main.tf", inside(`backend "s3" {}`)), err: `"backend s3" ` + elsewhere},
+		"cloud":              {args: []string{"plan"}, files: module("more.tf", inside("cloud {}")), err: `"cloud" ` + elsewhere},
+		"a state store":      {args: []string{"plan"}, files: module("more.tf", inside(`state_store "a" {}`)), err: `"state_store a" ` + elsewhere},
+		"another file":       {args: []string{"init"}, files: module("z.tf", inside(`backend "local" {}`)), err: `"backend local" ` + elsewhere},
+		"an override":        {args: []string{"init"}, files: module("override.tf", inside(`backend "local" {}`)), err: `"override.tf": the block`},
+		"an override of one": {args: []string{"init"}, files: module("x_override.tf", inside(`backend "http" { address = "x" }`)), err: arguments},
+		"OpenTofu's file":    {args: []string{"init"}, files: module("main.tofu", inside(`backend "local" {}`)), err: `"backend local" ` + elsewhere},
+		"JSON":               {args: []string{"init"}, files: module("x.tf.json", `{"terraform":{"backend":{"local":{}}}}`), err: `"backend local" ` + elsewhere},
+		"JSON, an argument":  {args: []string{"init"}, files: module("x.tf.json", `{"terraform":[{"backend":{"http":{"address":"x"}}}]}`), err: arguments},
+		"an address":         {args: []string{"init"}, files: module("main.tf", inside(`backend "http" { address = "`+canary+`" }`)), err: arguments},
+		"a lock address":     {args: []string{"plan"}, files: module("main.tf", inside(`backend "http" { lock_address = "x" }`)), err: arguments},
+		"a null":             {args: []string{"plan"}, files: module("main.tf", inside(`backend "http" { address = null }`)), err: arguments},
+		"a block inside":     {args: []string{"plan"}, files: module("main.tf", inside("backend \"http\" {\nx {}\n}")), err: arguments},
+		"not HCL":            {args: []string{"plan"}, files: module("more.tf", "x = "+canary+" {"), err: `"more.tf": it cannot be parsed, see line 1`},
+		"an encryption block": {
+			args: []string{"apply"}, files: module("more.tf", inside("encryption {}")), err: "would encrypt the state a second time",
 		},
 
-		"no init":       {args: []string{"apply"}, files: record(""), err: noRecord},
-		"no init, help": {args: []string{"-help"}, files: record(""), err: noRecord},
-		"local state": {
-			args: []string{"apply"}, files: record(`{"version":3,"backend":{"type":"local","config":{"path":null}}}`),
-			err: `the backend is "local"`,
-		},
-		"s3": {
-			args: []string{"apply"}, files: record(`{"backend":{"type":"s3","config":{"bucket":null}}}`), err: `the backend is "s3"`,
-		},
-		"cloud": {
-			args: []string{"apply"}, files: record(`{"backend":{"type":"cloud","config":{"organization":"x"}}}`), err: setting + `"organization"`,
-		},
-		"a store": {args: []string{"apply"}, files: record(`{"state_store":{"type":"x"}}`), err: "the backend is another kind"},
-		"both": {
-			args: []string{"apply"}, files: record(`{"backend":{"type":"http"},"state_store":{"type":"x"}}`), err: "the backend is another kind",
-		},
-		"a module alone": {args: []string{"apply"}, files: record(`{"version":3}`), err: "the backend is another kind"},
-		"not JSON":       {args: []string{"apply"}, files: record(canary), err: "is not a record of a backend"},
-		"address": {
-			args: []string{"apply"}, files: record(`{"backend":{"type":"http","config":{"address":"http://` + canary + `"}}}`),
-			err: setting + `"address"`,
-		},
-		"lock address": {
-			args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"lock_address":"x"}}}`), err: setting + `"lock_address"`,
-		},
-		"password": {
-			args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"password":"` + canary + `"}}}`),
-			err: setting + `"password"`,
-		},
-		"number": {
-			args: []string{"plan"}, files: record(`{"backend":{"type":"http","config":{"retry_max":0}}}`), err: setting + `"retry_max"`,
-		},
-		"TF_DATA_DIR": {args: []string{"plan"}, environ: []string{"TF_DATA_DIR=other"}, err: noRecord},
-		"TF_DATA_DIR, in": {
-			args: []string{"plan"}, environ: []string{"TF_DATA_DIR=other"}, files: map[string]string{"other/terraform.tfstate": `{"backend":{"type":"s3"}}`},
-			err: `"s3"`,
-		},
-		"chdir twice": {args: []string{"-chdir=elsewhere", "plan"}, err: noRecord},
+		"help, false":            {args: []string{"apply", "-help=false", "l.tfplan"}, err: `the flag "-help=…" of apply is refused`},
+		"leave, nowhere to go":   {args: []string{"init", "-migrate-state"}, leave: true, err: "there is nowhere to go"},
+		"leave, another command": {args: []string{"apply"}, leave: true, err: "are for init only"},
+		"leave, no migration":    {args: []string{"init"}, leave: true, err: "-leave is for init -migrate-state only"},
+		"leave, and move in":     {args: []string{"init", "-migrate-state"}, leave: true, moveIn: true, err: "-leave is for init -migrate-state only"},
+		"move in, by a plan":     {args: []string{"plan"}, moveIn: true, err: "are for init only"},
+		"move in, with flags":    {args: []string{"init", "-migrate-state"}, moveIn: true, err: "wrap -encrypt-existing moves a state in"},
 
+		"no such plan":   {args: []string{"apply", "tfplan"}, err: `the file "tfplan": no such file`},
+		"not a plan":     {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}, err: "it is not a plan"},
+		"an empty zip":   {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}, err: "it is not a plan"},
+		"a cloud plan":   {args: []string{"apply", "x"}, files: map[string]string{"x": `{"remote_plan_format":1,"run_id":"x","hostname":"y"}`}, err: "it is not a plan"},
+		"a state":        {args: []string{"apply", "x"}, files: map[string]string{"x": state}, err: "it is not a plan"},
+		"a folder":       {args: []string{"apply", "."}, err: "it is not a regular file"},
+		"a sealed state": {args: []string{"apply", "x"}, files: map[string]string{"x": string(seal(t, sealing, state))}, err: "it is not a plan"},
 		"a plan for elsewhere": {
 			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "address")},
-			err: `the plan "tfplan": ` + setting + `"address"`,
+			err: `the file "tfplan": ` + setting + `"address"`,
 		},
 		"a plan, the password": {
 			args: []string{"apply", "-auto-approve", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "password")},
@@ -128,22 +174,8 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")},
 			err: "the backend is not http",
 		},
-		"a plan, called like a flag": {
-			args: []string{"apply", "--", "-plan"}, files: map[string]string{"-plan": plan(t, "local", "")}, err: "the backend is not http",
-		},
 		"a plan, called like the command": {
 			args: []string{"apply", "apply"}, files: map[string]string{"apply": plan(t, "local", "")}, err: "the backend is not http",
-		},
-		"a plan, after a space": {
-			args: []string{"apply ", "tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")}, err: "the backend is not http",
-		},
-		"a plan, all in a variable": {
-			environ: []string{"TF_CLI_ARGS=apply tfplan"}, files: map[string]string{"tfplan": plan(t, "local", "")},
-			err: "the backend is not http",
-		},
-		"a plan, in quotes": {
-			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply='my plan'"}, files: map[string]string{"my plan": plan(t, "local", "")},
-			err: "TF_CLI_ARGS_apply has quotes or backslashes",
 		},
 		"a plan, twice in its archive": {
 			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "", "")}, err: "the backend is not http",
@@ -151,15 +183,11 @@ func TestRefused(t *testing.T) {
 		"a plan, damaged": {
 			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "\xff")}, err: "it cannot be read",
 		},
-		"a plan, encrypted": {
-			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": string(seal(t, sealing, state))},
-			err: "it is encrypted; decrypt it first",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, out := scripted(t, newStore(t), "ready", c.args...)
-			o.Environ = append(o.Environ, c.environ...)
+			o.Environ, o.Leave, o.EncryptExisting = append(o.Environ, c.environ...), c.leave, c.moveIn
 			for path, text := range c.files {
 				write(t, filepath.Join(dir, path), text)
 				if text == "" {
@@ -184,21 +212,79 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A folder that is called ~ is not the home directory, where another record lies.
-func TestTilde(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
-	write(t, filepath.Join(home, "data", "terraform.tfstate"), ourRecord)
+// The child gets what was read, in one spelling.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args    []string
+		environ []string
+		want    []string // after -chdir
+	}{
+		"flags": {
+			args: []string{"plan", "--lock=false", "-var", "a=-b", "-var-file=x y", "-no-color", "--refresh"},
+			want: []string{"plan", "-lock=false", "-var=a=-b", "-var-file=x y", "-no-color", "-refresh"},
+		},
+		"a value like a flag": {args: []string{"plan", "-var", "-state=x"}, want: []string{"plan", "-var=-state=x"}},
+		"two words":           {args: []string{"state", "mv", "-dry-run", "a b", "c"}, want: []string{"state", "mv", "-dry-run", "a b", "c"}},
+		"standard input":      {args: []string{"state", "push", "-"}, want: []string{"state", "push", "-"}},
+		"variables": {
+			args:    []string{"state", "rm", "-lock=true", "x"},
+			environ: []string{"TF_CLI_ARGS=-lock=false -no-color", "TF_CLI_ARGS_state_rm=\t-dry-run\n", "TF_CLI_ARGS_state=-no", "TF_CLI_ARGS_plan='"},
+			want:    []string{"state", "rm", "-dry-run", "-lock=false", "-no-color", "-lock=true", "x"},
+		},
+		"an argument of a variable": {
+			args: []string{"output"}, environ: []string{"TF_CLI_ARGS_output=-raw text"}, want: []string{"output", "-raw", "text"},
+		},
+		"help":            {args: []string{"apply", "-help"}, want: []string{"apply", "-help"}},
+		"help about all":  {args: []string{"--help"}, want: []string{"-help"}},
+		"version":         {args: []string{"-v"}, environ: []string{"TF_CLI_ARGS='"}, want: []string{"-v"}},
+		"version, a word": {args: []string{"version", "-json"}, want: []string{"version", "-json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, dir, out := scripted(t, newStore(t), "arguments environ", c.args...)
+			o.Environ = append(o.Environ, c.environ...)
+			code, err := wrap.Run(t.Context(), o)
+			dir, _ = filepath.EvalSymlinks(dir)
+			want := fmt.Sprintf("%q\n", append([]string{"-chdir=" + dir}, c.want...))
+			if code != 0 || err != nil || !strings.HasPrefix(out.String(), want) {
+				t.Errorf("got %d, %v: %s\nwant %s", code, err, out, want)
+			}
+			if strings.Contains(out.String(), "TF_CLI_ARGS") {
+				t.Errorf("the child can read the variables: %s", out)
+			}
+		})
+	}
+}
+
+// The child works in the folder that wrap has looked at: as the system follows
+// links, and not as the text reads.
+func TestPaths(t *testing.T) {
+	t.Parallel()
 	o, dir, out := scripted(t, newStore(t), "ready", "plan")
-	t.Chdir(dir)
-	for _, c := range []struct{ chdir, data string }{{"-chdir=.", "~/data"}, {"-chdir=~", "data"}} {
-		o.Command[1] = c.chdir
+	there := t.TempDir()
+	write(t, filepath.Join(there, "in", "x"), "")
+	write(t, filepath.Join(there, "mm", "main.tf"), inside(`backend "local" {}`))
+	write(t, filepath.Join(there, "p.tfplan"), plan(t, "local", ""))
+	write(t, filepath.Join(dir, "mm", "main.tf"), inside(empty))
+	write(t, filepath.Join(dir, "p.tfplan"), plan(t, "http", ""))
+	if err := os.Symlink(filepath.Join(there, "in"), filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	for _, c := range []struct{ chdir, plan, err string }{
+		{chdir: dir + "/link/../mm", err: `"backend local" keeps the state elsewhere`},
+		{chdir: dir, plan: "link/../p.tfplan", err: "the backend is not http"},
+		{chdir: dir + "/nowhere", err: "no such file"},
+		{chdir: "", err: "there is no name"},
+		{chdir: "~", err: "no such file"},
+	} {
 		again := o
-		again.Environ = append(o.Environ, "TF_DATA_DIR="+c.data) //nolint:gocritic // for this run
-		code, err := wrap.Run(t.Context(), again)
-		if code != 1 || err == nil || !strings.Contains(err.Error(), "no record of a backend") || out.String() != "" {
-			t.Errorf("%s, %s: %d, %v\n%s", c.chdir, c.data, code, err, out)
+		again.Command = []string{o.Command[0], "-chdir=" + c.chdir, "apply"}
+		if c.plan != "" {
+			again.Command = append(again.Command, c.plan)
+		}
+		if code, err := wrap.Run(t.Context(), again); code != 1 || err == nil || !strings.Contains(err.Error(), c.err) || out.String() != "" {
+			t.Errorf("%v: got %d, %v; want %s\n%s", c, code, err, c.err, out)
 		}
 	}
 }
@@ -210,14 +296,13 @@ func TestAllowed(t *testing.T) {
 		args  []string
 		files map[string]string
 	}{
-		"a plan":                {args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "")}},
-		"a plan that is absent": {args: []string{"apply", "tfplan"}},
-		"something else": {
-			args: []string{"apply", "-var-file", "x.zip"}, files: map[string]string{"x.zip": "PK\x03\x04"},
-		},
-		"init":         {args: []string{"init", "-input=false"}},
-		"reconfigured": {args: []string{"init", "-reconfigure"}},
-		"state":        {args: []string{"state", "pull"}},
+		"a plan":           {args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "")}},
+		"init":             {args: []string{"init", "-input=false"}},
+		"state":            {args: []string{"state", "pull"}},
+		"JSON":             {args: []string{"plan"}, files: map[string]string{"main.tf": " ", "x.tf.json": `{"terraform":{"backend":{"http":{}}}}`}},
+		"hidden":           {args: []string{"plan"}, files: map[string]string{".x.tf": inside(`backend "local" {}`)}},
+		"a record":         {args: []string{"plan"}, files: map[string]string{".terraform/terraform.tfstate": `{"backend":{"type":"s3"}}`}},
+		"a record of ours": {args: []string{"plan"}, files: map[string]string{".terraform/statecrypt/terraform.tfstate": `{"backend":{"type":"s3"}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -259,6 +344,9 @@ func TestRehearsal(t *testing.T) {
 		})
 	}
 }
+
+// inside is a module with text in its terraform block.
+func inside(text string) string { return "terraform {\n" + text + "\n}\n" }
 
 // plan is a plan, as far as it is looked at, with one setting or none.
 func plan(t *testing.T, kind, setting string) string {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,8 +16,7 @@ import (
 // A plan that unpacks to much more than any plan is refused before that, and so is
 // one that is in its archive many times.
 func TestHugePlans(t *testing.T) {
-	archive := func(plan io.Reader, size, members int) string {
-		path := filepath.Join(t.TempDir(), "plan")
+	archive := func(plan io.Reader, size, members int) []byte {
 		var content bytes.Buffer
 		w := zip.NewWriter(&content)
 		for range members {
@@ -34,10 +31,7 @@ func TestHugePlans(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, content.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return content.Bytes()
 	}
 	backend := func(config []byte) []byte {
 		b := protowire.AppendString(protowire.AppendTag(nil, fieldType, protowire.BytesType), "http")
@@ -46,13 +40,14 @@ func TestHugePlans(t *testing.T) {
 	}
 	ours := protowire.AppendBytes(protowire.AppendTag(nil, fieldBackend, protowire.BytesType), backend([]byte{0x80}))
 	for name, c := range map[string]struct {
-		path, want string
+		plan []byte
+		want string
 	}{
 		"huge":  {archive(zeros{}, 64<<20, 1), "the file is larger than"},
 		"once":  {archive(bytes.NewReader(ours), len(ours), 1), ""},
 		"twice": {archive(bytes.NewReader(append(ours, ours...)), 2*len(ours), 2), "more than one plan"},
 	} {
-		if err := checkPlan(c.path); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err := checkPlan(c.plan); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
@@ -79,8 +74,8 @@ func TestHugeAnswers(t *testing.T) {
 		_, _ = w.Write(packed.Bytes())
 	}))
 	defer server.Close()
-	upstream, err := newBackend(func(name string) (string, bool) {
-		return map[string]string{"TF_HTTP_ADDRESS": server.URL}[name], name == "TF_HTTP_ADDRESS"
+	upstream, err := newBackend(nil, func(name string) (string, bool) {
+		return map[string]string{"STATECRYPT_HTTP_ADDRESS": server.URL}[name], name == "STATECRYPT_HTTP_ADDRESS"
 	})
 	if err != nil {
 		t.Fatal(err)

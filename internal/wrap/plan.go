@@ -4,32 +4,20 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
-	"os"
 
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// checkPlan refuses the plan at path if it has another backend in it. A path
-// where no plan is has nothing to refuse: that is up to the child.
-func checkPlan(path string) error {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // see above
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if found, err := encryption.Inspect(content); err == nil && found.Kind == encryption.Encrypted {
-		return errors.New("it is encrypted; decrypt it first, with statecrypt decrypt -plan")
-	}
+// checkPlan refuses a plan that has another backend in it: a plan brings its
+// backend along.
+func checkPlan(content []byte) error {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return errors.New("it is not a plan")
 	}
 	limit := min(maxState, meter.Expanded(int64(len(content))))
 	checked := false
@@ -44,6 +32,9 @@ func checkPlan(path string) error {
 		if err := checkMember(member, limit); err != nil {
 			return err
 		}
+	}
+	if !checked {
+		return errors.New("it is not a plan")
 	}
 	return nil
 }

@@ -41,11 +41,16 @@ method "unencrypted" "u" {}
 
 func target(t *testing.T, text string) encryption.Target {
 	t.Helper()
+	return settings(t, text).State()
+}
+
+func settings(t *testing.T, text string) *encryption.Encryption {
+	t.Helper()
 	enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "test.hcl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enc.State()
+	return enc
 }
 
 func sealed(t *testing.T, plain string) []byte {
@@ -82,10 +87,10 @@ func (s *said) take() string {
 func between(t *testing.T, url, settings string, more ...string) (*proxy, *said) {
 	t.Helper()
 	environ := append([]string{
-		"TF_HTTP_ADDRESS=" + url + "/s?team=a", "TF_HTTP_LOCK_ADDRESS=" + url + "/l", "TF_HTTP_UNLOCK_ADDRESS=" + url + "/l",
-		"TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + canary,
+		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + url + "/l",
+		"STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + canary,
 	}, more...)
-	upstream, err := newBackend(world.Lookup(environ))
+	upstream, err := newBackend(nil, world.Lookup(environ))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +214,7 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	answer := status(404, "")
 	url, last := upstream(t, &answer)
-	p, told := between(t, url, sealing, "TF_HTTP_UPDATE_METHOD=PUT")
+	p, told := between(t, url, sealing, "STATECRYPT_HTTP_UPDATE_METHOD=PUT")
 	ask(p, "GET", "/state", "")
 	answer = status(201, "")
 	if w := ask(p, "POST", "/state?ID=4711", state); w.Code != 201 || told.take() != "" {
@@ -467,7 +472,7 @@ func TestFaults(t *testing.T) {
 		},
 		Want: []byte(state),
 		Client: func(t *testing.T, f *faults.Front) faults.Client {
-			p, told := between(t, f.URL, sealing, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM="+f.CA)
+			p, told := between(t, f.URL, sealing, "STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM="+f.CA)
 			p.backend.client.Timeout, p.backend.limit = f.Patience/2, 1<<20
 			child := httptest.NewServer(p)
 			t.Cleanup(child.Close)
@@ -518,7 +523,7 @@ func TestFaults(t *testing.T) {
 
 			"certificate expired":                 "certificate has expired",
 			"certificate of another host":         "certificate is valid for 127.0.0.9, not 127.0.0.1",
-			"certificate of an unknown authority": "if that is expected, set TF_HTTP_CLIENT_CA_CERTIFICATE_PEM",
+			"certificate of an unknown authority": "if that is expected, set client_ca_certificate_pem",
 			"TLS 1.0":                             "protocol version not supported",
 			"no TLS":                              "the server does not speak TLS",
 			"handshake breaks off":                brokeOff,

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -153,9 +154,18 @@ func (s *store) checkSealed(t *testing.T, plain string) {
 // environ describes the store.
 func (s *store) environ() []string {
 	return []string{
-		"TF_HTTP_ADDRESS=" + s.url + "/s?team=a", "TF_HTTP_LOCK_ADDRESS=" + s.url + "/s/lock", "TF_HTTP_UNLOCK_ADDRESS=" + s.url + "/s/lock",
-		"TF_HTTP_USERNAME=ci", "TF_HTTP_PASSWORD=" + password, "TF_HTTP_RETRY_MAX=0",
+		"STATECRYPT_HTTP_ADDRESS=" + s.url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + s.url + "/s/lock", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + s.url + "/s/lock",
+		"STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + password, "STATECRYPT_HTTP_RETRY_MAX=0",
 	}
+}
+
+// terraform describes the store to Terraform itself.
+func (s *store) terraform() []string {
+	variables := s.environ()
+	for i, v := range variables {
+		variables[i] = strings.Replace(v, "STATECRYPT_", "TF_", 1)
+	}
+	return variables
 }
 
 // The settings are those of the tests in the package itself.

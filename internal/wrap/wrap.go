@@ -3,11 +3,15 @@
 // opens what it gets from there. Nothing is stored here.
 //
 // The child must not know another way to a state than ours: it would write
-// plaintext there. See [invocation.check], [record] and [planBackend].
+// plaintext there. So wrap decides what the child gets. It reads the command line
+// by a table and hands on what it has read, see [invocation]; it writes down which
+// backend Terraform has, so that Terraform refuses any other, see [record]; and it
+// hands over saved plans as copies, see [handover].
 package wrap
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +23,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
@@ -26,15 +31,27 @@ import (
 // Options say what to run, and where its state lies.
 type Options struct {
 	State    encryption.Target // opens and seals; it has methods, and was checked
+	Plan     encryption.Target // likewise, if it has methods; otherwise plans are left as they are
+	Backend  *attr.Entry       // with the table of httpsource.Backend; nil if the variables say everything
 	Command  []string          // terraform or tofu, and its arguments
-	Environ  []string          // of the caller; its TF_HTTP_* describe the real backend
+	Environ  []string          // of the caller
 	Force    bool              // writes a state of another lineage than the one that was read
 	Withhold []string          // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
+
+	EncryptExisting bool // before init, seals the state that there is in plaintext
+	Leave           bool // init -migrate-state takes the state to a backend that wrap knows nothing of
+	Pins            Pins
 
 	// Stderr is written to by several goroutines, and by the child: an *os.File,
 	// or a writer that is safe for concurrent use.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+}
+
+// Pins say which state there is. The zero value says nothing.
+type Pins struct {
+	Lineage       string // "" is any
+	MinimumSerial uint64 // an older one is refused
 }
 
 // Run runs the command and returns its exit code: 128 and the number of the
@@ -45,35 +62,78 @@ type Options struct {
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
-	call, err := newInvocation(o.Command, o.Environ)
+	call, err := newInvocation(o)
 	if err != nil {
 		return 1, err
 	}
-	before := call.record()
-	if err := call.check(before); err != nil {
-		return 1, err
+	switch moves := o.EncryptExisting || o.Leave; {
+	case moves && (call.name != "init" || call.help):
+		return 1, errors.New("-encrypt-existing and -leave are for init only")
+	case o.Leave && (o.EncryptExisting || !call.has("migrate-state")):
+		return 1, errors.New("-leave is for init -migrate-state only")
+	case call.effect() == passes:
+		return call.run(ctx, o, call.environ(o))
 	}
-	upstream, err := newBackend(world.Lookup(o.Environ))
-	if err == nil && call.changes() { // what can be written down; other commands may be run by those who can only read
+	code, err := protect(ctx, o, call)
+	if err != nil && code == 0 {
+		code = 1
+	}
+	return code, err
+}
+
+// protect runs a command that has to do with the state.
+func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
+	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
+	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
 		err = rehearse(ctx, o.State)
 	}
 	if err != nil {
 		return 1, err
 	}
 	p := newProxy(o, upstream)
-	code, err := serve(ctx, p, func(address string) (int, error) {
-		return call.run(ctx, o, p.environ(o, address))
-	})
-	if err == nil && code == 0 {
-		err = call.checkAfter(o.Stderr, before)
+	files := &handover{o: o, call: call}
+	before := lookAround(call.dir)
+	if err := makeReady(ctx, p, files); err != nil {
+		return 1, errors.Join(err, files.finish(ctx))
 	}
-	if !p.used.Load() && (p.locked.Load() || err == nil && code == 0 && call.changes()) {
-		err = errors.Join(err, errors.New("no state was asked for here: if one was written, it lies somewhere else, and is not encrypted"))
+	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
+	ctx = context.WithoutCancel(ctx)
+	err = errors.Join(err, files.finish(ctx))
+	if o.Leave {
+		say(o.Stderr, "wrap does not encrypt the state where it lies from now on")
+		return code, err
 	}
-	if err != nil && code == 0 {
-		code = 1
+	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.ownData()), p.checkUse(call, code))
+}
+
+// makeReady does what comes before the child.
+func makeReady(ctx context.Context, p *proxy, files *handover) error {
+	call := files.call
+	err := checkModule(call.dir)
+	switch {
+	case files.o.Leave && err == nil:
+		return errors.New("there is nowhere to go: the module still keeps its state here")
+	case files.o.Leave:
+		return writeRecord(call.data)
 	}
-	return code, err
+	if err == nil {
+		err = writeRecord(call.ownData())
+	}
+	if err == nil && files.o.EncryptExisting {
+		err = moveIn(ctx, p, files)
+	}
+	if err == nil {
+		err = files.prepare(ctx)
+	}
+	return err
+}
+
+// checkUse finds a run that has taken its state elsewhere.
+func (p *proxy) checkUse(call *invocation, code int) error {
+	if !p.used.Load() && (p.locked.Load() || code == 0 && call.effect() == changes) {
+		return errors.New("no state was asked for here: if one was written, it lies somewhere else, and is not encrypted")
+	}
+	return nil
 }
 
 // rehearse seals a state before a run whose own could not be written otherwise.
@@ -84,46 +144,66 @@ func rehearse(ctx context.Context, target encryption.Target) error {
 	return nil
 }
 
-// serve serves p while run runs. Writes that have arrived by then are finished.
-func serve(ctx context.Context, p *proxy, run func(address string) (int, error)) (int, error) {
+// serve serves while run runs, which gets the variables that tell of it. What the
+// child has sent by then is finished; nobody else is waited for.
+func (p *proxy) serve(ctx context.Context, run func(variables []string) (int, error)) (int, error) {
+	certificate, authority, err := certify()
+	if err != nil {
+		return 0, err
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
 	}
 	server := &http.Server{
-		Handler: p, ReadHeaderTimeout: time.Minute,
+		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience,
+		Protocols: new(http.Protocols), TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
 	}
+	server.Protocols.SetHTTP1(true)
 	ended := make(chan struct{})
 	go func() {
-		_ = server.Serve(listener) // until Shutdown
+		_ = server.ServeTLS(listener, "", "") // until Close
 		close(ended)
 	}()
-	code, err := run("http://" + listener.Addr().String())
-	_ = server.Shutdown(context.WithoutCancel(ctx)) // each request has a limit of its own
+	code, err := run(p.variables("https://"+listener.Addr().String(), authority))
+	p.work.Lock() // each request has a limit of its own
+	_ = server.Close()
 	<-ended
 	return code, err
 }
 
-// environ is the environment of the child: without the keys and the real
-// backend's credentials, and with ours. How often the child tries again is still
-// the caller's choice.
-func (p *proxy) environ(o Options, address string) []string {
+// variables tell the child of us.
+func (p *proxy) variables(address, authority string) []string {
+	told := []string{
+		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
+		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
+	}
+	if p.backend.lock.url != nil {
+		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock")
+	}
+	if p.backend.unlock.url != nil {
+		told = append(told, "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
+	}
+	return append(told, p.backend.retries...)
+}
+
+// environ is the environment of the child: without the keys, the credentials of the
+// real backend, and arguments that were read already.
+func (i *invocation) environ(o Options, more ...string) []string {
+	data := i.ownData()
+	if o.Leave {
+		data = i.data
+	}
 	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
 		upper := strings.ToUpper(name) // Windows does not tell the cases apart
-		return upper == "TF_ENCRYPTION" || strings.HasPrefix(upper, "TF_BACKEND_HTTP_") || slices.Contains(o.Withhold, name) ||
-			strings.HasPrefix(name, "TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_") ||
-			strings.HasPrefix(upper, "TF_HTTP_") && !strings.HasPrefix(upper, "TF_HTTP_RETRY_")
+		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
+		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
+			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
+			slices.Contains(o.Withhold, name) || begins("TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_")
 	})
-	kept = append(kept, "TF_HTTP_ADDRESS="+address+"/state", "TF_HTTP_USERNAME="+username, "TF_HTTP_PASSWORD="+p.password)
-	if p.backend.lock.url != nil {
-		kept = append(kept, "TF_HTTP_LOCK_ADDRESS="+address+"/lock")
-	}
-	if p.backend.unlock.url != nil {
-		kept = append(kept, "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
-	}
-	return kept
+	return append(append(kept, "TF_DATA_DIR="+data), more...)
 }
 
 // say writes a line for the user.

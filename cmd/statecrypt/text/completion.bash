@@ -7,7 +7,7 @@ _statecrypt() {
     *,encrypt) words='-config -plan -o' ;;
     *,verify) words='-config -plan' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
-    *,wrap) words='-config -force' ;;
+    *,wrap) words='-config -force -encrypt-existing -leave -lineage -minimum-serial' ;;
     *,completion) words='bash zsh fish' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))

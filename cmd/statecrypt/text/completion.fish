@@ -3,6 +3,10 @@ complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify wr
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify' -o plan
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt outputs' -s o -r
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt outputs wrap' -o force
+complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o encrypt-existing
+complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o leave
+complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o lineage -x
+complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o minimum-serial -x
 complete -c statecrypt -n '__fish_seen_subcommand_from inspect' -o json
 complete -c statecrypt -n '__fish_seen_subcommand_from outputs' -o only -x
 complete -c statecrypt -n '__fish_seen_subcommand_from outputs' -o sensitive

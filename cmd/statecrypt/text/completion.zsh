@@ -10,7 +10,7 @@ _statecrypt() {
     encrypt) compadd -- -config -plan -o ;;
     verify) compadd -- -config -plan ;;
     outputs) compadd -- -only -sensitive -o -force ;;
-    wrap) compadd -- -config -force ;;
+    wrap) compadd -- -config -force -encrypt-existing -leave -lineage -minimum-serial ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
-	"net/url"
 	"sync/atomic"
 
 	"golang.org/x/net/http/httpproxy"
@@ -88,14 +87,10 @@ func (a *access) identify(g source.Grant, c *tls.Config) error {
 	return nil
 }
 
-// Variables makes connections of what Terraform's TF_HTTP_* variables say: who
+// Connect makes connections of what a block with the table of [Backend] says: who
 // asks, and whom to trust. Each request has the credentials in it, so it is the
-// caller's part to follow no redirect to another origin. Address is that of
-// TF_HTTP_ADDRESS.
-func Variables(address *url.URL, lookup attr.LookupEnv) (http.RoundTripper, error) {
-	g, err := source.Settings{LookupEnv: lookup}.For(Kind()).Credentials.For(address)
-	if err != nil {
-		return nil, err
-	}
-	return newAccess(world.If(lookup != nil), g, web.Proxies(lookup))
+// caller's part to follow no redirect to another origin.
+func Connect(v attr.Values) (http.RoundTripper, error) {
+	env := v.Environment()
+	return newAccess(world.If(env != nil), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
 }

@@ -7,6 +7,8 @@
 package httpsource
 
 import (
+	"strings"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -94,4 +96,35 @@ func number(variable, inPlaceOf string) attr.Attr {
 	a := attr.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
 	a.Type = cty.Number
 	return a
+}
+
+// Backend is Terraform's http backend as a block may describe it for a program
+// that stands between Terraform and that backend. Its variables are no names of
+// Terraform's: without that program, Terraform finds no address.
+func Backend() attr.Table {
+	t := attr.Table{
+		Name: "http",
+		Doc:  "Where the state lies, as in Terraform's `http` backend.",
+		Attrs: []attr.Attr{
+			{Name: "address", Type: cty.String, Required: true},
+			{Name: "update_method", Type: cty.String, Default: cty.StringVal("POST")},
+			{Name: "lock_address", Type: cty.String},
+			{Name: "lock_method", Type: cty.String, Default: cty.StringVal("LOCK")},
+			{Name: "unlock_address", Type: cty.String},
+			{Name: "unlock_method", Type: cty.String, Default: cty.StringVal("UNLOCK")},
+			{Name: "retry_max", Type: cty.Number},
+			{Name: "retry_wait_min", Type: cty.Number},
+			{Name: "retry_wait_max", Type: cty.Number},
+		},
+	}
+	for i, a := range t.Attrs {
+		t.Attrs[i].Env = []string{"STATECRYPT_HTTP_" + strings.ToUpper(a.Name)}
+	}
+	for _, a := range credentials().Attrs[1:] { // without url, which address is here
+		for i, name := range a.Env {
+			a.Env[i] = strings.Replace(name, "TF_", "STATECRYPT_", 1)
+		}
+		t.Attrs = append(t.Attrs, a)
+	}
+	return t
 }

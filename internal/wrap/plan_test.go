@@ -12,23 +12,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-// TestInitFromElsewhere: only a state that was moved away from our backend may end up
-// in another one. If it was in another before, init has not brought it here.
-func TestInitFromElsewhere(t *testing.T) {
-	t.Parallel()
-	const s3 = `{"backend":{"type":"s3","config":{"bucket":null}}}`
-	for _, flag := range []string{"-migrate-state", "-force-copy"} {
-		for before, script := range map[string]string{s3: "GET", `{"backend":{"type":"local"}}`: "GET reset=" + s3} {
-			o, dir, out := scripted(t, newStore(t), script, "init", flag)
-			write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), before)
-			code, err := wrap.Run(t.Context(), o)
-			if code != 1 || err == nil || !strings.Contains(err.Error(), `the backend is "s3"`) || strings.Contains(out.String(), "has been moved") {
-				t.Errorf("%s, from %s: got %d, %v\n%s", flag, before, code, err, out)
-			}
-		}
-	}
-}
-
 // TestPlanWithAStore: a plan that has a state store keeps its state there, whatever it
 // says of a backend.
 func TestPlanWithAStore(t *testing.T) {

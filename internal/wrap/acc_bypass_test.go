@@ -1,0 +1,457 @@
+package wrap_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// attempt is a way to get a state past the encryption. Files and words may name
+// ROOT, the folder of the whole scene, and DIRECT, a server without encryption.
+type attempt struct {
+	args    []string // of the CLI, after -chdir
+	chdir   string   // the module "mm" in ROOT if there is none
+	environ []string
+	files   map[string]string // below ROOT, before wrap is run; "" removes one
+	swap    map[string]string // below ROOT, between the look of wrap and that of the CLI
+	leave   bool
+	moveIn  bool
+	ready   bool // the module was applied before
+	right   bool // it is none: the run succeeds, and its state is encrypted
+	left    bool // a file with a state was there before, and stays
+}
+
+// attempts is the table of all that was ever tried.
+func attempts() map[string]attempt {
+	const (
+		localPlan  = "l.tfplan" // made in another module, whose backend is local
+		directPlan = "d.tfplan" // made with the same module, and the address of a backend in its block
+	)
+	apply, plain := []string{"apply", "-auto-approve"}, sensitive(`backend "local" {}`)
+	direct := sensitive(`backend "http" { address = "DIRECT/direct" }`)
+	cli := func(words ...string) []string { return words }
+	all := map[string]attempt{
+		"nothing":                     {args: apply, right: true},
+		"nothing, again":              {args: cli("plan", "-detailed-exitcode"), ready: true, right: true},
+		"nothing, by a plan":          {args: cli("apply", "ours.tfplan"), right: true},
+		"nothing, with variables":     {args: cli("apply"), environ: []string{"TF_CLI_ARGS=-no-color", "TF_CLI_ARGS_apply=-auto-approve"}, right: true},
+		"no subcommand":               {args: cli("", "apply", localPlan)},
+		"no subcommand, a variable":   {environ: []string{"TF_CLI_ARGS_=apply " + localPlan}},
+		"all in a variable":           {environ: []string{"TF_CLI_ARGS=apply " + localPlan}},
+		"a subcommand with a space":   {args: cli("apply ", localPlan)},
+		"two words in one":            {args: cli("state mv", "-state-out=x", "a", "b")},
+		"a plan of another module":    {args: cli("apply", localPlan)},
+		"with a flag before":          {args: cli("apply", "-auto-approve", localPlan)},
+		"with a flag's value before":  {args: cli("apply", "-var", "text=x", localPlan)},
+		"with a bool's value before":  {args: cli("apply", "-input", "false", localPlan)},
+		"after two dashes":            {args: cli("apply", "--", localPlan)},
+		"a plan with an address":      {args: cli("apply", directPlan)},
+		"by its absolute path":        {args: cli("apply", "ROOT/mm/"+localPlan)},
+		"by a link":                   {args: cli("apply", "link/../p.tfplan")},
+		"by /proc":                    {args: cli("apply", "/proc/self/cwd/"+localPlan)},
+		"by the root of /proc":        {args: cli("apply", "/proc/self/root/ROOT/mm/"+localPlan)},
+		"by destroy":                  {args: cli("destroy", localPlan)},
+		"a plan as a variable's file": {args: cli("apply", "-var-file", localPlan, localPlan)},
+		"standard input":              {args: cli("apply", "/dev/stdin")},
+		"a cloud plan":                {args: cli("apply", "c.tfplan"), files: map[string]string{"mm/c.tfplan": `{"remote_plan_format":1,"run_id":"run-1","hostname":"h"}`}},
+
+		"state":                       {args: cli("apply", "-auto-approve", "-state=x")},
+		"state, false":                {args: cli("apply", "-auto-approve", "-state=false")},
+		"state-out":                   {args: cli("apply", "-auto-approve", "-state-out=x")},
+		"state, two words":            {args: cli("apply", "-auto-approve", "-state", "x")},
+		"state, two dashes":           {args: cli("apply", "-auto-approve", "--state=x")},
+		"state, upper case":           {args: cli("apply", "-auto-approve", "-STATE=x")},
+		"backup":                      {args: cli("apply", "-auto-approve", "-backup=x"), ready: true},
+		"backup of a removal":         {args: cli("state", "rm", "-backup=x", "terraform_data.x"), ready: true},
+		"moved to a file":             {args: cli("state", "mv", "-state-out=x", "terraform_data.x", "terraform_data.y"), ready: true},
+		"moved to false":              {args: cli("state", "mv", "-state-out=false", "terraform_data.x", "terraform_data.y"), ready: true},
+		"backup-out":                  {args: cli("state", "mv", "-backup-out=x", "terraform_data.x", "terraform_data.y"), ready: true},
+		"moved in the backend":        {args: cli("state", "mv", "terraform_data.x", "terraform_data.y"), ready: true, right: true},
+		"removed":                     {args: cli("state", "rm", "terraform_data.x"), ready: true, right: true},
+		"tainted":                     {args: cli("taint", "terraform_data.x"), ready: true, right: true},
+		"refreshed":                   {args: cli("refresh"), ready: true, right: true},
+		"a state of another module":   {args: cli("state", "push", "ROOT/local/terraform.tfstate"), ready: true, files: map[string]string{"local/terraform.tfstate": state}},
+		"an import's state":           {args: cli("import", "-state-out=x", "terraform_data.z", "1")},
+		"an import's module":          {args: cli("import", "-config=ROOT/local", "terraform_data.x", "1")},
+		"a workspace":                 {args: cli("workspace", "new", "w")},
+		"a workspace of a state":      {args: cli("workspace", "new", "-state=ROOT/local/x", "w")},
+		"a workspace, of a variable":  {args: apply, environ: []string{"TF_WORKSPACE=w"}},
+		"a workspace, of a file":      {args: apply, files: map[string]string{"mm/.terraform/environment": "w"}, right: true},
+		"an old name of a workspace":  {args: cli("env", "new", "w")},
+		"tests":                       {args: cli("test"), files: map[string]string{"mm/tests/a.tftest.hcl": "run \"a\" {\nbackend \"local\" {}\n}\n"}},
+		"migrate":                     {args: cli("state", "migrate"), ready: true},
+		"the server of a subcommand":  {args: cli("rpcapi")},
+		"a flag nobody knows":         {args: cli("apply", "-auto-approve", "-state-file=x")},
+		"generated configuration":     {args: cli("plan", "-generate-config-out=x.tf"), right: true},
+		"a plan that is not settled":  {args: cli("plan", "-out=new.tfplan"), right: true},
+		"help, and a plan":            {args: cli("apply", "-help", localPlan), right: true},
+		"help, false, and a plan":     {args: cli("apply", "-help=false", localPlan)},
+		"version, and a plan":         {args: cli("apply", "-version", localPlan)},
+		"version, before a plan":      {args: cli("-version", "apply", localPlan)},
+		"the state of a console":      {args: cli("console", "-state=ROOT/local/x")},
+		"the words of a shell script": {args: cli("apply", "-auto-approve", ";", "terraform", "apply")},
+
+		"init, an address":            {args: cli("init", "-backend-config=address=DIRECT/direct"), ready: true},
+		"init, an address, two words": {args: cli("init", "-backend-config", "address=DIRECT/direct"), ready: true},
+		"init, a file":                {args: cli("init", "-backend-config=x.tfbackend"), files: map[string]string{"mm/x.tfbackend": `address = "DIRECT/direct"`}, ready: true},
+		"init, false, migrating":      {args: cli("init", "-backend-config=false", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain}},
+		"init, migrating":             {args: cli("init", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain}},
+		"init, copying":               {args: cli("init", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain}},
+		"init, migrating directly":    {args: cli("init", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": direct}},
+		"init, reconfiguring":         {args: cli("init", "-reconfigure"), ready: true, files: map[string]string{"mm/main.tf": direct}},
+		"init, from a module":         {args: cli("init", "-from-module=ROOT/local"), files: map[string]string{"mm/main.tf": ""}},
+		"init, no backend":            {args: cli("init", "-backend=false"), ready: true, files: map[string]string{"mm/main.tf": plain}},
+		"init, in a variable": {
+			args: cli("init"), environ: []string{"TF_CLI_ARGS_init=-migrate-state -force-copy"}, ready: true,
+			files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"},
+		},
+		"init, of a local state": {
+			args: cli("init", "-migrate-state", "-force-copy"), left: true,
+			files: map[string]string{"mm/main.tf": direct, "mm/terraform.tfstate": "OLD"},
+		},
+		"init, encrypting": {args: cli("init"), moveIn: true, left: true, right: true, files: map[string]string{"mm/terraform.tfstate": "OLD"}},
+		"init, encrypting elsewhere": {
+			args: cli("init"), moveIn: true, left: true, files: map[string]string{"mm/main.tf": direct, "mm/terraform.tfstate": "OLD"},
+		},
+		"leaving by apply":  {args: apply, leave: true, files: map[string]string{"mm/main.tf": plain}},
+		"leaving by a plan": {args: cli("apply", localPlan), leave: true},
+
+		"a local backend":        {args: apply, files: map[string]string{"mm/main.tf": plain}},
+		"no backend":             {args: apply, files: map[string]string{"mm/main.tf": sensitive("")}},
+		"an address":             {args: apply, files: map[string]string{"mm/main.tf": direct}},
+		"a lock address":         {args: apply, files: map[string]string{"mm/main.tf": sensitive(`backend "http" { lock_address = "DIRECT/lock" }`)}},
+		"no verification":        {args: apply, files: map[string]string{"mm/main.tf": sensitive(`backend "http" { skip_cert_verification = true }`)}},
+		"cloud":                  {args: apply, files: map[string]string{"mm/main.tf": sensitive("cloud {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")}},
+		"remote":                 {args: apply, files: map[string]string{"mm/main.tf": sensitive("backend \"remote\" {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")}},
+		"a state store":          {args: apply, files: map[string]string{"mm/main.tf": sensitive(`state_store "x" { }`)}},
+		"an override":            {args: apply, files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"}},
+		"an override in JSON":    {args: apply, files: map[string]string{"mm/x_override.tf.json": `{"terraform":{"backend":{"local":{}}}}`}},
+		"a local record":         {args: apply, files: map[string]string{"mm/.terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":null},"hash":0}}`}, right: true},
+		"our record, changed":    {args: apply, files: map[string]string{"mm/.terraform/statecrypt/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{},"hash":0}}`}, right: true},
+		"another data directory": {args: apply, environ: []string{"TF_DATA_DIR=ROOT/local/.terraform"}, right: true},
+		"an encryption block":    {args: apply, files: map[string]string{"mm/more.tf": "terraform {\nencryption {}\n}\n"}},
+
+		"exchanged by a local backend": {args: apply, swap: map[string]string{"mm/main.tf": plain}},
+		"exchanged by none":            {args: apply, swap: map[string]string{"mm/main.tf": sensitive("")}},
+		"exchanged by an address":      {args: apply, swap: map[string]string{"mm/main.tf": direct}},
+		"exchanged by an override":     {args: apply, swap: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"}},
+		"exchanged with its record": {
+			args: apply, swap: map[string]string{
+				"mm/main.tf": plain, "mm/.terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":null},"hash":0}}`,
+			},
+		},
+		"exchanged while init runs":   {args: cli("init"), ready: true, swap: map[string]string{"mm/main.tf": plain}},
+		"exchanged for init, address": {args: cli("init"), ready: true, swap: map[string]string{"mm/main.tf": direct}},
+		"exchanged for a removal":     {args: cli("state", "rm", "terraform_data.x"), ready: true, swap: map[string]string{"mm/main.tf": plain}},
+		"a plan, exchanged":           {args: cli("apply", "ours.tfplan"), swap: map[string]string{"mm/ours.tfplan": "LOCALPLAN"}, right: true},
+		"a folder, exchanged":         {args: apply, swap: map[string]string{"mm/.terraform/environment": "w"}, right: true},
+
+		"another module by a link":    {args: apply, chdir: "ROOT/link/../mm"},
+		"another module":              {args: apply, chdir: "ROOT/local"},
+		"our module by a link":        {args: apply, chdir: "ROOT/tomm", right: true},
+		"our module by /proc":         {args: apply, chdir: "/proc/self/root/ROOT/mm", right: true},
+		"another module twice":        {args: append(cli("-chdir=ROOT/local"), apply...)},
+		"another module in a word":    {args: append(cli("apply", "-chdir=ROOT/local"), apply[1:]...)},
+		"another module, a variable":  {args: apply, environ: []string{"TF_CLI_ARGS=-chdir=ROOT/local"}},
+		"an address in a variable":    {args: apply, environ: []string{"TF_HTTP_ADDRESS=DIRECT/direct", "TF_HTTP_UPDATE_METHOD=PUT"}, right: true},
+		"a proxy":                     {args: apply, environ: []string{"HTTPS_PROXY=DIRECT", "https_proxy=DIRECT", "HTTP_PROXY=DIRECT", "ALL_PROXY=DIRECT"}, right: true},
+		"settings for every command":  {args: apply, environ: []string{"TF_CLI_ARGS=-state=x"}},
+		"settings for two commands":   {args: apply, environ: []string{"TF_CLI_ARGS_apply=-lock=false -state-out=x"}},
+		"a state in a variable of mv": {args: cli("state", "mv", "terraform_data.x", "terraform_data.y"), ready: true, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"}},
+	}
+	for name, words := range map[string]string{
+		"semicolon": "l.tfplan;", "ampersand": "l.tfplan&", "greater": "l.tfplan >x", "pipe": "l.tfplan|x", "backticks": "`l.tfplan`",
+		"dollar": "$(l.tfplan)", "no-break space": "-no-color\u00a0l.tfplan", "vertical tabulator": "-no-color\vl.tfplan",
+		"quotes": "'l.tfplan'", "double quotes": `"l.tfplan"`, "backslash": `l\.tfplan`, "a plan": "l.tfplan", "a plan, after flags": "-no-color l.tfplan",
+	} {
+		all["TF_CLI_ARGS_apply, "+name] = attempt{args: cli("apply"), environ: []string{"TF_CLI_ARGS_apply=" + words}}
+	}
+	return all
+}
+
+// sensitive is a module that does not show what its state holds, and does not hold
+// it either.
+func sensitive(backend string) string {
+	return "terraform {\n" + backend + "\n}\n" + `
+variable "text" { sensitive = true }
+resource "terraform_data" "x" { input = var.text }
+output "text" {
+  value     = terraform_data.x.output
+  sensitive = true
+}
+`
+}
+
+// scene is what all attempts begin with: folders to copy, and states to restore.
+type scene struct {
+	cli    string
+	root   string
+	sealed []byte // the state of the module that was applied
+	plans  map[string][]byte
+	old    string // a state in plaintext
+}
+
+// stranger is a server that stores whatever anybody sends.
+type stranger struct {
+	mu   sync.Mutex
+	seen bytes.Buffer
+}
+
+func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.Copy(&s.seen, r.Body)
+	if r.Method == http.MethodGet {
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+func (s *stranger) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen.String()
+}
+
+// newScene makes plans and a state with the real CLI.
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.env = append(p.env, "TF_VAR_text="+secret)
+	sc := &scene{cli: p.cli, root: t.TempDir(), plans: map[string][]byte{}}
+	bare := func(folder, backend string, args ...string) {
+		p.dir = filepath.Join(sc.root, folder)
+		write(t, filepath.Join(p.dir, "main.tf"), sensitive(backend))
+		for _, args := range [][]string{{"init"}, args} {
+			if code, out := p.bare(t, p.cli, s.terraform()[3:], args...); code != 0 {
+				t.Fatalf("%q: %d\n%s", args, code, out)
+			}
+		}
+	}
+	server := httptest.NewServer(&stranger{})
+	t.Cleanup(server.Close)
+	bare("local", `backend "local" {}`, "plan", "-out=l.tfplan")
+	bare("direct", `backend "http" { address = "`+server.URL+`" }`, "plan", "-out=d.tfplan")
+	bare("old", `backend "local" {}`, "apply", "-auto-approve")
+	p.dir = filepath.Join(sc.root, "mm")
+	write(t, filepath.Join(p.dir, "main.tf"), sensitive(empty))
+	p.must(t, "init")
+	p.must(t, "plan", "-out=ours.tfplan")
+	p.must(t, "apply", "-auto-approve")
+	sc.sealed, sc.old = s.stored(), read(t, filepath.Join(sc.root, "old", "terraform.tfstate"))
+	for name, folder := range map[string]string{"l.tfplan": "local", "d.tfplan": "direct", "ours.tfplan": "mm"} {
+		sc.plans[name] = []byte(read(t, filepath.Join(sc.root, folder, name)))
+	}
+	return sc
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestAccBypass tries to get a state past the encryption in every way that is
+// known. Whatever becomes of the run, nothing holds the secret afterwards, and the
+// run fails unless it was right.
+func TestAccBypass(t *testing.T) {
+	t.Parallel()
+	sc := newScene(t)
+	table := attempts()
+	if len(table) < 80 {
+		t.Fatalf("there are %d attempts only", len(table))
+	}
+	for name, a := range table {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sc.try(t, a)
+		})
+	}
+}
+
+func (sc *scene) try(t *testing.T, a attempt) {
+	t.Helper()
+	s, direct := newStore(t), &stranger{}
+	server := httptest.NewServer(direct)
+	t.Cleanup(server.Close)
+	p := newProject(t, s.environ(), empty)
+	root, _ := filepath.EvalSymlinks(p.dir)
+	fill := strings.NewReplacer("ROOT", root, "DIRECT", server.URL, "OLD", sc.old, "LOCALPLAN", string(sc.plans["l.tfplan"])).Replace
+	sc.build(t, root, s, a, fill)
+
+	env := append(append(p.env, p.store...), "TF_VAR_text="+secret)
+	for _, v := range a.environ {
+		env = append(env, fill(v))
+	}
+	chdir := "ROOT/mm"
+	if a.chdir != "" {
+		chdir = a.chdir
+	}
+	command := []string{sc.exchanger(t, root, a, fill), "-chdir=" + strings.ReplaceAll(fill(chdir), "//", "/")}
+	for _, word := range a.args {
+		command = append(command, fill(word))
+	}
+	out := &lines{}
+	code, err := wrap.Run(t.Context(), wrap.Options{
+		State: p.target, Command: command, Environ: env, Leave: a.leave, EncryptExisting: a.moveIn,
+		Stdin: strings.NewReader(""), Stdout: out, Stderr: out,
+	})
+	if (code == 0) != a.right || (err != nil) && code == 0 {
+		t.Errorf("got %d, %v; right: %t\n%s", code, err, a.right, out)
+	}
+	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || strings.Contains(string(s.stored()), secret) {
+		t.Errorf("the secret is out:\n%s\nto a stranger: %s\nstored: %s", out, direct, s.stored())
+	}
+	sc.search(t, root, a)
+}
+
+// build copies what the attempt begins with.
+func (sc *scene) build(t *testing.T, root string, s *store, a attempt, fill func(string) string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(root, "main.tf")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "mm", "main.tf"), sensitive(empty))
+	write(t, filepath.Join(root, "local", "main.tf"), sensitive(`backend "local" {}`))
+	write(t, filepath.Join(root, "far", "mm", "main.tf"), sensitive(`backend "local" {}`))
+	write(t, filepath.Join(root, "far", "in", "x"), "")
+	for name, content := range sc.plans {
+		write(t, filepath.Join(root, "mm", name), string(content))
+	}
+	write(t, filepath.Join(root, "far", "p.tfplan"), string(sc.plans["l.tfplan"]))
+	for link, to := range map[string]string{"link": "far/in", "mm/link": "../far/in", "tomm": "mm"} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if a.ready {
+		s.put(bytes.Clone(sc.sealed))
+	}
+	for name, text := range a.files {
+		path := filepath.Join(root, name)
+		write(t, path, fill(text))
+		if text == "" {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// exchanger is the CLI, or a program of its name that exchanges files before it runs it.
+func (sc *scene) exchanger(t *testing.T, root string, a attempt, fill func(string) string) string {
+	t.Helper()
+	if len(a.swap) == 0 {
+		return sc.cli
+	}
+	script := "#!/bin/sh\nset -e\n"
+	for name, text := range a.swap {
+		prepared := filepath.Join(t.TempDir(), filepath.Base(name))
+		write(t, prepared, fill(text))
+		script += "mkdir -p '" + filepath.Join(root, filepath.Dir(name)) + "'\ncp '" + prepared + "' '" + filepath.Join(root, name) + "'\n"
+	}
+	path := filepath.Join(t.TempDir(), filepath.Base(sc.cli))
+	write(t, path, script+"exec '"+sc.cli+"' \"$@\"\n")
+	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	return path
+}
+
+// search looks for the secret in all files, apart from those that had it before.
+func (sc *scene) search(t *testing.T, root string, a attempt) {
+	t.Helper()
+	_ = filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(path, ".tfplan") || a.left && path == filepath.Join(root, "mm", "terraform.tfstate") {
+			return err
+		}
+		if content, err := os.ReadFile(path); err != nil || bytes.Contains(content, []byte(secret)) {
+			t.Errorf("%s holds the secret, or: %v", path, err)
+		}
+		return nil
+	})
+}
+
+// A Terraform that somebody runs without wrap finds no address, and asks for one.
+func TestAccForgotten(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
+		if code, out := p.bare(t, p.cli, p.store, args...); code == 0 {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "terraform.tfstate")); err == nil || s.stored() != nil {
+		t.Errorf("there is a state: %v, %s", err, s.stored())
+	}
+}
+
+// Plans are sealed when they are made, and opened when they are needed.
+func TestAccPlans(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	settings := tofuKeys + "plan { method = method.aes_gcm.m }\n"
+	p.with.Plan = wrap.SettingsOf(t, settings).Plan()
+	p.must(t, "init")
+	p.must(t, "plan", "-out=../old", "-out=new.tfplan")
+	plan := []byte(read(t, filepath.Join(p.dir, "new.tfplan")))
+	if bytes.HasPrefix(plan, []byte("PK")) || !bytes.Contains(plan, []byte("encrypted_data")) {
+		t.Errorf("the plan is %.100q", plan)
+	}
+	if out := p.must(t, "show", "new.tfplan"); !strings.Contains(out, "terraform_data.x will be created") {
+		t.Errorf("it shows %s", out)
+	}
+	p.must(t, "apply", "new.tfplan")
+	s.checkSealed(t, secret)
+
+	bare := &project{dir: p.dir, env: p.env}
+	write(t, filepath.Join(p.dir, "main.tf"), module(""))
+	if code, out := bare.bare(t, p.cli, []string{"TF_DATA_DIR=bare"}, "plan", "-out=plain.tfplan"); code != 0 {
+		t.Fatal(out)
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+	for _, args := range [][]string{{"apply", "plain.tfplan"}, {"show", "plain.tfplan"}} {
+		if code, err, out := p.wrapped(t, args...); code != 1 || err == nil || !strings.Contains(err.Error(), "plaintext plan") {
+			t.Errorf("%q: %d, %v\n%s", args, code, err, out)
+		}
+	}
+}
+
+// A state that the backend refuses is left encrypted, and pushed from there.
+func TestAccErrored(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		return r.Method == http.MethodPost
+	})
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code != 1 || err != nil || !strings.Contains(out, "errored.tfstate is encrypted now") {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+	if left := read(t, filepath.Join(p.dir, "errored.tfstate")); strings.Contains(left, secret) {
+		t.Errorf("this was left: %s", left)
+	}
+	s.intercept(nil)
+	p.must(t, "state", "push", "errored.tfstate")
+	s.checkSealed(t, secret)
+	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret) {
+		t.Errorf("the output is %s", out)
+	}
+}

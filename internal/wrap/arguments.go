@@ -1,0 +1,231 @@
+package wrap
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+)
+
+// invocation is a run of terraform or tofu, as it was read. The child gets what
+// was read, see [invocation.arguments], and not what was written: it has nothing
+// left to read in another way.
+type invocation struct {
+	command
+	program string // resolved
+	chdir   bool   // it was told where to work
+	dir     string // where it works: absolute, links followed
+	data    string // the data directory that is not wrap's, absolute
+	flags   []argument
+	args    []string
+	help    bool // nothing but help is asked for
+}
+
+// argument is a flag as it was read.
+type argument struct {
+	name, value string
+	hasValue    bool
+}
+
+func (a argument) String() string {
+	if !a.hasValue {
+		return "-" + a.name
+	}
+	return "-" + a.name + "=" + a.value
+}
+
+// newInvocation reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…]
+// [argument…].
+func newInvocation(o Options) (*invocation, error) {
+	if len(o.Command) == 0 || !isCLI(o.Command[0]) {
+		return nil, errors.New("only terraform and tofu can be run")
+	}
+	i := &invocation{}
+	lookup := world.Lookup(o.Environ)
+	words, err := i.locate(o.Command, lookup)
+	if err != nil {
+		return nil, err
+	}
+	if words, err = i.subcommand(words); err != nil {
+		return nil, err
+	}
+	if o.Leave {
+		i.command.flags += " migrate-state force-copy"
+	}
+	more, err := i.words(lookup)
+	if err != nil {
+		return nil, err
+	}
+	return i, i.parse(append(more, words...))
+}
+
+// isCLI reports whether a program is called terraform or tofu, perhaps with a version.
+func isCLI(program string) bool {
+	return lazyregexp.New(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`).MatchString(filepath.Base(program))
+}
+
+// locate finds the program and the folders, and returns the words that follow.
+func (i *invocation) locate(command []string, lookup func(string) (string, bool)) ([]string, error) {
+	program, err := exec.LookPath(command[0])
+	if err == nil {
+		i.program, err = filepath.Abs(program)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be run: %w", outside.Quoted(command[0], 300), err)
+	}
+	words, at := command[1:], "."
+	if len(words) > 0 && strings.HasPrefix(words[0], "-chdir=") {
+		at, i.chdir = strings.TrimPrefix(words[0], "-chdir="), true
+		words = words[1:]
+	}
+	if i.dir, err = resolve(".", at); err != nil {
+		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), err)
+	}
+	i.data = ".terraform"
+	if data, _ := lookup("TF_DATA_DIR"); data != "" {
+		i.data = data
+	}
+	i.data = join(i.dir, i.data)
+	return words, nil
+}
+
+// join is path as seen from dir. It is not cleaned: after a link, ".." is not what
+// the text says.
+func join(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return dir + string(filepath.Separator) + path
+}
+
+// resolve returns where path leads from dir: absolute, with links followed as the
+// system does.
+func resolve(dir, path string) (string, error) {
+	if path == "" {
+		return "", errors.New("there is no name")
+	}
+	here, err := os.Getwd()
+	if err == nil {
+		path, err = filepath.EvalSymlinks(join(join(here, dir), path))
+	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		err = failed.Err
+	}
+	return path, err
+}
+
+// subcommand finds the command, of one word or two.
+func (i *invocation) subcommand(words []string) (rest []string, err error) {
+	if len(words) == 1 && slices.Contains([]string{"-help", "--help", "-h", "-version", "--version", "-v"}, words[0]) {
+		i.flags = []argument{{name: strings.TrimLeft(words[0], "-")}}
+		i.help = true
+		return nil, nil
+	}
+	if len(words) == 0 || words[0] == "" || words[0][0] == '-' {
+		return nil, errors.New("a subcommand is required, such as plan; before it, wrap knows only -chdir=DIR")
+	}
+	for n := min(2, len(words)); n > 0; n-- {
+		name := strings.Join(words[:n], " ")
+		at := slices.IndexFunc(commands(), func(c command) bool { return c.name == name && strings.Count(name, " ") == n-1 })
+		if at >= 0 {
+			i.command = commands()[at]
+			return words[n:], nil
+		}
+	}
+	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state",
+		outside.Quoted(strings.Join(words[:min(2, len(words))], " "), 100))
+}
+
+// words are those of the TF_CLI_ARGS variables, in the order in which Terraform
+// has them: it puts either right behind the subcommand, the one for that
+// subcommand last. The child does not get the variables.
+func (i *invocation) words(lookup func(string) (string, bool)) (words []string, err error) {
+	if i.name == "" {
+		return nil, nil
+	}
+	for _, variable := range []string{"TF_CLI_ARGS_" + strings.NewReplacer("-", "_", " ", "_").Replace(i.name), "TF_CLI_ARGS"} {
+		text, _ := lookup(variable)
+		if !isPlain(text) {
+			return nil, fmt.Errorf("%s is refused: it may hold letters, digits, spaces and the characters - _ . , : / = + @ %% ~ [ ] only; "+
+				"give other arguments to the command itself", variable)
+		}
+		words = append(words, strings.Fields(text)...)
+	}
+	return words, nil
+}
+
+// isPlain reports whether text has the same words for everybody who reads it.
+func isPlain(text string) bool {
+	return lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`).MatchString(text)
+}
+
+// parse reads flags, which end at the first argument, as Go's package flag does.
+func (i *invocation) parse(words []string) error {
+	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
+		written, value, hasValue := strings.Cut(words[0], "=")
+		name := strings.TrimPrefix(written[1:], "-")
+		words = words[1:]
+		takes, known := i.command.flag(name)
+		switch {
+		case !known:
+			return i.refuse(written, whyNot(name))
+		case hasValue && isHelp(name): // whatever it means, it may not be help
+			return i.refuse(written+"=…", "")
+		case takes && !hasValue && len(words) == 0:
+			return fmt.Errorf("the flag -%s requires a value", name)
+		case takes && !hasValue:
+			value, hasValue, words = words[0], true, words[1:]
+		}
+		i.flags = append(i.flags, argument{name, value, hasValue})
+	}
+	i.args = words
+	i.help = i.help || slices.ContainsFunc(i.flags, func(f argument) bool { return isHelp(f.name) })
+	for _, arg := range i.args {
+		if arg == "" || len(arg) > 1 && arg[0] == '-' {
+			return fmt.Errorf("the argument %s is refused: an argument is not empty, and flags come before all arguments", outside.Quoted(arg, 100))
+		}
+	}
+	if len(i.args) > i.command.args {
+		return fmt.Errorf("%s has %d arguments, and wrap knows of %d; flags come before all arguments", i.name, len(i.args), i.command.args)
+	}
+	return nil
+}
+
+func isHelp(flag string) bool { return flag == "help" || flag == "h" }
+
+func (i *invocation) refuse(flag, why string) error {
+	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, cmp.Or(why, "wrap does not know what it does"))
+}
+
+// arguments is the command line of the child.
+func (i *invocation) arguments() (args []string) {
+	if i.chdir {
+		args = append(args, "-chdir="+i.dir)
+	}
+	args = append(args, strings.Fields(i.name)...)
+	for _, f := range i.flags {
+		args = append(args, f.String())
+	}
+	return append(args, i.args...)
+}
+
+// has reports whether a flag is set.
+func (i *invocation) has(name string) bool {
+	return slices.ContainsFunc(i.flags, func(f argument) bool { return f.name == name })
+}
+
+// effect is what the run does with the state.
+func (i *invocation) effect() effect {
+	if i.help {
+		return passes
+	}
+	return i.command.does
+}

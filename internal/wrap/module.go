@@ -1,0 +1,95 @@
+package wrap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+const wanted = `the module requires an empty block, backend "http" {}`
+
+// checkModule refuses a module that keeps its state elsewhere. Terraform refuses
+// it too, see [writeRecord], but says less clearly why. All files are read that any
+// version of Terraform or OpenTofu reads, each by itself: what does no harm in any
+// of them does none in whatever they are merged to.
+func checkModule(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || strings.HasPrefix(name, ".") || !isSource(name) {
+			continue
+		}
+		ours, err := checkSource(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("%s: %w", outside.Quoted(name, 100), err)
+		}
+		found = found || ours
+	}
+	if !found {
+		return fmt.Errorf("there is no backend block in %s; %s", outside.Quoted(dir, 300), wanted)
+	}
+	return nil
+}
+
+func isSource(name string) bool {
+	return slices.ContainsFunc([]string{".tf", ".tofu", ".tf.json", ".tofu.json"}, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// checkSource reports whether a file has our backend.
+func checkSource(path string) (ours bool, err error) {
+	parse := hclparse.NewParser().ParseHCLFile
+	if strings.HasSuffix(path, ".json") {
+		parse = hclparse.NewParser().ParseJSONFile
+	}
+	file, diags := parse(path)
+	if diags.HasErrors() { // the details may hold a piece of the text
+		line := 0
+		if at := diags[0].Subject; at != nil {
+			line = at.Start.Line
+		}
+		return false, fmt.Errorf("it cannot be parsed, see line %d", line)
+	}
+	for _, terraform := range blocks(file.Body, hcl.BlockHeaderSchema{Type: "terraform"}) {
+		for _, b := range blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
+			hcl.BlockHeaderSchema{Type: "cloud"}, hcl.BlockHeaderSchema{Type: "state_store", LabelNames: []string{"type"}},
+			hcl.BlockHeaderSchema{Type: "encryption"}) {
+			if err := checkBlock(b); err != nil {
+				return false, err
+			}
+			ours = true
+		}
+	}
+	return ours, nil
+}
+
+func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: types}) // as in checkSource
+	return content.Blocks
+}
+
+// checkBlock refuses every block but an empty backend "http".
+func checkBlock(b *hcl.Block) error {
+	switch {
+	case b.Type == "encryption":
+		return errors.New("the encryption block would encrypt the state a second time; run tofu without wrap, or remove the block")
+	case b.Type != "backend" || b.Labels[0] != "http":
+		return fmt.Errorf("the block %s keeps the state elsewhere; %s", outside.Quoted(strings.Join(append([]string{b.Type}, b.Labels...), " "), 100), wanted)
+	}
+	if attrs, diags := b.Body.JustAttributes(); len(attrs) > 0 || diags.HasErrors() {
+		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s, and the arguments belong in `+
+			`a block backend "http" in the file of -config, or in STATECRYPT_HTTP_* variables`, wanted)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package wrap
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+)
+
+// moveIn seals the state that there is: that in the backend, if there is one, and
+// else the module's own. It has the lock meanwhile.
+func moveIn(ctx context.Context, p *proxy, files *handover) error {
+	m := &move{proxy: p, call: files.call, options: files.o}
+	if p.backend.lock.url == nil {
+		return m.sealExisting(ctx)
+	}
+	m.id = rand.Text()
+	lock, err := json.Marshal(map[string]string{
+		"ID": m.id, "Operation": "statecrypt wrap -encrypt-existing", "Created": time.Now().UTC().Format(time.RFC3339),
+	})
+	if err == nil {
+		err = m.send(ctx, p.backend.lock, "", lock)
+	}
+	if err != nil {
+		return fmt.Errorf("the state cannot be locked: %w", err)
+	}
+	err = m.sealExisting(ctx)
+	if p.backend.unlock.url != nil {
+		if failed := m.send(context.WithoutCancel(ctx), p.backend.unlock, "", lock); failed != nil {
+			err = errors.Join(err, fmt.Errorf("the lock %s was not given back: %w", m.id, failed))
+		}
+	}
+	return err
+}
+
+// move is a state on its way in.
+type move struct {
+	*proxy
+	call    *invocation
+	options Options
+	id      string // of the lock, "" if there are none
+}
+
+// send sends a request that has to succeed.
+func (m *move) send(ctx context.Context, to endpoint, id string, body []byte) error {
+	a, err := m.backend.ask(ctx, to, id, body)
+	if err == nil && a.status >= 300 {
+		err = fmt.Errorf("the backend answered %s", web.Status(a.status))
+	}
+	return err
+}
+
+func (m *move) sealExisting(ctx context.Context) error {
+	there, err := m.backend.ask(ctx, m.backend.read, "", nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the state in the backend: %w", err)
+	case there.isAbsent():
+		return m.sealOwn(ctx)
+	case there.status != http.StatusOK:
+		return fmt.Errorf("the backend answered %s", web.Status(there.status))
+	}
+	switch info, err := encryption.Inspect(there.body); {
+	case err != nil:
+		return fmt.Errorf("the state in the backend: %w", err)
+	case info.Kind == encryption.Encrypted:
+		say(m.stderr, "the state in the backend is encrypted already")
+		return nil
+	case info.Kind != encryption.State:
+		return errors.New("what the backend has is not a state")
+	}
+	return m.store(ctx, there.body, "the state in the backend")
+}
+
+// sealOwn is about the state that the module had without wrap.
+func (m *move) sealOwn(ctx context.Context) error {
+	place, content, err := m.own(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the state in %s: %w", place, err)
+	case len(content) == 0:
+		say(m.stderr, "there is no state yet, neither in the HTTP backend nor in "+place)
+		return nil
+	}
+	if err := m.store(ctx, content, "the state in "+place); err != nil {
+		return err
+	}
+	say(m.stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
+	return nil
+}
+
+// own reads the state of the module from where Terraform without wrap has written
+// down that it lies.
+func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
+	var recorded struct {
+		Backend struct {
+			Type   string         `json:"type"`
+			Config map[string]any `json:"config"`
+		} `json:"backend"`
+	}
+	place = "terraform.tfstate"
+	record, err := keyfile.Read(filepath.Join(m.call.data, recordName))
+	if err == nil {
+		err = json.Unmarshal(record, &recorded)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return place, nil, errors.New("the record of the backend cannot be read")
+	}
+	if workspace, err := keyfile.Read(filepath.Join(m.call.data, "environment")); err == nil && len(workspace) > 0 && string(workspace) != "default" {
+		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
+	}
+	switch b := recorded.Backend; b.Type {
+	case "local":
+		if path, _ := b.Config["path"].(string); path != "" {
+			place = path
+		}
+	case "", "http":
+	default:
+		content, err = m.pull(ctx, b.Type, b.Config)
+		return "the backend " + outside.Quoted(b.Type, 100), content, err
+	}
+	content, err = readFile(join(m.call.dir, place))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return place, content, keyfile.Reason(err)
+}
+
+// pull has the CLI read the state from another backend. The module names ours by
+// now, so it is read by a module that has nothing but that backend.
+func (m *move) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "statecrypt-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil })
+	module, err := json.Marshal(map[string]any{"terraform": map[string]any{"backend": map[string]any{kind: settings}}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "main.tf.json"), module, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.run(ctx, dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+}
+
+// run runs commands in a folder, and returns what the last of them prints.
+func (m *move) run(ctx context.Context, dir string, commands ...[]string) (printed []byte, err error) {
+	o := m.options
+	for _, words := range commands {
+		var out bytes.Buffer
+		o.Stdin, o.Stdout = nil, &out
+		child := &invocation{command: command{name: words[0]}, program: m.call.program, chdir: true, dir: dir, data: dir, args: words[1:]}
+		code, err := child.run(ctx, o, child.environ(o))
+		if err == nil && code != 0 {
+			err = fmt.Errorf("%s %s ended with %d", filepath.Base(m.call.program), words[0], code)
+		}
+		if err != nil {
+			return nil, err
+		}
+		printed = out.Bytes()
+	}
+	return printed, nil
+}
+
+// store seals a state and writes it to the backend.
+func (m *move) store(ctx context.Context, plain []byte, what string) error {
+	sealed, err := seal(ctx, m.state, plain)
+	if err == nil {
+		err = m.send(ctx, m.backend.write, m.id, sealed)
+	}
+	if err != nil {
+		return fmt.Errorf("%s was not encrypted: %w", what, err)
+	}
+	say(m.stderr, what+" is in the backend now, encrypted")
+	return nil
+}

@@ -1,0 +1,92 @@
+package wrap
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// ownData is the data directory of the child: a folder in the one that it would
+// have without wrap. What init installs lies there too, so that neither knows of
+// the other's; a plugin cache serves both.
+func (i *invocation) ownData() string { return filepath.Join(i.data, "statecrypt") }
+
+const recordName = "terraform.tfstate"
+
+// record is what init would have written down about backend "http" {}. Terraform
+// compares the module with it whenever it looks for its backend: it uses what is
+// recorded, or refuses another backend until that is initialized. So it holds, too,
+// if files are exchanged after wrap has looked. An absent argument is null.
+const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
+	`"backend":{"type":"http","config":{},"hash":0},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
+
+// writeRecord writes the record into a data directory, in place of any other.
+func writeRecord(data string) error {
+	err := os.MkdirAll(data, 0o755) //nolint:gosec // as Terraform does
+	if err == nil {
+		err = replace(filepath.Join(data, recordName), []byte(record))
+	}
+	if err != nil {
+		return fmt.Errorf("the record of the backend cannot be written: %w", keyfile.Reason(err))
+	}
+	return nil
+}
+
+// replace puts content in the place of a file, or leaves everything as it is.
+func replace(path string, content []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+	}
+	return err
+}
+
+// checkRecord looks at the record after the run. The error says where the child
+// may have gone.
+func checkRecord(data string) error {
+	content, err := keyfile.Read(filepath.Join(data, recordName))
+	if err != nil {
+		return err
+	}
+	var recorded struct {
+		Backend *struct {
+			Type   string         `json:"type"`
+			Config map[string]any `json:"config"`
+		} `json:"backend"`
+		StateStore any `json:"state_store"`
+	}
+	switch err := json.Unmarshal(content, &recorded); {
+	case err != nil: // it may quote a password
+		return errors.New("the record of the backend cannot be read")
+	case recorded.Backend == nil || recorded.StateStore != nil:
+		return notOurs("another kind")
+	}
+	for name, value := range recorded.Backend.Config {
+		if value != nil {
+			return hasSetting(name)
+		}
+	}
+	if recorded.Backend.Type != "http" {
+		return notOurs(outside.Quoted(recorded.Backend.Type, 100))
+	}
+	return nil
+}
+
+func notOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }
+
+// hasSetting is about any setting: those of the block win over ours.
+func hasSetting(name string) error {
+	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
+}

@@ -1,0 +1,67 @@
+package wrap
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+)
+
+// traces are the files in which Terraform leaves states beside a backend.
+type traces struct {
+	dir  string
+	seen map[string][sha256.Size]byte // :: name → digest of what there is
+}
+
+const errored = "errored.tfstate"
+
+// lookAround notes what is there before the run.
+func lookAround(dir string) *traces {
+	t := &traces{dir: dir, seen: map[string][sha256.Size]byte{}}
+	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
+		content, _ := os.ReadFile(filepath.Join(dir, name)) // one that cannot be read was not written by the child
+		t.seen[name] = sha256.Sum256(content)
+	}
+	return t
+}
+
+// follow deals with what the run has left: a state that could not be written is
+// sealed where it lies, and any other in plaintext is an error.
+func (t *traces) follow(ctx context.Context, o Options) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
+		path := filepath.Join(t.dir, name)
+		content, err := os.ReadFile(path)
+		if err != nil || sha256.Sum256(content) == t.seen[name] {
+			continue
+		}
+		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.Encrypted {
+			continue
+		}
+		if name != errored {
+			errs = append(errs, fmt.Errorf("a state that is not encrypted was written to %s", name))
+			continue
+		}
+		errs = append(errs, t.sealErrored(ctx, o, path, content))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *traces) sealErrored(ctx context.Context, o Options, path string, content []byte) error {
+	sealed, err := seal(ctx, o.State, content)
+	if err == nil {
+		err = replace(path, sealed)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))
+	}
+	say(o.Stderr, errored+" is encrypted now; state push with wrap opens it")
+	return nil
+}
