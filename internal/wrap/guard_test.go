@@ -119,7 +119,7 @@ func TestRefused(t *testing.T) {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_SKIP_CERT_VERIFICATION=" + canary},
 			err: "STATECRYPT_HTTP_SKIP_CERT_VERIFICATION must be true or false",
 		},
-		"a wrong number":      {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}, err: "STATECRYPT_HTTP_RETRY_MAX: a number is required"},
+		"a wrong number":      {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}, err: "the environment variable STATECRYPT_HTTP_RETRY_MAX: a number is required"},
 		"a wrong authority":   {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}, err: "holds no certificate"},
 		"a certificate alone": {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "are needed together"},
 

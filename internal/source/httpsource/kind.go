@@ -104,7 +104,7 @@ func number(variable, inPlaceOf string) attr.Attr {
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "http",
-		Doc:  "Where the state lies, as in Terraform's `http` backend.",
+		Doc:  "Where the state is, as in Terraform's `http` backend.",
 		Attrs: []attr.Attr{
 			{Name: "address", Type: cty.String, Required: true},
 			{Name: "update_method", Type: cty.String, Default: cty.StringVal("POST")},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
@@ -286,5 +287,30 @@ func TestRegionOfProfile(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%q: got %v, want %q", profile, err, want)
 		}
+	}
+}
+
+// What the services that give keys answer costs no more than its size allows.
+func TestCosts(t *testing.T) {
+	for name, identity := range map[string]objecttest.Attrs{
+		"role":     pair().With("assume_role_role_arn", newSTS().role),
+		"instance": objecttest.Strings("ecs_role_name", "reader"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(t)
+			answers := amplification.NewAnswers(map[string]http.Handler{"role": c.sts, "instance": c.metadata}[name])
+			service := httptest.NewServer(answers)
+			t.Cleanup(service.Close)
+			network, _ := hostsOf(t, c.store, answers)
+			network.Metadata = service.URL
+			kind := Vendor().KindOver(network)
+			answers.Run(t, func(t *testing.T) func() error {
+				src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, identity), where(), "default")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return func() error { _, err := src.Fetch(t.Context()); return err }
+			})
+		})
 	}
 }
