@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
@@ -32,7 +31,7 @@ func (c *call) outputs(ctx context.Context) error {
 // keep all their digits.
 type object map[string]json.RawMessage
 
-// pick returns some members of an object. Its errors repeat nothing of it.
+// pick returns some members of an object. Its errors quote nothing of it.
 func pick(text []byte, names ...string) (object, error) {
 	picked := object{}
 	err := jsonwalk.Members(text, func(name string, value []byte) (bool, error) {
@@ -74,8 +73,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	return json.Marshal(kept)
 }
 
-// rootModule returns the modules of formats 1 to 3 without all but the root, the
-// only one whose outputs other configurations can read.
+// rootModule returns the root alone of the modules of formats 1 to 3: only its
+// outputs can be read by other configurations.
 func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	var modules []json.RawMessage
 	var path []string
@@ -103,8 +102,8 @@ func (c *call) selectOutputs(in object) error {
 		return errors.New(`"outputs" is not an object`)
 	}
 	names := slices.Sorted(maps.Keys(all))
-	if c.only != "" {
-		names = strings.Split(c.only, ",")
+	if len(c.only) > 0 {
+		names = c.only
 	}
 	selected := object{}
 	for _, name := range names {
@@ -114,7 +113,7 @@ func (c *call) selectOutputs(in object) error {
 			return fmt.Errorf("there is no output %s", outside.Quoted(name, maxName))
 		case c.sensitive || !isSensitive(output):
 			selected[name] = output
-		case c.only != "":
+		case len(c.only) > 0:
 			return fmt.Errorf("the output %s is sensitive; -sensitive keeps it", outside.Quoted(name, maxName))
 		default:
 			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is left out; -sensitive keeps it", outside.Quoted(name, maxName)))

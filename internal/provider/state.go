@@ -87,6 +87,9 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	if missing, ok := source.IsMissing(err); ok {
 		return &openedState{source: src, missing: missing, lock: missing.Lock}, nil
 	}
+	if source.IsTooLarge(err) {
+		err = fmt.Errorf("%w; if that is expected, raise max_size", err)
+	}
 	if err != nil {
 		return nil, &stepError{step: stepFetch, source: src, err: err}
 	}
@@ -133,7 +136,8 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	if err != nil || r.resources {
 		return s, err
 	}
-	// A copy without the resources lets go of the file: the state may be kept long.
+	// A copy without the resources frees the memory of the file: the state may be kept
+	// for long.
 	return &tfstate.State{Version: s.Version, TerraformVersion: s.TerraformVersion, Serial: s.Serial, Lineage: s.Lineage,
 		Outputs: s.Outputs}, nil
 }

@@ -46,7 +46,10 @@ const (
 )
 
 func newProxy(o Options, upstream *backend) *proxy {
-	p := &proxy{state: o.State, backend: upstream, force: o.Force, pins: o.Pins, stderr: o.Stderr, password: rand.Text(), mux: http.NewServeMux()}
+	p := &proxy{
+		state: o.State, backend: upstream, force: o.Force, pins: o.Pins, stderr: o.Stderr,
+		password: rand.Text(), mux: http.NewServeMux(),
+	}
 	p.mux.HandleFunc("GET /state", p.get)
 	p.mux.HandleFunc("POST /state", p.post)
 	p.mux.HandleFunc("DELETE /state", p.relay(upstream.remove, func() { p.lineage.Store(new(string)) }))
@@ -160,9 +163,9 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 	switch {
 	case err != nil || p.force:
 	case known == nil:
-		err = errors.New("the one that it would replace has not been read; -force writes it all the same")
+		err = errors.New("the one that it would replace has not been read; use -force to overwrite it")
 	case *known != "" && *known != lineage:
-		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; -force writes it all the same",
+		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; use -force to overwrite it",
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return lineage, err
@@ -182,7 +185,8 @@ func (p Pins) check(state []byte) (lineage string, err error) {
 	case p.Lineage != "" && p.Lineage != header.Lineage:
 		err = fmt.Errorf("its lineage is %s, and -lineage says another", outside.Quoted(header.Lineage, 100))
 	case header.Serial < p.MinimumSerial:
-		err = fmt.Errorf("its serial is %d, and -minimum-serial is %d: it may be an old state in place of a new one", header.Serial, p.MinimumSerial)
+		err = fmt.Errorf("its serial is %d, and -minimum-serial is %d: it may be an old state in place of a new one",
+			header.Serial, p.MinimumSerial)
 	}
 	return header.Lineage, err
 }
@@ -259,7 +263,7 @@ func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
 	if a.status >= 300 && !expected {
 		say(p.stderr, "the backend answered "+web.Status(a.status))
 	}
-	w.Header().Set("Content-Type", "application/json") // as far as anybody here looks at it
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) //nolint:gosec // no browser, and if the child is still there
 }

@@ -87,7 +87,8 @@ func (s *said) take() string {
 func between(t *testing.T, url, settings string, more ...string) (*proxy, *said) {
 	t.Helper()
 	environ := append([]string{
-		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + url + "/l",
+		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l",
+		"STATECRYPT_HTTP_UNLOCK_ADDRESS=" + url + "/l",
 		"STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + canary,
 	}, more...)
 	upstream, err := newBackend(nil, world.Lookup(environ))
@@ -234,7 +235,7 @@ func TestWrite(t *testing.T) {
 // A state is refused if it does not belong where it goes.
 func TestLineage(t *testing.T) {
 	t.Parallel()
-	const refused = "-force writes it all the same"
+	const refused = "use -force to overwrite it"
 	for name, c := range map[string]struct {
 		there  string // "" is none, "-" was not read, "401" could not be
 		body   string

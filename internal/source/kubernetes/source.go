@@ -112,8 +112,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// client returns a client of the cluster other than old, whose credentials are of
-// no use any more, and whether it is new.
+// client returns a client of the cluster other than old, whose credentials have
+// expired, and whether it is new.
 func (l *location) client(ctx context.Context, old *client) (*client, bool, error) {
 	fresh := false
 	c, err := l.clients.Fresh(ctx, l.cluster, func(c *client) bool { return c != old }, func(ctx context.Context) (*client, error) {
