@@ -329,7 +329,8 @@ func TestCompany(t *testing.T) {
 		"with it":             {map[string]Setting{"key": value, "id": value}, "", ""},
 		"with a variable's":   {map[string]Setting{"key": value}, "ID", ""},
 		"a variable, without": {nil, "KEY", ""},
-		"another mistake too": {map[string]Setting{"key": value, "id": {Value: cty.UnknownVal(cty.String)}}, "", "e.id: the value is not known yet"},
+		"another mistake too": {map[string]Setting{"key": value, "id": {Value: cty.UnknownVal(cty.String)}}, "",
+			"e.id: the value is not known yet"},
 	} {
 		e := &Entry{Address: "e", Settings: c.code}
 		_, err := e.Decode(table, func(name string) (string, bool) { return "ENV", strings.Contains(" "+c.env+" ", " "+name+" ") })
@@ -354,11 +355,12 @@ func TestAlways(t *testing.T) {
 		want    string
 		refused bool
 	}{
-		"no block":               {nil, func(name string) (string, bool) { return "ENV", name == "A" }, "ENV", false},
-		"a block":                {map[string]Setting{"endpoints": block}, func(string) (string, bool) { return "ENV", true }, "code", false},
-		"beside a secret":        {map[string]Setting{"token": token}, func(string) (string, bool) { return "ENV", true }, "", true},
-		"a block, with a secret": {map[string]Setting{"token": token, "endpoints": block}, func(string) (string, bool) { return "x", true }, "code", false},
-		"no environment":         {nil, nil, "", false},
+		"no block":        {nil, func(name string) (string, bool) { return "ENV", name == "A" }, "ENV", false},
+		"a block":         {map[string]Setting{"endpoints": block}, func(string) (string, bool) { return "ENV", true }, "code", false},
+		"beside a secret": {map[string]Setting{"token": token}, func(string) (string, bool) { return "ENV", true }, "", true},
+		"a block, with a secret": {map[string]Setting{"token": token, "endpoints": block},
+			func(string) (string, bool) { return "x", true }, "code", false},
+		"no environment": {nil, nil, "", false},
 	} {
 		v, err := (&Entry{Address: "e", Settings: c.code}).Decode(table, c.env)
 		if refused := err != nil && strings.Contains(err.Error(), "e.endpoints.a: the environment variable A must not"); refused != c.refused {

@@ -160,8 +160,9 @@ func TestBackendVariables(t *testing.T) {
 				"a password or token does not belong in the address"},
 		"no address": {env: vars{repositoryVar: "ext::sh -c " + canary, stateVar: "b"},
 			err: "the environment variable TF_BACKEND_GIT_GIT_REPOSITORY: remote helpers"},
-		"a pattern as ref":   {env: vars{repositoryVar: here, refVar: "*", stateVar: "b"}, err: "data.git.ref: "},
-		"a path that leaves": {env: vars{repositoryVar: here, stateVar: "a/../../b"}, err: "data.git.path: the environment variable TF_BACKEND_GIT_GIT_STATE: the path leaves"},
+		"a pattern as ref": {env: vars{repositoryVar: here, refVar: "*", stateVar: "b"}, err: "data.git.ref: "},
+		"a path that leaves": {env: vars{repositoryVar: here, stateVar: "a/../../b"},
+			err: "data.git.path: the environment variable TF_BACKEND_GIT_GIT_STATE: the path leaves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

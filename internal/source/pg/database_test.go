@@ -192,7 +192,8 @@ func TestCancelledQuery(t *testing.T) {
 			name)
 	}
 	defer x.lock(t)()
-	src, err := Kind().Start(settingsOf(attrs{"conn_str": text(x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+"))}))(request(t,
+	connStr := x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+")
+	src, err := Kind().Start(settingsOf(attrs{"conn_str": text(connStr)}))(request(t,
 		attrs{"schema_name": text(x.schema)}, nil))
 	if err != nil {
 		t.Fatal(err)

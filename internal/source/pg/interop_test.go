@@ -46,8 +46,8 @@ func testBackend(t *testing.T, cli clitest.CLI, schema, table string) {
 	for _, workspace := range clitest.Workspaces {
 		r := request(t, attrs{"schema_name": text(schema), "table_name": text(table)}, nil)
 		r.Workspace = workspace
-		src, err := Kind().Start(settingsOf(attrs{"conn_str": text(s.URL("state_reader", readerPassword, database, "sslmode=verify-full&sslrootcert="+
-			ca))}))(r)
+		connStr := s.URL("state_reader", readerPassword, database, "sslmode=verify-full&sslrootcert="+ca)
+		src, err := Kind().Start(settingsOf(attrs{"conn_str": text(connStr)}))(r)
 		if err != nil {
 			t.Fatal(err)
 		}

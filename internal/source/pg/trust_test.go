@@ -243,7 +243,8 @@ func TestWarnings(t *testing.T) {
 // A warning reaches whoever reads.
 func TestFetchWarns(t *testing.T) {
 	f := newFake(t, nettest.NewAuthority().Issue(nil).Pair(), "{}")
-	r := newRun(settingsOf(attrs{"conn_str": text("host=db.example.test user=me password=" + readerPassword + " port=" + f.port())}).For(Kind()))
+	connStr := "host=db.example.test user=me password=" + readerPassword + " port=" + f.port()
+	r := newRun(settingsOf(attrs{"conn_str": text(connStr)}).For(Kind()))
 	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 	src, err := r.open(request(t, nil, nil))
 	if err != nil {
