@@ -33,7 +33,7 @@ func (t Target) check() error {
 			return t.fail("%s", t.encryption.notConfigured(address))
 		}
 		if t.enforced && t.encryption.isPlaintext(address) {
-			return t.fail("%s reads unencrypted data, which enforced = true forbids; remove it from the %s",
+			return t.fail("the method %s reads unencrypted data, which enforced = true forbids; remove it from the %s",
 				address, [...]string{"method", "fallbacks"}[min(i, 1)])
 		}
 		if err := t.encryption.checkThen(address, nil); err != nil {
@@ -75,13 +75,10 @@ func (t Target) fail(format string, args ...any) error {
 func (e *Encryption) notConfigured(method string) string {
 	if _, isKind := e.kinds[method]; isKind {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
-			return fmt.Sprintf("%s is configured with settings, so it is named by its address: %s", method, strings.Join(there, " or "))
+			return fmt.Sprintf("a method of the kind %s is configured with settings, so it is named by its address: %s", method, strings.Join(there, " or "))
 		}
-		block := fmt.Sprintf("method %q \"main\" { … }", method)
-		if e.config.Provider {
-			block = fmt.Sprintf("a %s block to method", method)
-		}
-		return fmt.Sprintf("%s requires settings, so it cannot be named by its kind alone: add %s, and name method.%[1]s.main", method, block)
+		return fmt.Sprintf("the kind %s requires settings, so it cannot be named alone: configure a method of this kind, "+
+			"and name its address, such as method.%[1]s.main", method)
 	}
 	return outside.Line(method, maxName) + " is not configured" + syntax.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
 }

@@ -1,6 +1,16 @@
 package encryption
 
-import "slices"
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
 
 type candidate struct {
 	method
@@ -68,4 +78,112 @@ func (e *Encryption) recognizing(file []byte) string {
 		}
 	}
 	return ""
+}
+
+// refuse explains why none of the methods is for this kind of file.
+func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
+	switch kind {
+	case Empty:
+		return because(ErrDamaged, "the file is empty; Terraform and OpenTofu never leave an empty state behind, so something cut it off")
+	case BackendRecord:
+		return errors.New("the file is not a state: it is the record of a backend that Terraform and OpenTofu keep in .terraform, " +
+			"and the state is where that backend keeps it")
+	}
+	selected := ""
+	if len(t.methods) > 0 {
+		selected = " (only " + strings.Join(t.methods, ", ") + ")"
+	}
+	if format := t.encryption.format(file); format != "" {
+		return t.encryptedError(format, fmt.Sprintf("the file is encrypted by %s, and no %[1]s method is selected%s", format, selected))
+	}
+	switch kind {
+	case Encrypted:
+		return t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
+	case State, Plan:
+		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
+			kind, attr.Unencrypted, cmp.Or(selected, ", and no method is selected"))
+	}
+	const neither = "the file is neither an encrypted state nor a plaintext one"
+	if address := t.encryption.recognizing(file); address != "" {
+		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
+	}
+	if err := json.Unmarshal(file, &struct{}{}); err != nil {
+		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))
+	}
+	return because(ErrDamaged, neither)
+}
+
+// encryptedError adds to a text what the settings have for such a file.
+func (t Target) encryptedError(format, text string) error {
+	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == Plan, text: text}
+	if named, ok := t.encryption.methods[format]; ok {
+		_, err := named()
+		e.ByKind = err == nil
+	}
+	for _, address := range addresses(t.encryption.config.KeyProviders) {
+		e.KeyProviders = append(e.KeyProviders, t.encryption.config.KeyProviders[address])
+	}
+	return e
+}
+
+// unselected says what there is for encrypted data.
+func (e *Encryption) unselected(selected string) string {
+	switch {
+	case len(e.configuredFor("")) == 0:
+		return "no method for encrypted data is configured" + selected
+	case selected == "":
+		return "no method is selected"
+	}
+	return "no method for encrypted data is selected" + selected
+}
+
+// format returns the kind of method whose format the file has, or "".
+func (e *Encryption) format(file []byte) string {
+	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
+		if recognizes := e.kinds[name].Recognizes; recognizes != nil && recognizes(file) {
+			return name
+		}
+	}
+	return ""
+}
+
+// configuredFor returns the configured methods for files of a format: a kind of
+// method, or "" for OpenTofu's envelope.
+func (e *Encryption) configuredFor(format string) []*attr.Entry {
+	var out []*attr.Entry
+	for _, address := range addresses(e.config.Methods) {
+		entry := e.config.Methods[address]
+		if entry.Kind == format || format == "" && !e.candidate(address, nil).whole {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+// refuseInside says what to do about content that is no plaintext, where then
+// is not set.
+func (t Target) refuseInside(kind FileKind, content []byte) error {
+	if kind == Encrypted {
+		return because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice; "+
+			`add then = "method.…" to it, with the address of the method for the envelope`)
+	}
+	if address := t.encryption.recognizing(content); address != "" {
+		return because(ErrNotConfigured, "what it decrypted is not a state; if the file was encrypted twice, "+
+			"and %s is the method for what is inside, add then = %[1]q to it", address)
+	}
+	return because(ErrDamaged, "what it decrypted is not a state and not a plan")
+}
+
+func (env *envelope) describeKeys() string {
+	names := slices.Sorted(maps.Keys(env.Meta))
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > 5 {
+		names = append(names[:5], "…")
+	}
+	for i, n := range names {
+		names[i] = quoted(n)
+	}
+	return " (its metadata names " + strings.Join(names, ", ") + ")"
 }

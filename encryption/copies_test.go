@@ -37,12 +37,13 @@ func TestCopies(t *testing.T) {
 			want: "there is a lineage beside the encrypted data, but none inside"},
 		"lineage with null inside": {plain: null, copies: map[string]any{"lineage": "l-1"},
 			want: "there is a lineage beside the encrypted data, but none inside"},
-		"a smaller serial": {plain: state, copies: map[string]any{"serial": 6}, want: "the serial beside the encrypted data (6)"},
-		"a larger serial":  {plain: state, copies: map[string]any{"serial": 8}, want: "the serial beside the encrypted data (8)"},
-		"another lineage":  {plain: state, copies: map[string]any{"lineage": "l-2"}, want: "the lineage beside the encrypted data"},
-		"serial is text":   {plain: state, copies: map[string]any{"serial": "7"}, want: `"serial" must be a whole number`},
-		"lineage is 7":     {plain: state, copies: map[string]any{"lineage": 7}, want: `"lineage" must be a string`},
-		"meta is text":     {plain: state, copies: map[string]any{"meta": "x"}, want: `"meta" must be an object`},
+		"a smaller serial":      {plain: state, copies: map[string]any{"serial": 6}, want: "the serial beside the encrypted data (6)"},
+		"a larger serial":       {plain: state, copies: map[string]any{"serial": 8}, want: "the serial beside the encrypted data (8)"},
+		"another lineage":       {plain: state, copies: map[string]any{"lineage": "l-2"}, want: "the lineage beside the encrypted data"},
+		"a part of the lineage": {plain: state, copies: map[string]any{"lineage": "l-"}, want: "the lineage beside the encrypted data"},
+		"serial is text":        {plain: state, copies: map[string]any{"serial": "7"}, want: `"serial" must be a whole number`},
+		"lineage is 7":          {plain: state, copies: map[string]any{"lineage": 7}, want: `"lineage" must be a string`},
+		"meta is text":          {plain: state, copies: map[string]any{"meta": "x"}, want: `"meta" must be an object`},
 	} {
 		var file map[string]any
 		if err := json.Unmarshal(seal(t, keys+`state { method = method.aes_gcm.a }`, c.plain), &file); err != nil {
@@ -61,6 +62,26 @@ func TestCopies(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case c.want != "" && (!errors.Is(err, encryption.ErrDamaged) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// TestCopiesOfAPlan: a plan has no serial and no lineage, so nobody wrote one
+// beside it.
+func TestCopiesOfAPlan(t *testing.T) {
+	t.Parallel()
+	target := newEncryption(t, builtin.Registry(), keys).Use("method.aes_gcm.a")
+	sealed, err := newEncryption(t, builtin.Registry(), keys+`plan { method = method.aes_gcm.a }`).Plan().Encrypt(t.Context(), []byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := target.Decrypt(t.Context(), sealed); err != nil {
+		t.Error(err)
+	}
+	for _, beside := range []string{`"serial":7`, `"lineage":"l-1"`} {
+		changed := append([]byte("{"+beside+","), sealed[1:]...)
+		if _, err := target.Decrypt(t.Context(), changed); !errors.Is(err, encryption.ErrDamaged) {
+			t.Errorf("%s beside a plan: %v", beside, err)
 		}
 	}
 }

@@ -38,7 +38,7 @@ const derivationLabel = "statecrypt/derived-key/v1"
 func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation) ([]byte, error) {
 	switch {
 	case d.Info == "":
-		return nil, errors.New("info must say what the key is for")
+		return nil, errors.New("the info must say what the key is for")
 	case d.Length < 16 || d.Length > 64:
 		return nil, errors.New("a length from 16 to 64 bytes is required")
 	}

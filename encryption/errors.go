@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // These are the reasons that a program can tell apart, by [errors.Is]. No error
@@ -42,6 +44,24 @@ func (e *reasonError) Unwrap() []error { return []error{e.error, e.reason} }
 func because(reason error, format string, args ...any) error {
 	return &reasonError{fmt.Errorf(format, args...), reason}
 }
+
+// NotConfiguredError is [ErrNotConfigured] for a file that is encrypted. Its text
+// says what is missing. What to do about it is for the program to say, in the words
+// of whatever its users write; the fields are what there is to say it with.
+type NotConfiguredError struct {
+	Plan         bool          // the target is for plans
+	Format       string        // the kind of method that the file is for; "" for OpenTofu's envelope, which several are for
+	ByKind       bool          // Format requires no settings, so it may be named in place of an address
+	Methods      []*attr.Entry // methods for such a file that are configured, and not selected
+	KeyProviders []*attr.Entry // all that are configured
+
+	text string
+}
+
+func (e *NotConfiguredError) Error() string { return e.text }
+
+// Unwrap returns [ErrNotConfigured].
+func (e *NotConfiguredError) Unwrap() error { return ErrNotConfigured }
 
 // Attempt is a method that did not open a file.
 type Attempt struct {

@@ -96,7 +96,7 @@ func (c *call) wrap(ctx context.Context) error {
 	code, err := wrap.Run(ctx, wrap.Options{
 		State: enc.State(), Plan: enc.Plan(), Backend: c.backend,
 		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
-		EncryptExisting: c.encryptExisting, Leave: c.leave,
+		EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins.wrapped(),
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	})
 	if err != nil {

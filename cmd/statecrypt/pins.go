@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // pins say which state it has to be. Whoever can write to a store can put back an old
@@ -43,6 +44,15 @@ func (p *pins) accept(serial *int64, lineage string) error {
 		return fmt.Errorf("the state has the serial %d, and -minimum-serial says %d: this is an old copy", *serial, *p.serial)
 	}
 	return nil
+}
+
+// wrapped are the pins as wrap takes them.
+func (p *pins) wrapped() wrap.Pins {
+	pinned := wrap.Pins{Lineage: p.lineage}
+	if p.serial != nil {
+		pinned.MinimumSerial = uint64(*p.serial)
+	}
+	return pinned
 }
 
 // isSet reports whether anything is pinned.

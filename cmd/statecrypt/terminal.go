@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -77,12 +76,7 @@ func (c *call) say(colour, what, text string) {
 
 // report explains why the program fails.
 func (c *call) report(err error) {
-	text := err.Error()
-	if errors.Is(err, encryption.ErrNoKey) {
-		text += "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
-			"add the old one as a fallback."
-	}
-	c.say(red, "error:", text)
+	c.say(red, "error:", advised(err))
 }
 
 // warn says what is to be known about a file that was opened.

@@ -1,6 +1,7 @@
 package attr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,7 +59,11 @@ func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
 	if err := e.checkLayer(t, r.secrets); err != nil {
 		return Values{}, err
 	}
-	return r.decode(e.Address, t.Attrs, e.Settings, e.Pos)
+	attrs := t.Attrs
+	if t.Variables != nil {
+		attrs = slices.Concat(attrs, t.Variables)
+	}
+	return r.decode(e.Address, attrs, e.Settings, e.Pos)
 }
 
 // resolver decides what becomes of the variables of one entry.
@@ -89,6 +94,9 @@ func (r resolver) decode(address string, attrs []Attr, settings map[string]Setti
 		if err := v.set(a, settings[a.Name], groups); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if len(errs) == 0 {
+		errs = v.checkCompany(attrs, settings)
 	}
 	if len(errs) > 0 {
 		return Values{}, errs.Err()
@@ -142,12 +150,30 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 	return nil
 }
 
+// checkCompany returns what the code must not set together, or not alone.
+func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs Errors) {
+	for _, a := range attrs {
+		if !settings[a.Name].IsSet() {
+			continue
+		}
+		for _, other := range a.Excludes {
+			if settings[other].IsSet() {
+				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive", other, a.Name))
+			}
+		}
+		if a.Needs != "" && isEmpty(v.get(a.Needs)) {
+			errs = append(errs, v.Errorf(a.Needs, "%s requires it", a.Name))
+		}
+	}
+	return errs
+}
+
 // fill returns what takes the place of an absent value: that of a variable, the
 // default, or nothing.
 func (v Values) fill(a Attr, absent cty.Value, g groups) (cty.Value, error) {
 	switch name, text, err := v.resolver.variable(a, g); {
 	case err != nil:
-		return absent, v.Errorf(a.Name, "%w", err)
+		return absent, v.Errorf(cmp.Or(a.InPlaceOf, a.Name), "%w", err)
 	case name != "":
 		v.variables[a.Name] = name
 		return ofVariable(name, text, a.Type)
@@ -164,12 +190,12 @@ func (r resolver) variable(a Attr, g groups) (name, text string, err error) {
 	switch {
 	case name == "", g.closed[a.Group], g.closed[a.Follows]:
 		return "", "", nil
-	case r.Elsewhere && (!harmless || a.isSecret() || g.secrets[a.Group] || g.secrets[a.Follows]):
+	case r.Elsewhere && (!harmless || a.InPlaceOf != "" || a.isSecret() || g.secrets[a.Group] || g.secrets[a.Follows]):
 		return "", "", nil
 	case harmless, isProxyOfMachine(name), r.beside(a.Name) == nil:
 		return name, text, nil
 	}
-	return "", "", r.beside(a.Name).refuse("the environment variable "+name, a.Name)
+	return "", "", r.beside(a.Name).refuse("the environment variable "+name, cmp.Or(a.InPlaceOf, a.Name))
 }
 
 func isProxyOfMachine(variable string) bool {
@@ -195,6 +221,8 @@ func (v Values) setBlock(a Attr, s Setting) (err error) {
 	switch {
 	case !s.Value.IsNull():
 		v.blocks[a.Name], err = v.resolver.decodeBlock(v.Address+"."+a.Name, a, s)
+	case a.Always:
+		v.blocks[a.Name], err = v.resolver.decode(v.Address+"."+a.Name, a.Attrs, nil, s.Pos)
 	case a.Required && !v.resolver.NoCode:
 		err = v.Errorf(a.Name, "this block is required")
 	}

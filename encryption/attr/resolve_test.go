@@ -18,6 +18,7 @@ type situation struct {
 	boolean  bool   // x is a bool
 	must     bool   // x has a default
 	empty    bool   // an empty string is a value
+	lone     bool   // x is one of Table.Variables, which nobody can write
 	group    string // "": none; "same": the secret's; "half": one of which the code says a part; "same follows", "half follows": by Follows
 
 	code   string // how the code sets x: "absent", "null", "empty", "false", "value"
@@ -69,7 +70,7 @@ func (s situation) want() string {
 		return "code"
 	case s.by == "nobody", s.env == "off", closedGroup:
 		return absent
-	case s.env == "elsewhere" && (closed || s.secret || s.isSameGroup()):
+	case s.env == "elsewhere" && (closed || s.secret || s.lone || s.isSameGroup()):
 		return absent
 	case closed && byFile:
 		return "error"
@@ -111,6 +112,10 @@ func (s situation) table() Table {
 	entry := Attr{Name: "profile", Type: cty.String, Secret: true, Within: []string{"x", "y"}}
 	if s.beside == "within another" {
 		entry.Within = []string{"y"}
+	}
+	if s.lone {
+		x.InPlaceOf = "part"
+		return Table{Name: "kind", Attrs: []Attr{entry, part, secret}, Variables: []Attr{x}}
 	}
 	return Table{Name: "kind", Attrs: []Attr{entry, part, secret, x}}
 }
@@ -155,6 +160,14 @@ func (s situation) scope() Scope {
 	}}
 }
 
+// blamed is what an error asks users to write.
+func (s situation) blamed() string {
+	if s.lone {
+		return "part"
+	}
+	return "x"
+}
+
 // got is the outcome, in the words of want.
 func (s situation) got() string {
 	v, err := s.entry().Resolve(s.table(), s.scope())
@@ -163,7 +176,7 @@ func (s situation) got() string {
 		asText = textOf(x)
 	}
 	switch {
-	case err != nil && strings.Contains(err.Error(), "block.x: ") && strings.Contains(err.Error(), "must not be combined"):
+	case err != nil && strings.Contains(err.Error(), "block."+s.blamed()+": ") && strings.Contains(err.Error(), "must not be combined"):
 		return "error"
 	case err != nil:
 		return err.Error()
@@ -181,6 +194,7 @@ func (s situation) possible() bool {
 	switch {
 	case s.code == "false" && !s.boolean, s.boolean && (s.code == "empty" || s.code == "value" || s.secret || s.must):
 	case s.empty && s.code != "empty", s.must && s.group != "":
+	case s.lone && (s.must || s.code != "absent" || layer):
 	case layer && s.code != "absent": // see TestEnvironmentDoesNotRoute
 	case s.secret && s.code == "value" && s.isSameGroup() && strings.HasPrefix(s.beside, "layer"): // x endangers it
 	case s.by != "variable" && s.env == "elsewhere", layer && s.env == "off":
@@ -193,13 +207,14 @@ func (s situation) possible() bool {
 // each runs f for every possible situation, and returns how many there are.
 func each(f func(situation)) (n int) {
 	for _, harmless := range []string{"closed", "always", "this", "others"} {
-		for flags := range 16 {
+		for flags := range 32 {
 			for _, group := range []string{"", "same", "half", "same follows", "half follows"} {
 				for _, code := range []string{"absent", "null", "empty", "false", "value"} {
 					for _, by := range []string{"nobody", "layer", "layer, var", "variable"} {
 						for _, beside := range besides {
 							for _, env := range []string{"on", "elsewhere", "off", "no code"} {
-								s := situation{harmless, flags&1 > 0, flags&2 > 0, flags&4 > 0, flags&8 > 0, group, code, by, beside, env}
+								s := situation{harmless, flags&1 > 0, flags&2 > 0, flags&4 > 0, flags&8 > 0, flags&16 > 0, group, code, by, beside,
+									env}
 								if s.possible() {
 									n++
 									f(s)
@@ -288,6 +303,99 @@ func TestRefusals(t *testing.T) {
 		_, err := e.Decode(Table{Name: "kind", Attrs: c.attrs}, func(string) (string, bool) { return "ENV", true })
 		if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
+// TestCompany: what the code must not set beside an attribute, or without it.
+func TestCompany(t *testing.T) {
+	t.Parallel()
+	table := Table{Name: "kind", Attrs: []Attr{
+		{Name: "id", Type: cty.String, Env: []string{"ID"}},
+		{Name: "key", Type: cty.String, Env: []string{"KEY"}, Needs: "id"},
+		{Name: "profile", Type: cty.String, Env: []string{"PROFILE"}, Excludes: []string{"id"}},
+	}}
+	value := Setting{Value: cty.StringVal("x")}
+	for name, c := range map[string]struct {
+		code map[string]Setting
+		env  string
+		want string
+	}{
+		"both":                {map[string]Setting{"id": value, "profile": value}, "", "e.profile: id and profile are mutually exclusive"},
+		"one":                 {map[string]Setting{"id": value, "profile": {Value: cty.StringVal("")}}, "", ""},
+		"one of the code":     {map[string]Setting{"profile": value}, "ID", ""},
+		"none of the code":    {nil, "ID PROFILE", ""},
+		"without":             {map[string]Setting{"key": value}, "", "e.id: key requires it"},
+		"with it":             {map[string]Setting{"key": value, "id": value}, "", ""},
+		"with a variable's":   {map[string]Setting{"key": value}, "ID", ""},
+		"a variable, without": {nil, "KEY", ""},
+		"another mistake too": {map[string]Setting{"key": value, "id": {Value: cty.UnknownVal(cty.String)}}, "", "e.id: the value is not known yet"},
+	} {
+		e := &Entry{Address: "e", Settings: c.code}
+		_, err := e.Decode(table, func(name string) (string, bool) { return "ENV", strings.Contains(" "+c.env+" ", " "+name+" ") })
+		if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestAlways: variables fill a block that is always there, by the same rules.
+func TestAlways(t *testing.T) {
+	t.Parallel()
+	table := Table{Name: "kind", Attrs: []Attr{
+		{Name: "token", Type: cty.String, Sensitive: true},
+		{Name: "endpoints", Always: true, Attrs: []Attr{{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String}}},
+	}}
+	block := Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("code")})}
+	token := Setting{Value: cty.StringVal("OWN")}
+	for name, c := range map[string]struct {
+		code    map[string]Setting
+		env     LookupEnv
+		want    string
+		refused bool
+	}{
+		"no block":               {nil, func(name string) (string, bool) { return "ENV", name == "A" }, "ENV", false},
+		"a block":                {map[string]Setting{"endpoints": block}, func(string) (string, bool) { return "ENV", true }, "code", false},
+		"beside a secret":        {map[string]Setting{"token": token}, func(string) (string, bool) { return "ENV", true }, "", true},
+		"a block, with a secret": {map[string]Setting{"token": token, "endpoints": block}, func(string) (string, bool) { return "x", true }, "code", false},
+		"no environment":         {nil, nil, "", false},
+	} {
+		v, err := (&Entry{Address: "e", Settings: c.code}).Decode(table, c.env)
+		if refused := err != nil && strings.Contains(err.Error(), "e.endpoints.a: the environment variable A must not"); refused != c.refused {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err == nil {
+			if endpoints, ok := v.Block("endpoints"); !ok || endpoints.String("a") != c.want {
+				t.Errorf("%s: got %q, %t, want %q", name, endpoints.String("a"), ok, c.want)
+			}
+		}
+	}
+}
+
+// TestErrorsNameTheVariable that a value comes from.
+func TestErrorsNameTheVariable(t *testing.T) {
+	t.Parallel()
+	table := Table{Name: "kind", Attrs: []Attr{{Name: "x", Type: cty.String, Env: []string{"X"}}}, Variables: []Attr{Variable("Y", "x", "")}}
+	env := func(name string) (string, bool) { return name, true }
+	for _, c := range []struct {
+		code   map[string]Setting
+		noCode bool
+		attr   string
+		want   string
+	}{
+		{map[string]Setting{"x": {Value: cty.StringVal("v"), Pos: Pos{"code", 1, 2}}}, false, "x", "code:1,2: e.x: wrong"},
+		{nil, false, "x", "e.x: the environment variable X: wrong"},
+		{nil, false, "Y", "e: the environment variable Y: wrong"},
+		{nil, false, "", "e: wrong"},
+		{nil, true, "x", "the environment variable X: wrong"},
+		{nil, true, "", "e: wrong"},
+	} {
+		v, err := (&Entry{Address: "e", Settings: c.code}).Resolve(table, Scope{Lookup: env, NoCode: c.noCode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Errorf(c.attr, "wrong").Error(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 }

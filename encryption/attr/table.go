@@ -17,6 +17,10 @@ type Table struct {
 	Name  string // the kind, such as "pbkdf2"
 	Doc   string // Markdown, one paragraph
 	Attrs []Attr
+
+	// Variables are further ones, each declared as an attribute of its name that
+	// nobody can write. They count only for the server that variables are meant for.
+	Variables []Attr
 }
 
 // Attr is one attribute of a [Table].
@@ -73,6 +77,18 @@ type Attr struct {
 	// variable may name it beside this one.
 	Within []string
 
+	// Excludes names attributes that the code must not set beside this one. Of
+	// variables, the kind says which counts.
+	Excludes []string
+
+	// Needs names the attribute without which the code must not set this one, such
+	// as the ID that a secret key belongs to.
+	Needs string
+
+	// InPlaceOf is for one of [Table.Variables]: the attribute that users write, whose
+	// type or meaning is another.
+	InPlaceOf string
+
 	// Reference says that the value is the address of a key provider: a string
 	// in a Terraform block; a bare reference, a string or a literal key object
 	// in text. Type is cty.String.
@@ -89,6 +105,15 @@ type Attr struct {
 	// Attrs makes this a nested block (at most one): a list block in
 	// Terraform, a block or an object attribute in text.
 	Attrs []Attr
+
+	// Always says of a nested block that it is there even if nobody writes it, so
+	// that variables fill it.
+	Always bool
+}
+
+// Variable declares one of [Table.Variables].
+func Variable(name, inPlaceOf, harmless string) Attr {
+	return Attr{Name: name, Type: cty.String, Env: []string{name}, InPlaceOf: inPlaceOf, Harmless: harmless}
 }
 
 // Attr returns the attribute called name, or false.

@@ -52,6 +52,12 @@ func (v Values) Variable(name string) string { return v.variables[name] }
 // from that.
 func (v Values) HoldsSecret() bool { return len(v.resolver.secrets) > 0 }
 
+// Closed reports whether variables say nothing but what has filled attributes: they
+// are not to be read, are meant for another server, or stand beside a secret of the
+// code. A client library that looks into the environment by itself must be kept
+// from what they say of servers.
+func (v Values) Closed() bool { return v.Environment() == nil || v.HoldsSecret() }
+
 // HoldsSecretBeside is [Values.HoldsSecret] of a secret that is no entry of the
 // file in the attribute called name, see [Attr.Within].
 func (v Values) HoldsSecretBeside(name string) bool { return v.resolver.beside(name) != nil }
@@ -166,7 +172,19 @@ func (v Values) Block(name string) (Values, bool) {
 }
 
 // Errorf makes an error about one attribute, or about the whole entry when
-// attr is empty. Never put a value into it.
+// attr is empty. It names the variable if the value comes from one. Never put a
+// value into it.
 func (v Values) Errorf(attr, format string, args ...any) error {
-	return &Error{Address: v.Address, Attr: attr, Pos: v.pos[attr], Err: fmt.Errorf(format, args...)}
+	e := &Error{Address: v.Address, Attr: attr, Pos: v.pos[attr], Err: fmt.Errorf(format, args...)}
+	variable := v.variables[attr]
+	if variable == attr || v.resolver.NoCode { // nobody can write it, or has written anything
+		e.Attr = ""
+	}
+	if variable != "" {
+		e.Err = fmt.Errorf("the environment variable %s: %w", variable, e.Err)
+	}
+	if variable != "" && v.resolver.NoCode {
+		e.Address = ""
+	}
+	return e
 }

@@ -47,7 +47,7 @@ func (r routed) decoded(settings map[string]cty.Value, env attr.LookupEnv) (attr
 func optional(attrs []attr.Attr) []attr.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
-		out[i].Required, out[i].Attrs = false, slices.Clone(out[i].Attrs)
+		out[i].Required, out[i].Needs, out[i].Attrs = false, "", slices.Clone(out[i].Attrs)
 		if out[i].Attrs != nil {
 			out[i].Attrs = optional(out[i].Attrs)
 		}

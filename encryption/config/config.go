@@ -39,10 +39,6 @@ type Config struct {
 	// AllowExternal lets commands run that only the environment names. Those
 	// that any other layer names run without it.
 	AllowExternal bool
-
-	// Provider says that the settings are those of the Terraform provider: errors
-	// then advise its blocks and arguments, and otherwise OpenTofu's text.
-	Provider bool
 }
 
 // IsEmpty reports whether there are no settings: no key provider, no method and
@@ -97,7 +93,6 @@ func Merge(layers ...*Config) *Config {
 			merged.LookupEnv = layer.LookupEnv
 		}
 		merged.AllowExternal = merged.AllowExternal || layer.AllowExternal
-		merged.Provider = merged.Provider || layer.Provider
 	}
 	return merged
 }

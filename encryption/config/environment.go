@@ -1,17 +1,21 @@
 package config
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
+// ErrCommand means that only the environment names a command, and that
+// [Config.AllowExternal] is not set.
+var ErrCommand = errors.New("only the environment names this command; it runs if it also stands in the configuration")
+
 // Decode decodes one of the entries, with the environment of the settings.
 //
 // Whoever can set a variable of a pipeline must not thereby choose what runs in
-// it: a command that only TF_ENCRYPTION names is an error, unless AllowExternal
+// it: a command that only TF_ENCRYPTION names is [ErrCommand], unless AllowExternal
 // is set. A layer that repeats what the code says changes nothing. What the
 // environment may say beside a secret of the code is decided by
 // [attr.Entry.Resolve].
@@ -25,12 +29,7 @@ func (c *Config) Decode(e *attr.Entry, t attr.Table) (attr.Values, error) {
 func (c *Config) checkCommands(e *attr.Entry, t attr.Table) error {
 	for _, w := range e.Written(t) {
 		if w.Command && w.FromEnvironment && !c.AllowExternal {
-			switchOn := ""
-			if c.Provider {
-				switchOn = ", or with allow_external = true"
-			}
-			return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: fmt.Errorf(
-				"only the environment names this command; it runs if it also stands in the configuration%s", switchOn)}
+			return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: ErrCommand}
 		}
 	}
 	return nil

@@ -37,8 +37,6 @@ type Options struct {
 	// for one that refers to var as a whole, and the file that gives it a value, or
 	// "". It may be nil.
 	Uses func(variable, file string)
-
-	Provider bool // see Config
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -90,7 +88,6 @@ func parse(text, filename string, p parser) (*Config, error) {
 		p.scope = newScope(given.object(), nil, p.opts.Uses)
 		p.scope.given = given
 	}
-	p.scope.provider = p.opts.Provider
 	if !p.fromEnvironment {
 		body = p.unwrap(p.backend(body))
 	}
@@ -131,8 +128,9 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 	if len(p.opts.Backends) == 0 {
 		return body
 	}
-	content, rest, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}})
-	p.diagnostics(diags, &hcl.BodySchema{})
+	schema := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}}
+	content, rest, diags := body.PartialContent(schema)
+	p.diagnostics(diags, schema)
 	for i, block := range content.Blocks {
 		kind, pos := block.Labels[0], position(block.DefRange)
 		e := &attr.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]attr.Setting{}, Pos: pos}

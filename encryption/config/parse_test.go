@@ -399,6 +399,53 @@ func TestParseWholeFile(t *testing.T) {
 	}
 }
 
+// A file may describe a backend as well, for a program that asks for it.
+func TestBackend(t *testing.T) {
+	t.Parallel()
+	const method = "method \"unencrypted\" \"u\" {}\n"
+	options := builtin.Registry().Options(cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("a token")}))
+	for name, tt := range map[string]struct {
+		text   string
+		none   bool // nobody asks for it
+		secret string
+		err    string
+	}{
+		"absent":        {text: method},
+		"a block":       {text: "backend \"http\" {\n  password = var.token\n}\n" + method, secret: "a token"},
+		"JSON":          {text: `{"backend": {"http": {"password": "${var.token}"}}, "method": {"unencrypted": {"u": {}}}}`, secret: "a token"},
+		"whole file":    {text: "backend \"http\" {\n  password = \"x\"\n}\nterraform {\nencryption {\n" + method + "}\n}", secret: "x"},
+		"two":           {text: "backend \"http\" {}\nbackend \"http\" {}\n" + method, err: "text:2,1: backend.http: there is more than one"},
+		"another kind":  {text: "backend \"s3\" {}\n" + method, err: "text:1,1: backend.s3: there is no backend of this kind here"},
+		"a typo":        {text: "backend \"http\" {\n  pasword = 1\n}\n" + method, err: "text:2,3: "},
+		"no label":      {text: "backend {}\n" + method, err: "text:1,9: "},
+		"nobody wants":  {text: "backend \"http\" {}\n" + method, none: true, err: "text:1,1: "},
+		"inside of all": {text: "encryption {\nbackend \"http\" {}\n" + method + "}", err: "text:2,1: "},
+	} {
+		opts := options
+		if !tt.none {
+			opts.Backends = []attr.Table{{Name: "http", Attrs: []attr.Attr{{Name: "password", Type: cty.String, Sensitive: true}}}}
+		}
+		cfg, err := config.Parse(tt.text, "text", opts)
+		switch {
+		case tt.err != "":
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want %q", name, err, tt.err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case cfg.Methods["method.unencrypted.u"] == nil || (cfg.Backend == nil) != (tt.secret == ""):
+			t.Errorf("%s: got %+v", name, cfg)
+		case cfg.Backend != nil && cfg.Backend.Settings["password"].Value.AsString() != tt.secret:
+			t.Errorf("%s: got %+v", name, cfg.Backend)
+		}
+	}
+	lookup := func(name string) (string, bool) { return "backend \"http\" {}\n" + method, name == "TF_ENCRYPTION" }
+	options.Backends = []attr.Table{{Name: "http"}}
+	if _, err := config.ParseEnvironment(lookup, options); err == nil {
+		t.Error("TF_ENCRYPTION describes a backend")
+	}
+}
+
 // TF_ENCRYPTION is what OpenTofu accepts there, and no more.
 func TestParseEnvironmentUnwrapsNothing(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,6 @@ import (
 type scope struct {
 	variables cty.Value
 	given     values  // what variables are made from, if that is known
-	provider  bool    // see [Config]
 	module    *module // nil for text
 	uses      func(variable, file string)
 	context   *hcl.EvalContext
@@ -88,8 +87,7 @@ func (s scope) check(t hcl.Traversal) error {
 		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; if this is meant to be text, " +
 			"put it in quotes")
 	default:
-		return fmt.Errorf("only var.<name> can be used here%s; if this is meant to be text, put it in quotes",
-			s.advise(", with its value in encryption_variables"))
+		return &VariableError{text: "only var.<name> can be used here; if this is meant to be text, put it in quotes"}
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -103,16 +101,18 @@ func (s scope) check(t hcl.Traversal) error {
 	case s.module != nil:
 		return fmt.Errorf("var.%s has no value and no default", name)
 	}
-	return fmt.Errorf("var.%s has no value%s", name, s.advise(": add "+name+" to encryption_variables"))
+	return &VariableError{Name: name, text: fmt.Sprintf("var.%s has no value", name)}
 }
 
-// advise returns what only users of the provider can do.
-func (s scope) advise(text string) string {
-	if s.provider {
-		return text
-	}
-	return ""
+// VariableError says that text needs a variable, and that [Options] have no value
+// for it. How users give one is for the program to say.
+type VariableError struct {
+	Name string // "" if the text names something else that no variable can be
+
+	text string
 }
+
+func (e *VariableError) Error() string { return e.text }
 
 // memberOf returns the name in root.name.
 func memberOf(t hcl.Traversal, root string) (string, bool) {

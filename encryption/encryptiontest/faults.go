@@ -69,8 +69,15 @@ const Works = faults.Works
 // net/http writes to the standard logger what a server sends without being
 // asked, which may be part of a key. A program that asks services for keys
 // should switch that logger off, as the provider and this test do.
-func (h Faults) Run(t *testing.T) {
-	faults.Suite{
+func (h Faults) Run(t *testing.T) { h.suite().Run(t) }
+
+// RunCosts has the answers of the service grow in each way that their format has.
+// What they cost in memory and time must grow as they do. Nothing else may run
+// meanwhile; with -short, it is a sample.
+func (h Faults) RunCosts(t *testing.T) { h.suite().RunCosts(t) }
+
+func (h Faults) suite() faults.Suite {
+	return faults.Suite{
 		Options: faults.Options{HTTP2: h.HTTP2, Hosts: h.Hosts, At: h.At},
 		Server:  func(*testing.T) http.Handler { return h.Server },
 		Want:    h.Key,
@@ -91,7 +98,7 @@ func (h Faults) Run(t *testing.T) {
 		Cannot: h.Cannot,
 		Late:   h.Late,
 		Alone:  true,
-	}.Run(t)
+	}
 }
 
 // checkNoKey: an error that wraps ErrNoKey has the next method tried. That is

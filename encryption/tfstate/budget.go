@@ -20,9 +20,8 @@ import (
 type budget struct{ *meter.Meter }
 
 // ErrCost means that a value is refused because of what it would cost to decode
-// and to send. What is read together may cost half a second of one CPU, and a
-// second for each 2 MB of the file that it takes. If the value is not needed,
-// the others can be read without it.
+// and to send, which is bounded by the size of what is read together. If the value
+// is not needed, the others can be read without it.
 var ErrCost = meter.ErrCost
 
 // newBudget is for values that take size bytes of the file, with their types.
@@ -75,7 +74,7 @@ func (b *budget) number(digits int, fraction bool) error {
 
 // text charges for a text by its length: an element of a set is gone through again
 // and again.
-func (b *budget) text(length int) error { return b.Charge(int64(length)/64, "its long texts") }
+func (b *budget) text(length int) error { return b.Charge(int64(length)/16, "its long texts") }
 
 // typ charges for a type of a length and a nesting. To read it, to compare it
 // with others and to send it, the rest of it is copied at each level.
@@ -115,10 +114,10 @@ func (b *budget) set(values []cty.Value, work int64) error {
 	n := int64(len(values))
 	sorting := work * int64(bits.Len(uint(len(values))))
 	switch typ := values[0].Type(); {
-	case typ == cty.String:
-		sorting = sorting / 3 * 2
-	case !typ.IsPrimitiveType():
-		sorting *= 3 // they are hashed again for each comparison
+	case typ == cty.String: // two of them are compared in no time
+		sorting /= 6
+	case !typ.IsPrimitiveType(): // they are hashed again each time that somebody looks
+		sorting = 2*work + sorting/2
 	}
 	const what = "the elements of its sets"
 	if err := b.Charge(sorting, what); err != nil {

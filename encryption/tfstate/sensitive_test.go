@@ -65,6 +65,7 @@ func TestSplit(t *testing.T) {
 		"key of a list":           {`{"l":["s"]}`, `{"l":null}`, `{"l":["s"]}`, []string{path(".l", "0")}},
 		"index of a map":          {`{"m":{"0":"s"}}`, `{"m":null}`, `{"m":{"0":"s"}}`, []string{path(".m", 0)}},
 		"element of a set":        {`{"a":1,"b":[{"p":"s"}]}`, `{"a":1,"b":null}`, `{"b":[{"p":"s"}]}`, []string{path(".b", inSet, ".p")}},
+		"past such an element":    {`{"b":{"p":"s","q":"t"}}`, `{"b":null}`, `{"b":{"p":"s","q":"t"}}`, []string{path(".b", inSet, ".p")}},
 		"into a string":           {`{"p":"s"}`, `{"p":null}`, `{"p":"s"}`, []string{path(".p", ".q")}},
 		"into null":               {`{"p":null}`, `{"p":null}`, `{"p":null}`, []string{path(".p", ".q")}},
 		"one ends nowhere": {`{"b":{"p":"s","q":"t"}}`, `{"b":null}`, `{"b":{"p":"s","q":"t"}}`,

@@ -21,7 +21,7 @@ import (
 const (
 	maxBinary   = 75_000_000 // bytes; leaves room for the SDKs of the clouds, of sops and of Kubernetes
 	maxResident = 60_000_000 // bytes of a provider that has given its schema and read nothing
-	maxInit     = 512 << 10  // bytes that one of our packages allocates before main begins: tables of a large regular expression, for one
+	maxInit     = 64 << 10   // bytes that one of our packages allocates before main begins: see lazyregexp
 )
 
 func TestRelease(t *testing.T) {

@@ -13,7 +13,6 @@ package kubestate
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
@@ -45,6 +45,8 @@ type Object struct {
 	singleBlocks     []string          // Terraform paths of blocks that the object holds without a list
 	identifier       string            // the attribute that gets the external name
 	id               string
+
+	identity string
 }
 
 const (
@@ -107,7 +109,7 @@ func New(v attr.Values) (*Object, error) {
 		Kind: v.String("kind"), Name: v.String("name"), Namespace: v.String("namespace"), Resource: v.String("resource"),
 		resourceType: v.String("resource_type"), providerSource: v.String("provider_source"), terraformVersion: v.String("terraform_version"),
 		fieldNames: v.StringMap("field_names"), identifier: v.String("identifier_attribute"), id: v.String("id"),
-		singleBlocks: v.Strings("single_blocks"),
+		singleBlocks: v.Strings("single_blocks"), identity: v.Identity(),
 	}
 	group, version, ok := strings.Cut(v.String("api_version"), "/")
 	switch {
@@ -127,10 +129,10 @@ func New(v attr.Values) (*Object, error) {
 }
 
 var (
-	kindForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
-	nameForm    = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)
-	sourceForm  = regexp.MustCompile(`^([a-z0-9.:-]+/)?[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$`)
-	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
+	kindForm    = lazyregexp.New(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
+	nameForm    = lazyregexp.New(`^[a-z_][a-z0-9_-]*$`)
+	sourceForm  = lazyregexp.New(`^([a-z0-9.:-]+/)?[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$`)
+	versionForm = lazyregexp.New(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
 )
 
 func (o *Object) check(v attr.Values) error {
@@ -203,7 +205,7 @@ func (o *Object) setSensitiveFields(v attr.Values) error {
 	return nil
 }
 
-var indexes = regexp.MustCompile(`\[(\*|[0-9]+)\]`)
+var indexes = lazyregexp.New(`\[(\*|[0-9]+)\]`)
 
 func withoutIndexes(p string) string { return indexes.ReplaceAllString(p, "") }
 
@@ -212,6 +214,9 @@ func (o *Object) isKubeform() bool { return strings.HasSuffix(o.Group, kubeform)
 
 // APIVersion is the group and the version, as objects write them.
 func (o *Object) APIVersion() string { return o.Group + "/" + o.Version }
+
+// Identity is equal for objects that were described in the same way.
+func (o *Object) Identity() string { return o.identity }
 
 // String names the object for people.
 func (o *Object) String() string {

@@ -61,7 +61,7 @@ func TestUnpack(t *testing.T) {
 		_ = w.Close()
 		return out.Bytes()
 	}
-	for size, want := range map[int]error{1 << 20: nil, 8 << 20: nil, 64 << 20: ErrExpands} {
+	for size, want := range map[int]error{1 << 20: nil, 8 << 20: ErrExpands, 64 << 20: ErrExpands} {
 		r, err := Unpack(bytes.NewReader(packed(make([]byte, size))), gzip.NewReader)
 		if err != nil {
 			t.Fatal(err)

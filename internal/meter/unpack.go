@@ -9,11 +9,11 @@ import (
 // times; nothing at all compresses a thousand times.
 const (
 	expandFactor   = 100
-	expandConstant = 8 << 20 // bytes
+	expandConstant = 1 << 20 // bytes
 )
 
 // ErrExpands means that compressed data expands to more than any state does.
-var ErrExpands = errors.New("it unpacks to more than 100 times its size and 8 MiB, as no state does; store it without compression")
+var ErrExpands = errors.New("it unpacks to more than 100 times its size and 1 MiB, as no state does; store it without compression")
 
 // Unpack returns a reader of what unpack, such as a reader of gzip, makes of
 // packed. It fails with [ErrExpands] as soon as that is too much for what was read

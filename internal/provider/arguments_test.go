@@ -172,7 +172,7 @@ func TestArgumentMistakes(t *testing.T) {
 		"no size":                  {"", []string{in("sealed"), "max_size = 0"}, []string{"max_size", "at least 1"}},
 		"on_missing, misspelt": {"", []string{in("sealed"), `on_missing = "default"`},
 			[]string{"on_missing", `"error" or "defaults" is required`}},
-		"defaults are no object": {"", []string{in("sealed"), `defaults = ["x"]`}, []string{"defaults must be an object of outputs"}},
+		"defaults are no object": {"", []string{in("sealed"), `defaults = ["x"]`}, []string{"The argument defaults must be an object of outputs"}},
 		"inherits no fallback": {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`},
 			[]string{"no method for encrypted data"}},
 		"inherits no method": {"", []string{in("sealed"), `method = "unencrypted"`},

@@ -43,30 +43,30 @@ type derivedKeyRequest struct {
 	derivation  encryption.Derivation
 }
 
-func derivedKeyFrom(arguments cty.Value, _ attr.LookupEnv) (request, []problem) {
-	d := decoder{block: arguments}
-	out := derivedKeyRequest{derivation: encryption.Derivation{Info: text(arguments, "info"), Length: 32}}
-	if s, ok := given(arguments, "key_provider"); ok {
+func derivedKeyFrom(block cty.Value, _ attr.LookupEnv) (request, []problem) {
+	a := arguments{block: block}
+	out := derivedKeyRequest{derivation: encryption.Derivation{Info: text(block, "info"), Length: 32}}
+	if s, ok := given(block, "key_provider"); ok {
 		if out.keyProvider = s; !syntax.IsKeyProviderAddress(s) {
-			d.fail(path.Root("key_provider"), "the address of a key provider is required, such as key_provider.pbkdf2.main")
+			a.fail(path.Root("key_provider"), "the address of a key provider is required, such as key_provider.pbkdf2.main")
 		}
 	}
-	if n, ok := d.number("length", 16, 64); ok {
+	if n, ok := a.number("length", 16, 64); ok {
 		out.derivation.Length = int(n)
 	}
-	if s, ok := given(arguments, "salt"); ok {
+	if s, ok := given(block, "salt"); ok {
 		salt, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
-			d.fail(path.Root("salt"), "this is not standard base64")
+			a.fail(path.Root("salt"), "this is not standard base64")
 		}
 		out.derivation.Salt = salt
 	}
-	if s, ok := given(arguments, "wrapped_key"); ok {
+	if s, ok := given(block, "wrapped_key"); ok {
 		if out.derivation.Wrapped = json.RawMessage(s); !json.Valid(out.derivation.Wrapped) {
-			d.fail(path.Root("wrapped_key"), "this is not a JSON document")
+			a.fail(path.Root("wrapped_key"), "this is not a JSON document")
 		}
 	}
-	return out, d.problems
+	return out, a.problems
 }
 
 func (r derivedKeyRequest) read(ctx context.Context, provider *configured) (*result, error) {

@@ -194,16 +194,13 @@ func attributePath(p path.Path) *tftypes.AttributePath {
 	return out
 }
 
-// openers are the words that begin our own sentences. Everything else at the
-// start of one may be a name, and stays as it is.
-const openers = " a all an at each every exactly git if in it more neither no nobody nothing one only reading some the there these this " +
-	"to with without "
-
-// sentence is the error as a reader expects it: Go's errors begin in
-// lowercase and have no full stop.
+// sentence is the error as a reader expects it: Go's errors begin in lowercase and
+// have no full stop. What is no word, such as an address with dots, stays as it is;
+// errors do not begin with a name that looks like a word.
 func sentence(err error) string {
-	s := err.Error()
-	if first, _, _ := strings.Cut(s, " "); strings.Contains(openers, " "+first+" ") {
+	s := advised(err)
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	if first, _, more := strings.Cut(s, " "); more && strings.Trim(first, letters) == "" {
 		s = strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):]
 	}
 	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {

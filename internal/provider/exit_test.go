@@ -37,7 +37,7 @@ func (s stranger) Fetch(context.Context) (*source.Snapshot, error) {
 func (s stranger) catalog() catalog {
 	return catalog{registry: builtin.Registry(), sources: []source.Kind{{
 		Table: attr.Table{Name: "memory", Doc: "A source.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Doc: "A path."}}},
-		Start: func(source.Settings) source.Open {
+		Begin: func(source.Settings) source.Open {
 			return func(source.Request) (source.Source, error) { return s, nil }
 		},
 	}}}

@@ -29,7 +29,7 @@ func (l lockable) Fetch(context.Context) (*source.Snapshot, error) {
 func (l lockable) catalog() catalog {
 	return catalog{registry: builtin.Registry(), sources: []source.Kind{{
 		Table: attr.Table{Name: "lockable", Doc: "A source.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Doc: "A path."}}},
-		Start: func(source.Settings) source.Open {
+		Begin: func(source.Settings) source.Open {
 			return func(source.Request) (source.Source, error) { return l, nil }
 		},
 	}}}

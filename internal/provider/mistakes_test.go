@@ -271,6 +271,8 @@ func (p *mistakenPlace) mistakes() []mistake {
 			body: in("sealed")},
 		{name: "encrypted, text without state", provider: text(strings.Split(staticText, "state {")[0]), body: in("sealed")},
 		{name: "encrypted, only unencrypted", body: in("sealed", `method = "unencrypted"`)},
+		{name: "encrypted, a kind with settings", body: in("sealed", `method = "aes_gcm"`)},
+		{name: "encrypted, text with a key alone", provider: text(`key_provider "static" "k" { key = "` + staticKey + `" }`), body: in("sealed")},
 		{name: "plaintext, nothing configured", body: in("plain")},
 		{name: "plaintext, aes_gcm", provider: settings(key), body: in("plain")},
 		{name: "plaintext, enforced", provider: settings("enforced = true"), body: in("plain", `method = "unencrypted"`)},
@@ -333,6 +335,8 @@ func (p *mistakenPlace) mistakes() []mistake {
 			body: in("sealed")},
 		{name: "text, no such kind", provider: text("method \"aes\" \"m\" {}\nstate { method = method.aes.m }"), body: in("sealed")},
 		{name: "text, no such variable", provider: text("key_provider \"static\" \"k\" { key = var.nobody }\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"), body: in("sealed")},
+		{name: "text, key without quotes", provider: text("key_provider \"static\" \"k\" { key = abc }\n" +
 			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"), body: in("sealed")},
 		{name: "text, kind as method", provider: text("state { method = \"sops\" }"), body: in("sealed")},
 		{name: "text, two states", provider: text("state {}\nstate {}"), body: in("sealed")},

@@ -56,8 +56,7 @@ func TestOnlyOne(t *testing.T) {
 		"a key":           {provider: set{"key_provider": staticKeys("")}, with: "method.aes_gcm.main"},
 		"a key with name": {provider: set{"key_provider": staticKeys("k")}, with: "method.aes_gcm.main"},
 		"two keys": {provider: set{"key_provider": staticKeys("new", "old")},
-			err: `no method for encrypted data is configured; add method { aes_gcm { keys = "key_provider.static.new" } } to the provider block, ` +
-				`or one with keys = "key_provider.static.old"`},
+			err: "no method for encrypted data is configured"},
 		"two keys without names": {provider: set{"key_provider": staticKeys("", "")},
 			err: `key_provider.static.main is configured twice: give each a name of its own, such as name = "old"`},
 		"a method without keys": {provider: set{"key_provider": staticKeys("k"), "method": one(set{"aes_gcm": several(set{"name": text1("m")})})},
@@ -70,7 +69,7 @@ func TestOnlyOne(t *testing.T) {
 		"a method that chooses of two": {provider: set{"key_provider": staticKeys("new", "old"), "method": one(set{"aes_gcm": several(
 			set{"keys": text1("key_provider.static.old")})})}, with: "method.aes_gcm.main"},
 		"two methods": {provider: set{"key_provider": staticKeys(""), "method": one(set{"aes_gcm": several(set{}, set{"name": text1("b")})})},
-			err: `no method is selected; add default { method = "method.aes_gcm.b" } or default { method = "method.aes_gcm.main" }`},
+			err: "no method is selected"},
 		"two methods, one chosen": {provider: set{"key_provider": staticKeys(""),
 			"method":  one(set{"aes_gcm": several(set{}, set{"name": text1("b")})}),
 			"default": one(set{"method": text1("method.aes_gcm.b")})}, with: "method.aes_gcm.b"},
@@ -97,7 +96,7 @@ func TestOnlyOne(t *testing.T) {
 		"by a kind that requires settings": {provider: set{"key_provider": staticKeys("")}, read: set{"method": text1("aes_gcm")},
 			err: "aes_gcm is configured with settings, so it is named by its address: method.aes_gcm.main"},
 		"by a kind that requires settings and has none": {read: set{"method": text1("aes_gcm")},
-			err: "aes_gcm requires settings, so it cannot be named by its kind alone: add a aes_gcm block to method, and name method.aes_gcm.main"},
+			err: "the kind aes_gcm requires settings, so it cannot be named alone: configure a method of this kind"},
 		"by kind, with settings": {provider: set{"method": one(set{"sops": several(set{"name": text1("s")})})},
 			read: set{"method": text1("sops")},
 			err:  "sops is configured with settings, so it is named by its address: method.sops.s"},

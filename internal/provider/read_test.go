@@ -30,7 +30,7 @@ type memory struct {
 func (m *memory) kind() source.Kind {
 	return source.Kind{
 		Table: attr.Table{Name: "memory", Doc: "Memory.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Required: true, Doc: "A path."}}},
-		Start: func(source.Settings) source.Open {
+		Begin: func(source.Settings) source.Open {
 			return func(r source.Request) (source.Source, error) { return memoryFile{m, r.String("path")}, nil }
 		},
 	}
@@ -193,7 +193,7 @@ func TestRead(t *testing.T) {
 		"both defaults": {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")},
 			map[string]cty.Value{"error": text1("stands in sensitive_defaults as well")}, ""},
 		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")},
-			map[string]cty.Value{"error": text1("defaults must be an object of outputs")}, ""},
+			map[string]cty.Value{"error": text1("the argument defaults must be an object of outputs")}, ""},
 		"right lineage": {map[string]cty.Value{"expected_lineage": text1("l-1")}, nil, ""},
 		"wrong lineage": {map[string]cty.Value{"expected_lineage": text1("l-2")}, map[string]cty.Value{"error": text1("another state")},
 			""},

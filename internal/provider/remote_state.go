@@ -53,49 +53,49 @@ func outputFields() []field {
 	}
 }
 
-func (c catalog) remoteStateRequest(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
-	d := &decoder{catalog: c, env: env, block: arguments}
-	r := remoteStateRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
-	d.selection(&r)
-	return r, d.problems
+func (c catalog) remoteStateRequest(block cty.Value, env attr.LookupEnv) (request, []problem) {
+	a := &arguments{catalog: c, env: env, block: block}
+	r := remoteStateRequest{stateRequest: a.state(), keepSensitive: a.keepsSensitive()}
+	a.selection(&r)
+	return r, a.problems
 }
 
-func (d *decoder) selection(r *remoteStateRequest) {
-	if v := d.block.GetAttr("only"); v.IsWhollyKnown() && !v.IsNull() {
+func (a *arguments) selection(r *remoteStateRequest) {
+	if v := a.block.GetAttr("only"); v.IsWhollyKnown() && !v.IsNull() {
 		r.only = []string{}
 		for _, name := range v.AsValueSlice() {
 			if name.IsNull() {
-				d.fail(path.Root("only"), "a name must not be null")
+				a.fail(path.Root("only"), "a name must not be null")
 				continue
 			}
 			r.only = append(r.only, name.AsString())
 		}
 	}
-	r.defaults = d.outputs("defaults")
-	r.sensitiveDefaults = d.outputs("sensitive_defaults")
+	r.defaults = a.outputs("defaults")
+	r.sensitiveDefaults = a.outputs("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
-			d.fail(path.Root("defaults"), "%s stands in sensitive_defaults as well", outside.Quoted(name, maxName))
+			a.fail(path.Root("defaults"), "%s stands in sensitive_defaults as well", outside.Quoted(name, maxName))
 		}
 	}
-	switch v, ok := given(d.block, "on_missing"); {
+	switch v, ok := given(a.block, "on_missing"); {
 	case !ok || v == "error":
 	case v == "defaults":
 		r.defaultsIfMissing = true
 	default:
-		d.fail(path.Root("on_missing"), `"error" or "defaults" is required`)
+		a.fail(path.Root("on_missing"), `"error" or "defaults" is required`)
 	}
 }
 
 // outputs reads an argument of dynamic type that must be an object or a map.
-func (d *decoder) outputs(name string) map[string]cty.Value {
-	v := d.block.GetAttr(name)
+func (a *arguments) outputs(name string) map[string]cty.Value {
+	v := a.block.GetAttr(name)
 	switch {
 	case v.IsNull() || !v.IsWhollyKnown():
 		return nil
 	case !v.Type().IsObjectType() && !v.Type().IsMapType():
 		// Without a path: at the path of an argument, Terraform prints its value.
-		d.fail(path.Empty(), "%s must be an object of outputs", name)
+		a.fail(path.Empty(), "the argument %s must be an object of outputs", name)
 		return nil
 	}
 	return v.AsValueMap()

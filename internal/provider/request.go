@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -14,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -29,7 +29,7 @@ type stateRequest struct {
 
 	resources bool // whether the resources of the state are wanted
 
-	object *kubestate.Object // what source.Object says; nil if there is none
+	object *kubestate.Object // nil if there is none
 
 	expectedLineage string // "" if not pinned
 	minimumSerial   *int64
@@ -40,8 +40,8 @@ func (r stateRequest) identity(target encryption.Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, r.resources)
 	fmt.Fprintf(&b, "%v\x00%q\x00", target.Enforced(), target.Methods())
-	if r.source.Object != nil {
-		fmt.Fprintf(&b, "%q\x00", r.source.Object.Identity())
+	if r.object != nil {
+		fmt.Fprintf(&b, "%q\x00", r.object.Identity())
 	}
 	b.WriteString(r.source.Values.Identity())
 	return b.String()
@@ -73,129 +73,138 @@ func computed(name string, typ cty.Type, doc string) field {
 	return f
 }
 
+// arguments are those of a data source or an ephemeral resource, that are being read.
+type arguments struct {
+	findings
+	catalog
+	env   attr.LookupEnv
+	block cty.Value
+}
+
 // state reads the arguments of stateFields.
-func (d *decoder) state() stateRequest {
+func (a *arguments) state() stateRequest {
 	r := stateRequest{source: source.Request{MaxSize: defaultMaxSize}}
-	d.source(&r)
-	d.object(&r)
-	r.source.Workspace = d.workspace(r.kind)
-	if n, ok := d.number("max_size", 1, math.MaxInt64); ok {
+	a.source(&r)
+	a.object(&r)
+	r.source.Workspace = a.workspace(r.kind)
+	if n, ok := a.number("max_size", 1, math.MaxInt64); ok {
 		r.source.MaxSize = n
 	}
-	d.encryption(&r)
-	d.pins(&r)
+	a.encryption(&r)
+	a.pins(&r)
 	return r
 }
 
 // keepsSensitive says whether sensitive values are given. An ephemeral resource
 // has no argument for it: what it gives is not stored.
-func (d *decoder) keepsSensitive() bool {
-	return !d.block.Type().HasAttribute("store_sensitive") || isTrue(d.block, "store_sensitive", false)
+func (a *arguments) keepsSensitive() bool {
+	return !a.block.Type().HasAttribute("store_sensitive") || isTrue(a.block, "store_sensitive", false)
 }
 
 // source reads the one block of a source.
-func (d *decoder) source(r *stateRequest) {
+func (a *arguments) source(r *stateRequest) {
 	var chosen cty.Value
 	var names []string
 	allKnown := true
-	for _, kind := range d.catalog.sources {
+	for _, kind := range a.sources {
 		names = append(names, kind.Name)
-		list, known := blocks(d.block, kind.Name)
+		list, known := blocks(a.block, kind.Name)
 		allKnown = allKnown && known
 		if len(list) == 0 {
 			continue
 		}
 		if r.kind.Name != "" {
-			d.fail(path.Empty(), "%s and %s are mutually exclusive: exactly one source is read", r.kind.Name, kind.Name)
+			a.fail(path.Empty(), "the blocks %s and %s are mutually exclusive: exactly one source is read", r.kind.Name, kind.Name)
 			return
 		}
 		r.kind, chosen = kind, list[0]
 	}
 	switch {
 	case r.kind.Name != "":
-		r.source.Values, _ = d.values(r.kind.Table, chosen)
+		r.source.Values, _ = a.values(r.kind.Table, chosen)
 	case allKnown:
-		d.fail(path.Empty(), "exactly one of these blocks is required: %s", strings.Join(names, ", "))
+		a.fail(path.Empty(), "exactly one of these blocks is required: %s", strings.Join(names, ", "))
 	}
 }
 
 // object reads the block of a Kubernetes object.
-func (d *decoder) object(r *stateRequest) {
+func (a *arguments) object(r *stateRequest) {
 	table := kubestate.Table()
-	list, _ := blocks(d.block, table.Name)
+	list, _ := blocks(a.block, table.Name)
 	if len(list) == 0 {
 		return
 	}
-	values, ok := d.values(table, list[0])
+	values, ok := a.values(table, list[0])
 	if !ok {
 		return
 	}
-	var err error
-	if r.object, err = kubestate.New(values); err != nil {
-		d.failAt(path.Root(table.Name).AtListIndex(0), err)
+	object, err := kubestate.New(values)
+	if err != nil {
+		a.failAt(path.Root(table.Name).AtListIndex(0), err)
+		return
 	}
-	r.source.Object = &values
+	r.object, r.source.Object = object, object
 }
 
 // values reads a block of which there is at most one, if all of it is known.
-func (d *decoder) values(table attr.Table, block cty.Value) (attr.Values, bool) {
+func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool) {
 	if !block.IsWhollyKnown() {
 		return attr.Values{}, false
 	}
-	values, err := attr.NewEntry(table.Name, table, blockValues(block)).Decode(table, d.env)
+	values, err := attr.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
 	if err != nil {
-		d.failAt(path.Root(table.Name).AtListIndex(0), err)
+		a.failAt(path.Root(table.Name).AtListIndex(0), err)
 	}
 	return values, err == nil
 }
 
-var workspacePattern = regexp.MustCompile(`^[A-Za-z0-9_.~-]+$`) // what Terraform allows: it is used in URLs unescaped
+var workspacePattern = lazyregexp.New(`^[A-Za-z0-9_.~-]+$`) // what Terraform allows: it is used in URLs unescaped
 
-func (d *decoder) workspace(kind source.Kind) string {
-	name, ok := given(d.block, "workspace")
+func (a *arguments) workspace(kind source.Kind) string {
+	name, ok := given(a.block, "workspace")
 	switch {
 	case !ok:
 		return "default"
 	case name == "":
-		d.fail(path.Root("workspace"), "the name of a workspace must not be empty; leave the argument out, or write \"default\"")
+		a.fail(path.Root("workspace"), "the name of a workspace must not be empty; leave the argument out, or write \"default\"")
 	case name != "default" && kind.Name != "" && !kind.Workspaces:
-		d.fail(path.Root("workspace"), "sources of the kind %s have no workspaces", kind.Name)
+		a.fail(path.Root("workspace"), "sources of the kind %s have no workspaces", kind.Name)
 	case !workspacePattern.MatchString(name) || name == "." || name == "..":
-		d.fail(path.Root("workspace"), "this is not the name of a workspace: letters, digits, dots, dashes, underscores and "+
+		a.fail(path.Root("workspace"), "this is not the name of a workspace: letters, digits, dots, dashes, underscores and "+
 			"tildes are allowed")
 	}
 	return name
 }
 
-func (d *decoder) encryption(r *stateRequest) {
-	r.target = d.target(d.block, path.Empty(), nil)
-	r.name = text(d.block, "name")
+func (a *arguments) encryption(r *stateRequest) {
+	r.target = a.target(a.registry, a.block, path.Empty(), nil)
+	r.name = text(a.block, "name")
 	if r.name != "" && r.target != nil {
-		d.fail(path.Root("name"), "name and method are mutually exclusive: a named target has its own methods")
+		a.fail(path.Root("name"), "name and method are mutually exclusive: a named target has its own methods")
 	}
 }
 
 // dangling finds methods that the provider block does not have.
 func (r stateRequest) dangling(c *configured) []problem {
-	var d decoder
-	d.checkTarget(c.encryption, r.target, path.Empty())
-	return d.problems
+	var f findings
+	f.checkTarget(c.encryption, r.target, path.Empty())
+	return f.problems
 }
 
-func (d *decoder) pins(r *stateRequest) {
-	lineage, ok := given(d.block, "expected_lineage")
+func (a *arguments) pins(r *stateRequest) {
+	lineage, ok := given(a.block, "expected_lineage")
 	if ok && lineage == "" {
 		// An empty pin is what a broken reference gives, and would pin nothing.
-		d.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
+		a.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
 	}
 	r.expectedLineage = lineage
-	if n, ok := d.number("minimum_serial", 0, math.MaxInt64); ok {
+	if n, ok := a.number("minimum_serial", 0, math.MaxInt64); ok {
 		r.minimumSerial = &n
 	}
 }
 
-func (d *decoder) number(name string, min, max int64) (int64, bool) {
-	v := d.block.GetAttr(name)
+func (a *arguments) number(name string, min, max int64) (int64, bool) {
+	v := a.block.GetAttr(name)
 	if v.IsNull() || !v.IsKnown() {
 		return 0, false
 	}
@@ -204,9 +213,9 @@ func (d *decoder) number(name string, min, max int64) (int64, bool) {
 	case accuracy == big.Exact && min <= n && n <= max:
 		return n, true
 	case max == math.MaxInt64:
-		d.fail(path.Root(name), "a whole number of at least %d is required", min)
+		a.fail(path.Root(name), "a whole number of at least %d is required", min)
 	default:
-		d.fail(path.Root(name), "a whole number from %d to %d is required", min, max)
+		a.fail(path.Root(name), "a whole number from %d to %d is required", min, max)
 	}
 	return 0, false
 }

@@ -50,26 +50,26 @@ func resourceFields() []field {
 	}
 }
 
-func (c catalog) resourceRequest(arguments cty.Value, env attr.LookupEnv) (request, []problem) {
-	d := &decoder{catalog: c, env: env, block: arguments}
-	r := resourceRequest{stateRequest: d.state(), keepSensitive: d.keepsSensitive()}
+func (c catalog) resourceRequest(block cty.Value, env attr.LookupEnv) (request, []problem) {
+	a := &arguments{catalog: c, env: env, block: block}
+	r := resourceRequest{stateRequest: a.state(), keepSensitive: a.keepsSensitive()}
 	r.resources = true
-	d.address(&r)
-	return r, d.problems
+	a.address(&r)
+	return r, a.problems
 }
 
-func (d *decoder) address(r *resourceRequest) {
-	text := d.block.GetAttr("address")
-	objects, known := blocks(d.block, "object")
+func (a *arguments) address(r *resourceRequest) {
+	text := a.block.GetAttr("address")
+	objects, known := blocks(a.block, "object")
 	switch {
 	case !text.IsKnown():
 	case !text.IsNull():
 		r.address = text.AsString()
 		if _, err := address.Parse(r.address); err != nil {
-			d.fail(path.Root("address"), "%w", err)
+			a.fail(path.Root("address"), "%w", err)
 		}
 	case known && len(objects) == 0:
-		d.fail(path.Empty(), "address is required; it may be left out only if object is set")
+		a.fail(path.Empty(), "the argument address is required; it may be left out only if object is set")
 	}
 }
 
@@ -97,7 +97,7 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	switch {
 	case c.unknown != nil:
 		return c.unknown
-	case req.source.Object != nil:
+	case req.object != nil:
 		return nil
 	case !c.resourceReads.IsKnown():
 		return unknownError("allow_resource_reads")
@@ -122,7 +122,7 @@ func (r resourceRequest) result(s *openedState) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.source.Object != nil && !found.Marked() {
+	if r.object != nil && !found.Marked() {
 		// Secrets of the cluster are among them, and nothing says which.
 		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
 	}

@@ -35,9 +35,11 @@ type Credentials struct {
 	CheckURL func(*url.URL) error
 }
 
-// For returns the credentials of s with what k declares about them.
-func (s Settings) For(k Kind) Credentials {
-	return Credentials{Table: k.Credentials, Entries: s.Credentials.Entries, Env: s.LookupEnv, Home: k.Home}
+// For returns s with what k declares about its credentials.
+func (s Settings) For(k Kind) Settings {
+	c := &s.Credentials
+	c.Table, c.Env, c.Home = k.Credentials, s.LookupEnv, k.Home
+	return s
 }
 
 // Home says which server a family of variables is meant for. The zero value is
@@ -55,10 +57,6 @@ type Home struct {
 	// Near compares the value of Vars with what is asked: a URL, or the value of
 	// one of Attrs, "" for one that is no string. Nil compares URLs.
 	Near func(home, asked string) Nearness
-
-	// Secrets are variables of the family that hold a secret and that no
-	// attribute declares.
-	Secrets []string
 }
 
 // Nearness is how what is asked relates to the home of a family.
@@ -80,18 +78,6 @@ type Grant struct {
 	// Env is the environment if the family has a say about the place, for
 	// variables that no attribute declares; otherwise nil.
 	Env attr.LookupEnv
-}
-
-// Errorf is [attr.Values.Errorf], and names the variable if the value comes from
-// one.
-func (g Grant) Errorf(name, format string, args ...any) error {
-	switch variable := g.Variable(name); {
-	case variable != "":
-		return &attr.Error{Address: "the environment variable " + variable, Err: fmt.Errorf(format, args...)}
-	case !g.Found:
-		return &attr.Error{Address: g.Address, Err: fmt.Errorf(format, args...)}
-	}
-	return g.Values.Errorf(name, format, args...)
 }
 
 // For returns what may be sent to target: the block whose url covers it, of
@@ -171,11 +157,17 @@ func (c Credentials) Named(choice, name string) (Grant, error) {
 	return c.fill(block, block != nil, c.Home.nearBlock(c.Env, block))
 }
 
-// Complete returns what an entry of another table says, such as a document that
-// a block holds, completed by the environment as a block would be. Found says
-// that it comes from a block, and not from the environment itself.
-func (c Credentials) Complete(e *attr.Entry, found bool) (Grant, error) {
-	return c.fill(e, found, c.Home.nearBlock(c.Env, e))
+// Complete returns what a document says that an attribute of g holds or names, such
+// as a connection string, completed by the environment as a block would be. It is
+// an entry of the table of c. A document that a variable holds or names is not the
+// code's.
+func (c Credentials) Complete(g Grant, attribute string, document *attr.Entry) (Grant, error) {
+	return c.fill(document, g.Found && g.Variable(attribute) == "", c.Home.nearBlock(c.Env, document))
+}
+
+// Is reports whether the family is meant for target.
+func (h Home) Is(env attr.LookupEnv, target *url.URL) bool {
+	return h.near(env, target.String()) == SamePlace
 }
 
 // near returns the nearest of what is asked.
@@ -235,12 +227,12 @@ func nearURL(home, asked string) Nearness {
 // stray returns a variable that holds a secret; "" if none does.
 func (c Credentials) stray() string {
 	var names []string
-	for _, a := range c.Table.Attrs {
+	for _, a := range slices.Concat(c.Table.Attrs, c.Table.Variables) {
 		if isSecret(a) {
 			names = append(names, a.Env...)
 		}
 	}
-	for _, name := range append(names, c.Home.Secrets...) {
+	for _, name := range names {
 		if _, set := c.Env.Get(name); set {
 			return name
 		}

@@ -66,11 +66,11 @@ type Request struct {
 	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
 	MaxSize     int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
 
-	// Object is the object block of a data source, decoded: the Kubernetes
-	// object that holds the state. It is nil if there is none, or if the kind
-	// has no Objects: then the file is a manifest with the object in it, and
-	// the caller takes the state out of it.
-	Object *attr.Values
+	// Object is the object block of a data source, a [*kubestate.Object] that
+	// holds the state; nil if there is none. It is for a kind with Objects. For
+	// any other, the file is a manifest with the object in it, and the caller
+	// takes the state out of it.
+	Object any
 }
 
 // OtherWorkspace is the workspace, "" if it is the default one.
@@ -97,11 +97,14 @@ type Kind struct {
 	Workspaces bool
 	Objects    bool // reads the state of a Request.Object by itself
 
-	// Start begins a run: what it returns may share fetches, connections and
-	// temporary files among the sources of one configured provider, and lives
-	// as long as that. Start does no I/O.
-	Start func(Settings) Open
+	// Begin begins a run: see [Kind.Start].
+	Begin func(Settings) Open
 }
+
+// Start begins a run: what it returns may share fetches, connections and
+// temporary files among the sources of one configured provider, and lives as long
+// as that. It does no I/O.
+func (k Kind) Start(s Settings) Open { return k.Begin(s.For(k)) }
 
 // NameAttr is the first attribute of a block of credentials that says itself
 // which server is asked, or as whom. A data source chooses it by the attribute
@@ -128,7 +131,7 @@ func ChoiceAttr(name, kind, says string) attr.Attr {
 type Open func(Request) (Source, error)
 
 // Settings are what the provider block and the environment say to all sources
-// of one kind. [Settings.For] makes of them what decides about secrets.
+// of one kind.
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used

@@ -6,18 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"strings"
 
 	"github.com/agext/levenshtein"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 )
 
 // The names that OpenTofu allows for key providers and methods.
 var (
-	namePattern          = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	keyAddressPattern    = regexp.MustCompile(`^key_provider\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
-	methodAddressPattern = regexp.MustCompile(`^method\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+	namePattern          = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
+	keyAddressPattern    = lazyregexp.New(`^key_provider\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+	methodAddressPattern = lazyregexp.New(`^method\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 )
 
 // IsName reports whether s may be the name of a key provider or method.

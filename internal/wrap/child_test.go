@@ -49,6 +49,17 @@ func play(script string) int {
 			fmt.Printf("%q\n", os.Args[1:]) //nolint:forbidigo // a program of its own
 		case "ready":
 			fmt.Println("ready") //nolint:forbidigo // a program of its own
+		case "wait":
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		case "pulled":
+			if slices.Contains(os.Args, "pull") {
+				module, _ := os.ReadFile("main.tf.json")
+				fmt.Printf(`{"version":4,"serial":1,"lineage":%q,"outputs":{},"resources":[]}`, module) //nolint:forbidigo // a program of its own
+				return 0
+			}
+			if _, err := os.Stat("main.tf.json"); err == nil {
+				return 0
+			}
 		case "signal":
 			fmt.Println("got", <-signals) //nolint:forbidigo // a program of its own
 		case "pending":
@@ -215,7 +226,8 @@ func TestEnvironment(t *testing.T) {
 	o, _, out := scripted(t, s, "environ GET", "plan")
 	o.Withhold = []string{"TF_VAR_key"}
 	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary,
-		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "STATECRYPT_HTTP_LOCK_METHOD="+canary,
+		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=",
+		"STATECRYPT_HTTP_LOCK_METHOD="+canary,
 		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept")
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)

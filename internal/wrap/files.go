@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
@@ -27,31 +26,38 @@ type handover struct {
 
 // prepare opens the files that the command names, and gives their copies to the child.
 func (h *handover) prepare(ctx context.Context) error {
-	call := h.call
-	for at, name := range call.args {
-		if open := h.opener(); open != nil && name != "-" {
-			content, err := open(ctx, name)
-			if err == nil {
-				call.args[at], err = h.file(filepath.Base(name), content)
-			}
-			if err != nil {
-				return fmt.Errorf("the file %s: %w", outside.Quoted(name, 300), err)
-			}
-		}
-	}
-	for at, f := range call.flags {
-		if f.name != "plan" || !f.hasValue {
+	open := h.opener()
+	for at, name := range h.call.args {
+		if open == nil || name == "-" {
 			continue
 		}
-		content, err := h.plaintext(ctx, f.value)
-		if err == nil {
-			call.flags[at].value, err = h.file(filepath.Base(f.value), content)
+		if err := h.copy(ctx, &h.call.args[at], open); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("the plan %s: %w", outside.Quoted(f.value, 300), err)
+	}
+	for at, f := range h.call.flags {
+		if takes, _ := h.call.command.flag(f.name); f.name != "plan" || !takes { // of console, it is a switch
+			continue
+		}
+		if err := h.copy(ctx, &h.call.flags[at].value, h.plaintext); err != nil {
+			return err
 		}
 	}
 	return h.intercept()
+}
+
+// copy puts the name of a copy in the place of that of a file.
+func (h *handover) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {
+	content, err := open(ctx, *name)
+	path := ""
+	if err == nil {
+		path, err = h.file(filepath.Base(*name), content)
+	}
+	if err != nil {
+		return fmt.Errorf("the file %s: %w", outside.Quoted(*name, 300), err)
+	}
+	*name = path
+	return nil
 }
 
 // opener returns what opens the file in an argument, nil for commands whose
@@ -125,32 +131,43 @@ func (h *handover) unsealed(ctx context.Context, content []byte, sealsPlans bool
 
 // intercept has the child write its plan where nobody else looks, to be sealed.
 func (h *handover) intercept() error {
-	at := slices.IndexFunc(h.call.flags, func(f argument) bool { return f.name == "out" })
 	switch {
-	case at < 0 || h.call.name != "plan":
+	case h.call.name != "plan" || !h.call.has("out"):
 		return nil
 	case len(h.o.Plan.Methods()) == 0:
 		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
 		return nil
 	}
-	h.plan = join(h.call.dir, h.call.flags[at].value)
-	made, err := h.file(filepath.Base(h.plan), nil)
-	h.made, h.call.flags[at].value = made, made
-	for i, f := range h.call.flags { // the last one counts
-		if f.name == "out" && i != at {
-			h.plan = join(h.call.dir, f.value)
-			h.call.flags[i].value = made
+	for i, f := range h.call.flags {
+		if f.name != "out" {
+			continue
 		}
+		folder, name := filepath.Split(f.value)
+		folder, err := resolve(h.call.dir, folder+".")
+		if err == nil {
+			err = h.open()
+		}
+		if err != nil {
+			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), err)
+		}
+		h.plan, h.made = filepath.Join(folder, name), filepath.Join(h.dir, "made-"+name) // of several, the last one counts
+		h.call.flags[i].value = h.made
 	}
-	return errors.Join(err, os.Remove(made))
+	return nil
+}
+
+// open makes the folder for the copies.
+func (h *handover) open() (err error) {
+	if h.dir == "" {
+		h.dir, err = os.MkdirTemp("", "statecrypt-")
+	}
+	return err
 }
 
 // file puts content into a file that only this user reads.
 func (h *handover) file(name string, content []byte) (path string, err error) {
-	if h.dir == "" {
-		if h.dir, err = os.MkdirTemp("", "statecrypt-"); err != nil {
-			return "", err
-		}
+	if err := h.open(); err != nil {
+		return "", err
 	}
 	path = filepath.Join(h.dir, name)
 	return path, os.WriteFile(path, content, 0o600)

@@ -1,13 +1,16 @@
 package wrap
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -19,8 +22,8 @@ import (
 
 // moveIn seals the state that there is: that in the backend, if there is one, and
 // else the module's own. It has the lock meanwhile.
-func moveIn(ctx context.Context, p *proxy, call *invocation) error {
-	m := &move{proxy: p, call: call}
+func moveIn(ctx context.Context, p *proxy, files *handover) error {
+	m := &move{proxy: p, call: files.call, options: files.o}
 	if p.backend.lock.url == nil {
 		return m.sealExisting(ctx)
 	}
@@ -46,8 +49,9 @@ func moveIn(ctx context.Context, p *proxy, call *invocation) error {
 // move is a state on its way in.
 type move struct {
 	*proxy
-	call *invocation
-	id   string // of the lock, "" if there are none
+	call    *invocation
+	options Options
+	id      string // of the lock, "" if there are none
 }
 
 // send sends a request that has to succeed.
@@ -65,7 +69,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
 	case there.isAbsent():
-		return m.sealLocal(ctx)
+		return m.sealOwn(ctx)
 	case there.status != http.StatusOK:
 		return fmt.Errorf("the backend answered %s", web.Status(there.status))
 	}
@@ -81,55 +85,96 @@ func (m *move) sealExisting(ctx context.Context) error {
 	return m.store(ctx, there.body, "the state in the backend")
 }
 
-// sealLocal is about the state of a module that had no backend, or a local one.
-func (m *move) sealLocal(ctx context.Context) error {
-	path, err := m.call.localState()
-	if err != nil {
-		return err
-	}
-	content, err := readFile(path)
+// sealOwn is about the state that the module had without wrap.
+func (m *move) sealOwn(ctx context.Context) error {
+	place, content, err := m.own(ctx)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		say(m.stderr, "there is no state yet, neither in the backend nor in "+path)
-		return nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", outside.Quoted(path, 300), keyfile.Reason(err))
+		return fmt.Errorf("the state in %s: %w", place, err)
+	case len(content) == 0:
+		say(m.stderr, "there is no state yet, neither in the HTTP backend nor in "+place)
+		return nil
 	}
-	if err := m.store(ctx, content, "the state in "+path); err != nil {
+	if err := m.store(ctx, content, "the state in "+place); err != nil {
 		return err
 	}
-	say(m.stderr, "delete "+path+", which is not encrypted, and its backup")
+	say(m.stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
 	return nil
 }
 
-// localState is where the module has its state, as Terraform without wrap has
-// written down.
-func (i *invocation) localState() (string, error) {
+// own reads the state of the module from where Terraform without wrap has written
+// down that it lies.
+func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
 	var recorded struct {
-		Backend *struct {
-			Type   string            `json:"type"`
-			Config map[string]string `json:"config"`
+		Backend struct {
+			Type   string         `json:"type"`
+			Config map[string]any `json:"config"`
 		} `json:"backend"`
 	}
-	path := filepath.Join(i.dir, "terraform.tfstate")
-	content, err := keyfile.Read(filepath.Join(i.data, recordName))
+	place = "terraform.tfstate"
+	record, err := keyfile.Read(filepath.Join(m.call.data, recordName))
+	if err == nil {
+		err = json.Unmarshal(record, &recorded)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return place, nil, errors.New("the record of the backend cannot be read")
+	}
+	if workspace, _ := keyfile.Read(filepath.Join(m.call.data, "environment")); len(workspace) > 0 && string(workspace) != "default" {
+		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
+	}
+	switch b := recorded.Backend; b.Type {
+	case "local":
+		if path, _ := b.Config["path"].(string); path != "" {
+			place = path
+		}
+	case "", "http":
+	default:
+		content, err = m.pull(ctx, b.Type, b.Config)
+		return "the backend " + outside.Quoted(b.Type, 100), content, err
+	}
+	content, err = readFile(join(m.call.dir, place))
 	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil
+		err = nil
+	}
+	return place, content, keyfile.Reason(err)
+}
+
+// pull has the CLI read the state from another backend. The module names ours by
+// now, so it is read by a module that has nothing but that backend.
+func (m *move) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "statecrypt-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil })
+	module, err := json.Marshal(map[string]any{"terraform": map[string]any{"backend": map[string]any{kind: settings}}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "main.tf.json"), module, 0o600)
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_ = json.Unmarshal(content, &recorded) // other backends have settings that are no strings
-	switch b := recorded.Backend; {
-	case b == nil || b.Type == "http":
-		return path, nil
-	case b.Type != "local":
-		return "", fmt.Errorf("the state lies in the backend %s: save it with terraform state pull, without wrap and before the "+
-			"backend block is changed; then run init with wrap, and state push what was saved", outside.Quoted(b.Type, 100))
-	case b.Config["path"] != "":
-		return join(i.dir, b.Config["path"]), nil
+	return m.run(ctx, dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+}
+
+// run runs commands in a folder, and returns what the last of them prints.
+func (m *move) run(ctx context.Context, dir string, commands ...[]string) (printed []byte, err error) {
+	o := m.options
+	for _, words := range commands {
+		var out bytes.Buffer
+		o.Stdin, o.Stdout = nil, &out
+		child := &invocation{command: command{name: words[0]}, program: m.call.program, chdir: true, dir: dir, data: dir, args: words[1:]}
+		code, err := child.run(ctx, o, child.environ(o))
+		if err == nil && code != 0 {
+			err = fmt.Errorf("%s %s ended with %d", filepath.Base(m.call.program), words[0], code)
+		}
+		if err != nil {
+			return nil, err
+		}
+		printed = out.Bytes()
 	}
-	return path, nil
+	return printed, nil
 }
 
 // store seals a state and writes it to the backend.

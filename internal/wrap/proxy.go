@@ -29,6 +29,7 @@ type proxy struct {
 	state    encryption.Target
 	backend  *backend
 	force    bool
+	pins     Pins
 	stderr   io.Writer
 	password string
 	mux      *http.ServeMux
@@ -45,7 +46,10 @@ const (
 )
 
 func newProxy(o Options, upstream *backend) *proxy {
-	p := &proxy{state: o.State, backend: upstream, force: o.Force, stderr: o.Stderr, password: rand.Text(), mux: http.NewServeMux()}
+	p := &proxy{
+		state: o.State, backend: upstream, force: o.Force, pins: o.Pins, stderr: o.Stderr,
+		password: rand.Text(), mux: http.NewServeMux(),
+	}
 	p.mux.HandleFunc("GET /state", p.get)
 	p.mux.HandleFunc("POST /state", p.post)
 	p.mux.HandleFunc("DELETE /state", p.relay(upstream.remove, func() { p.lineage.Store(new(string)) }))
@@ -82,6 +86,9 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	}
 	absent := a.isAbsent()
 	switch {
+	case absent && p.pins != Pins{}:
+		p.fail(w, ours, "there is no state in the backend, and -lineage or -minimum-serial say that there is")
+		return
 	case absent:
 		p.remember("")
 	case a.status == http.StatusOK:
@@ -99,7 +106,7 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
-	lineage, err := lineageOf(opened.Data)
+	lineage, err := p.pins.check(opened.Data)
 	if err != nil {
 		return err
 	}
@@ -164,14 +171,24 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 	return lineage, err
 }
 
-func lineageOf(state []byte) (string, error) {
+func lineageOf(state []byte) (string, error) { return Pins{}.check(state) }
+
+// check returns the lineage of a state that is one of those expected.
+func (p Pins) check(state []byte) (lineage string, err error) {
 	var header struct {
 		Lineage string `json:"lineage"`
+		Serial  uint64 `json:"serial"`
 	}
-	if json.Unmarshal(state, &header) != nil { // the error may quote the state
-		return "", errors.New("it is not a state in the format of Terraform")
+	switch {
+	case json.Unmarshal(state, &header) != nil: // the error may quote the state
+		err = errors.New("it is not a state in the format of Terraform")
+	case p.Lineage != "" && p.Lineage != header.Lineage:
+		err = fmt.Errorf("its lineage is %s, and -lineage says another", outside.Quoted(header.Lineage, 100))
+	case header.Serial < p.MinimumSerial:
+		err = fmt.Errorf("its serial is %d, and -minimum-serial is %d: it may be an old state in place of a new one",
+			header.Serial, p.MinimumSerial)
 	}
-	return header.Lineage, nil
+	return header.Lineage, err
 }
 
 // seal encrypts a state, and opens it again: what is sent can be read.

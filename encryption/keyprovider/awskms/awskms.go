@@ -53,7 +53,6 @@ type provider struct {
 
 	settings awsauth.Settings
 	endpoint string                           // of KMS; "" leaves it to the SDK
-	known    string                           // the endpoint as far as it is known before the SDK looks it up
 	clients  memo.Memo[struct{}, *kms.Client] // made when it is first needed
 }
 
@@ -67,7 +66,7 @@ var (
 // Warning says that anybody on the way can read the keys. The endpoint of a
 // profile, which only the SDK knows, is not seen here.
 func (p *provider) Warning() encryption.Warning {
-	endpoint, err := url.Parse(p.known)
+	endpoint, err := url.Parse(p.endpoint)
 	switch {
 	case err != nil:
 	case endpoint.Scheme == "http" && !netfail.IsLoopback(endpoint.Hostname()):
@@ -105,11 +104,11 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if region == "" {
 		return nil, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
 	}
+	endpoints, _ := v.Block("endpoints")
+	p.endpoint = awsauth.WithScheme(endpoints.String("kms"))
 	var err error
-	if p.settings, err = awsauth.Parse(v, region); err != nil {
-		return nil, err
-	}
-	return p, p.setEndpoint(v)
+	p.settings, err = awsauth.Parse(v, region)
+	return p, err
 }
 
 // Key has KMS decrypt the key that stored holds. The encryption context is the
@@ -214,21 +213,4 @@ func (p *provider) connect(ctx context.Context) (*kms.Client, error) {
 			o.BaseEndpoint = &p.endpoint
 		}
 	}), nil
-}
-
-// setEndpoint reads the endpoint of KMS. One that a variable names is not
-// silently replaced by AWS's own.
-func (p *provider) setEndpoint(v attr.Values) error {
-	endpoints, written := v.Block("endpoints")
-	if written {
-		p.endpoint = awsauth.WithScheme(endpoints.String("kms"))
-	}
-	if p.known = p.endpoint; p.known != "" {
-		return nil
-	}
-	p.known, _ = v.Environment().Get(endpointVars()...)
-	if err := v.Refuse("endpoints.kms", endpointVars()...); err != nil || written {
-		return err
-	}
-	return v.Refuse("endpoints.sts", stsVar)
 }

@@ -16,6 +16,13 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the faults of networks take seconds")
 	}
+	faultHarness(t).Run(t)
+}
+
+func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
+
+func faultHarness(t *testing.T) encryptiontest.Faults {
+	t.Helper()
 	server := standard(t)
 	key, stored := wrapped(t, server, static())
 	says := func(status int, code string) http.HandlerFunc {
@@ -34,7 +41,7 @@ func TestFaults(t *testing.T) {
 		brokeOff  = "the connection broke off before the answer was complete"
 		untrusted = "the server's certificate is not trusted: x509: certificate "
 	)
-	encryptiontest.Faults{
+	return encryptiontest.Faults{
 		Server: server,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			t.Setenv("AWS_ENDPOINT_URL_KMS", url)
@@ -115,5 +122,5 @@ func TestFaults(t *testing.T) {
 			"throttled for a year, cancelled":           "the SDK does not wait as it is asked to",
 		},
 		Late: []string{"endless gzip of nothing"},
-	}.Run(t)
+	}
 }

@@ -17,21 +17,16 @@ const doc = "AWS KMS wraps the key of each file. Reading requires `kms:Decrypt` 
 
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{
-		Name: "endpoints", Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
-			{Name: "kms", Type: cty.String, Env: endpointVars(), Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
+		Name: "endpoints", Always: true, Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
+			{Name: "kms", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"}, Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
 				"not have. The variables count without an `endpoints` block as well."},
-			{Name: "sts", Type: cty.String, Env: []string{stsVar}, Doc: "The URL of AWS STS, which assumes roles."},
+			{Name: "sts", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
 			{Name: "iam", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Harmless: "AWS IAM is never called.", Doc: "Accepted as " +
 				"in OpenTofu. AWS IAM is never called."},
 		},
 	}))
 	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs}
 }
-
-const stsVar = "AWS_ENDPOINT_URL_STS"
-
-// endpointVars are the variables that the SDK reads.
-func endpointVars() []string { return []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"} }
 
 func keyAttrs() []attr.Attr {
 	return []attr.Attr{

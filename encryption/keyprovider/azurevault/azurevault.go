@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -22,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
@@ -174,7 +174,7 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 
 // keyVersion is what may become part of a URL. Azure's are 32 hexadecimal
 // digits.
-var keyVersion = regexp.MustCompile(`^[0-9A-Za-z]*$`)
+var keyVersion = lazyregexp.New(`^[0-9A-Za-z]*$`)
 
 func parse(document json.RawMessage) (metadata, error) {
 	var m metadata

@@ -23,6 +23,13 @@ func TestFaults(t *testing.T) {
 		t.Skip("the faults of networks take seconds")
 	}
 	t.Parallel()
+	faultHarness(t).Run(t)
+}
+
+func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
+
+func faultHarness(t *testing.T) encryptiontest.Faults {
+	t.Helper()
 	s := service()
 	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	says := func(status int, code, inner string) http.HandlerFunc {
@@ -35,7 +42,7 @@ func TestFaults(t *testing.T) {
 		throttled = "too many calls: https://example.vault.azure.net/ refuses further ones for now; try again later"
 		failed    = "unexpected answer: the vault failed to decrypt with the key a of https://example.vault.azure.net/ (HTTP status "
 	)
-	encryptiontest.Faults{
+	return encryptiontest.Faults{
 		Server: s,
 		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
@@ -133,7 +140,7 @@ func TestFaults(t *testing.T) {
 			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels such a wait",
 		},
 		Late: []string{"endless gzip of nothing"},
-	}.Run(t)
+	}
 }
 
 // Ctrl-C does not wait for the next try.

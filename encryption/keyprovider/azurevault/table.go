@@ -2,7 +2,6 @@ package azurevault
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
@@ -11,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
@@ -79,8 +79,8 @@ func (p *provider) setSymmetric(v attr.Values) error {
 // The rules for names are Azure's:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault
 var (
-	keyName   = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
-	vaultName = regexp.MustCompile(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)
+	keyName   = lazyregexp.New(`^[0-9A-Za-z-]+$`)
+	vaultName = lazyregexp.New(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)
 )
 
 func (p *provider) checkVault(v attr.Values) error {

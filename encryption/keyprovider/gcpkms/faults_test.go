@@ -30,6 +30,13 @@ func TestFaults(t *testing.T) {
 		t.Skip("the faults of networks take seconds")
 	}
 	t.Parallel()
+	faultHarness(t).Run(t)
+}
+
+func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
+
+func faultHarness(t *testing.T) encryptiontest.Faults {
+	t.Helper()
 	s := service()
 	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	server := s.Server()
@@ -47,7 +54,7 @@ func TestFaults(t *testing.T) {
 		stream    = "HTTP/2 has frames in its place; see short body"
 		overQuota = "too many calls: Cloud KMS refuses further calls for now"
 	)
-	encryptiontest.Faults{
+	return encryptiontest.Faults{
 		Server: server,
 		HTTP2:  true,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
@@ -132,7 +139,7 @@ func TestFaults(t *testing.T) {
 			"certificate expired", "certificate of another host", "certificate of an unknown authority",
 			"TLS 1.0", "no TLS", "handshake breaks off",
 		},
-	}.Run(t)
+	}
 }
 
 // An answer may say that it has two gigabytes, and send them.

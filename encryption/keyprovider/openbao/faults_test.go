@@ -16,6 +16,13 @@ func TestFaults(t *testing.T) {
 		t.Skip("the faults of networks take seconds")
 	}
 	t.Parallel()
+	faultHarness(t).Run(t)
+}
+
+func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
+
+func faultHarness(t *testing.T) encryptiontest.Faults {
+	t.Helper()
 	s, base, key, stored := sealed(t)
 	says := func(status int, text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { answer(status, `{"errors":["`+text+` canary"]}`)(w, r) }
@@ -26,7 +33,7 @@ func TestFaults(t *testing.T) {
 		notTheAPI = "its answer is not that of OpenBao or Vault; check address"
 		redirects = "it redirects, which is not followed unless disable_redirects = false"
 	)
-	encryptiontest.Faults{
+	return encryptiontest.Faults{
 		Server: s,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			p := build(t, base.With("address", url, "ca_cert_pem", ca, "client_timeout", patience.String(), "max_retries", 1), nil)
@@ -102,5 +109,5 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                brokeOff,
 		},
 		Late: []string{"endless gzip of nothing", "429 with Retry-After of a year", "throttled for a year"},
-	}.Run(t)
+	}
 }

@@ -17,10 +17,10 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
@@ -76,7 +76,7 @@ type metadata struct {
 
 // token is how a transit engine writes a ciphertext: version of the key, data.
 // Other kinds call a member ciphertext as well, which is not of this form.
-var token = regexp.MustCompile(`^vault:v[0-9]+:`)
+var token = lazyregexp.New(`^vault:v[0-9]+:`)
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{

@@ -16,7 +16,6 @@ const (
 	maxKeys     = 128      // in all groups together
 	maxWrapped  = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
 	maxName     = 16 << 10 // bytes of what names a key: its address, role, encryption context
-	maxSelector = 1024     // bytes of a regular expression
 	keyLength   = 32       // bytes of a data key
 )
 

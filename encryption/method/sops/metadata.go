@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
 
@@ -137,7 +137,7 @@ func (d *document) extract(file object, cost *meter.Meter) error {
 	return d.checkMetadata()
 }
 
-var sopsVersion = regexp.MustCompile(`^([0-9]{1,4})\.[0-9]+\.[0-9]+`)
+var sopsVersion = lazyregexp.New(`^([0-9]{1,4})\.[0-9]+\.[0-9]+`)
 
 func (d *document) checkMetadata() error {
 	version := sopsVersion.FindStringSubmatch(d.meta.Version)

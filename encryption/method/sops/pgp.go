@@ -116,7 +116,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case ctx.Err() != nil:
 		return nil, err
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
+		return nil, fmt.Errorf("the program gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", encryption.ErrNoKey, quote(k.gpg))
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
@@ -132,7 +132,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case !ran && err != nil:
 		return nil, fmt.Errorf("%w: the program %s cannot be started", encryption.ErrNoKey, quote(k.gpg))
 	case ran && exit.ExitCode() < 0:
-		return nil, errors.New("gpg was ended from outside")
+		return nil, errors.New("the program gpg was ended from outside")
 	}
 	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(forPeople(said)))
 }

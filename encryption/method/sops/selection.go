@@ -23,8 +23,10 @@ type selection struct {
 	cost  *meter.Meter
 }
 
-// instructions is how many of them match a byte in one unit of the meter.
-const instructions = 32
+const (
+	instructions   = 32 // that match a byte in one unit of the meter
+	perInstruction = 2  // units to compile one
+)
 
 // has reports whether a name matches.
 func (s *selection) has(name string) (bool, error) {
@@ -61,25 +63,37 @@ func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) 
 	return s, s.compile(pattern)
 }
 
-// compile bounds what an expression costs before it is used.
+// compile bounds what an expression costs before it is used: its length, and its
+// instructions, of which repetition makes many of little.
 func (s *selection) compile(pattern string) error {
-	if len(pattern) > maxSelector {
-		return fmt.Errorf("the file selects its encrypted values by a regular expression of %d bytes; at most %d are read",
-			len(pattern), maxSelector)
+	const what = "the instructions of the regular expression that selects its values"
+	if err := s.cost.Charge(int64(len(pattern)), what); err != nil {
+		return err
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return fmt.Errorf("%w: it selects values by something that is not a regular expression", encryption.ErrDamaged)
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
+	s.perByte = instructionsOf(parsed)
+	if err := s.cost.Charge(perInstruction*s.perByte, what); err != nil {
 		return err
 	}
-	s.perByte = int64(len(program.Inst))
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
 		return err
 	}
 	s.matches = compiled.MatchString
 	return nil
+}
+
+// instructionsOf is how many instructions an expression is compiled to, at most.
+func instructionsOf(e *syntax.Regexp) int64 {
+	n := int64(1 + len(e.Rune))
+	for _, part := range e.Sub {
+		n += instructionsOf(part)
+	}
+	if e.Op == syntax.OpRepeat {
+		n *= int64(max(e.Min, e.Max, 1)) + 1
+	}
+	return n
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
@@ -132,8 +132,8 @@ type opener = func(context.Context) ([]byte, error)
 // A name of a key or an engine becomes part of the path of a request. Dots
 // alone would lead it elsewhere: to sys/seal, say.
 var (
-	engineName = regexp.MustCompile(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*(/[0-9A-Za-z_-][0-9A-Za-z_.-]*)*$`)
-	transitKey = regexp.MustCompile(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
+	engineName = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*(/[0-9A-Za-z_-][0-9A-Za-z_.-]*)*$`)
+	transitKey = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
 )
 
 // vaultKind is the kind of the key provider that asks Vault and OpenBao, and the
@@ -195,7 +195,7 @@ func set(attrs map[string]cty.Value, name, value string) {
 
 // A region ends up in a host name. How ARNs of keys and aliases look:
 // https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html
-var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-9]+:(?:key|alias)/[0-9A-Za-z/_-]+$`)
+var awsKey = lazyregexp.New(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-9]+:(?:key|alias)/[0-9A-Za-z/_-]+$`)
 
 func (s services) aws(k masterKey) (opener, error) {
 	arn := awsKey.FindStringSubmatch(k.ARN)
@@ -233,7 +233,7 @@ func (s services) aws(k masterKey) (opener, error) {
 
 var errNotBase64 = errors.New("the data key in the file is damaged: it is not base64")
 
-var gcpKey = regexp.MustCompile(`^projects/[0-9A-Za-z.:_-]+/locations/[0-9a-z-]+/keyRings/[0-9A-Za-z_-]+/cryptoKeys/[0-9A-Za-z_-]+$`)
+var gcpKey = lazyregexp.New(`^projects/[0-9A-Za-z.:_-]+/locations/[0-9a-z-]+/keyRings/[0-9A-Za-z_-]+/cryptoKeys/[0-9A-Za-z_-]+$`)
 
 func (s services) gcp(k masterKey) (opener, error) {
 	if !gcpKey.MatchString(k.ResourceID) {
@@ -254,7 +254,7 @@ func (s services) gcp(k masterKey) (opener, error) {
 
 // Microsoft's own domains for vaults and managed HSMs:
 // https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
-var azureVault = regexp.MustCompile(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
+var azureVault = lazyregexp.New(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
 
 func (s services) azure(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultURL)

@@ -13,10 +13,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 )
@@ -76,7 +76,7 @@ func (m *method) Warning() encryption.Warning {
 	return encryption.Warning{}
 }
 
-var yamlMark = regexp.MustCompile(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
+var yamlMark = lazyregexp.New(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
 
 // RecognizesFile reports whether file is a JSON object, or looks like a YAML
 // mapping, with the metadata of sops in it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -18,8 +19,11 @@ func plain(ctx context.Context, file []byte) ([]byte, error) {
 	}
 	defer enc.Close()
 	opened, err := enc.State().Decrypt(ctx, file)
+	if _, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
+		return nil, fmt.Errorf("%w; set TF_ENCRYPTION to the settings that it was encrypted with", err)
+	}
 	if err != nil {
-		return nil, err // "… is encrypted …; set TF_ENCRYPTION …" if that is what is missing
+		return nil, err
 	}
 	for _, warning := range opened.Warnings {
 		fmt.Fprintln(os.Stderr, "Warning:", warning)

@@ -2,6 +2,7 @@ package awsauth
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
 )
 
 // The SDK's own chain asks services of the machine. One that never ends its answer
@@ -30,13 +33,7 @@ func TestEndlessAnswers(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	nowhere := filepath.Join(t.TempDir(), "none")
-	t.Setenv("AWS_CONFIG_FILE", nowhere)
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", nowhere)
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_EC2_METADATA_DISABLED"} {
-		t.Setenv(name, "")
-	}
+	clearEnvironment(t)
 	for name, c := range map[string]struct {
 		container string
 		values    map[string]cty.Value
@@ -55,5 +52,58 @@ func TestEndlessAnswers(t *testing.T) {
 		if n := sent.Load(); n == 0 || n > 64<<20 {
 			t.Errorf("%s: %d bytes were sent: %v", name, n, err)
 		}
+	}
+}
+
+// What the services of the machine answer costs no more than its size allows.
+func TestCosts(t *testing.T) {
+	const keys = `{"Code":"Success","AccessKeyId":"a","SecretAccessKey":"b","Token":"c","Expiration":"2100-01-01T00:00:00Z"}`
+	answers := amplification.NewAnswers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPut:
+			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "100")
+			_, _ = io.WriteString(w, "token")
+		case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
+			_, _ = io.WriteString(w, "role")
+		default:
+			_, _ = io.WriteString(w, keys)
+		}
+	}))
+	server := httptest.NewServer(answers)
+	defer server.Close()
+	clearEnvironment(t)
+	for name, c := range map[string]struct {
+		container string
+		values    map[string]cty.Value
+	}{
+		"container": {server.URL, nil},
+		"instance":  {"", map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(server.URL)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
+			answers.Run(t, func(t *testing.T) func() error {
+				s, _ := parse(t, c.values)
+				s.Environment, s.attempts = true, 1
+				return func() error {
+					cfg, err := s.Load(t.Context())
+					if err == nil {
+						_, err = s.Retrieve(t.Context(), cfg.Credentials)
+					}
+					return err
+				}
+			})
+		})
+	}
+}
+
+// clearEnvironment leaves the services of the machine as the only way.
+func clearEnvironment(t *testing.T) {
+	t.Helper()
+	nowhere := filepath.Join(t.TempDir(), "none")
+	t.Setenv("AWS_CONFIG_FILE", nowhere)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", nowhere)
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_EC2_METADATA_DISABLED"} {
+		t.Setenv(name, "")
 	}
 }

@@ -39,8 +39,8 @@ type Settings struct {
 	Timeout time.Duration // of one attempt; not that of reading a long answer
 	MaxWait time.Duration // between attempts; 0 leaves it to the SDK
 
-	// Environment says that the SDK may look into the environment, and
-	// OwnEndpoints that it may not take endpoints from there.
+	// Environment says that the SDK may look into the environment for who asks, and
+	// OwnEndpoints that it may not do so for where.
 	Environment, OwnEndpoints bool
 
 	STSEndpoint string // "" leaves it to the SDK
@@ -71,7 +71,7 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, Environment: v.ReadsEnvironment(), OwnEndpoints: v.HoldsSecret(),
+		Region: region, Timeout: requestTimeout, Environment: v.ReadsEnvironment(), OwnEndpoints: v.Closed(),
 		values: v, profile: v.String("profile"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
@@ -100,13 +100,6 @@ func (s *Settings) keepFiles(v attr.Values) {
 }
 
 func (s *Settings) parseCredentials(v attr.Values) (err error) {
-	key := v.String("access_key") != ""
-	switch {
-	case key != (v.String("secret_key") != "") || v.String("token") != "" && !key:
-		return v.Errorf("", "access_key and secret_key are required together, and token only with them")
-	case len(v.Strings("allowed_account_ids")) > 0 && len(v.Strings("forbidden_account_ids")) > 0:
-		return v.Errorf("", "allowed_account_ids and forbidden_account_ids are mutually exclusive")
-	}
 	if block, ok := v.Block("assume_role"); ok {
 		if s.role, err = parseRole(block); err != nil {
 			return err

@@ -1,11 +1,10 @@
 package awsauth
 
 import (
-	"regexp"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 )
 
 // Reasons of [attr.Attr.Harmless].
@@ -23,16 +22,16 @@ const HarmlessRegion = "Regions of AWS's own partition have hosts of AWS, to whi
 // is that of the SDK: aws-sdk-go-v2/internal/endpoints/awsrulesfn/partitions.json
 func IsCommercial(region string) bool { return commercial.MatchString(region) }
 
-var commercial = regexp.MustCompile(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
+var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
 // CredentialAttrs are the attributes for an identity. The service is named in
 // the documentation.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "access_key", Type: cty.String, Group: "keys", Harmless: "It is the name of a key, which proves nothing by itself.",
+		{Name: "access_key", Type: cty.String, Group: "keys", Needs: "secret_key", Harmless: "It is the name of a key, which proves nothing by itself.",
 			Doc: "The ID of an access key. It takes precedence over every other source of credentials."},
-		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", Doc: "The secret of the access key."},
-		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", Doc: "The session token of a temporary access key."},
+		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", Needs: "access_key", Doc: "The secret of the access key."},
+		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", Needs: "access_key", Doc: "The session token of a temporary access key."},
 		{Name: "profile", Type: cty.String, Secret: true, Within: []string{"shared_config_files", "shared_credentials_files"},
 			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment."},
 		// Both kinds of files may say which endpoints are asked; credentials files
@@ -68,7 +67,7 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "allowed_account_ids", Type: cty.List(cty.String), Doc: "The only AWS accounts whose credentials " +
 			"may be used. This costs a call of `sts:GetCallerIdentity`. At most one of this and " +
 			"`forbidden_account_ids`."},
-		{Name: "forbidden_account_ids", Type: cty.List(cty.String), Doc: "AWS accounts whose credentials must not " +
+		{Name: "forbidden_account_ids", Type: cty.List(cty.String), Excludes: []string{"allowed_account_ids"}, Doc: "AWS accounts whose credentials must not " +
 			"be used. This costs a call of `sts:GetCallerIdentity`."},
 		{Name: "skip_credentials_validation", Type: cty.Bool, Doc: "Accepted as in OpenTofu. Credentials are never " +
 			"checked beforehand, whatever this says: " + service + " does that."},

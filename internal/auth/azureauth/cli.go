@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
@@ -34,7 +34,7 @@ const (
 
 // cliArgument is what may become an argument: on Windows, az is a batch file,
 // whose arguments a shell reads.
-var cliArgument = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
+var cliArgument = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
 	if _, err := world.Find("az"); err != nil {

@@ -1,6 +1,7 @@
 package azureauth
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,7 +48,7 @@ func HTTPClient(environment bool) *http.Client {
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // limitedTransport keeps from the SDK what it does not expect of an answer: more than a
-// megabyte, and a challenge on which azkeys would panic.
+// megabyte, deep nesting, and a challenge on which azkeys would panic.
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
@@ -55,12 +56,46 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	response.Body = outside.Limit(response.Body, maxAnswer)
+	if response.StatusCode < http.StatusBadRequest {
+		response.Body = outside.Limit(response.Body, maxAnswer)
+	} else {
+		response.Body = Refusal(response.Body)
+	}
 	if challenge := response.Header.Get("WWW-Authenticate"); challenge != "" && strings.HasPrefix(challenge,
 		"Bearer") && !wellFormed(challenge) {
 		response.Header.Del("WWW-Authenticate")
 	}
 	return response, nil
+}
+
+// Refusal ends the body of a refusal after a megabyte, and where it is nested too
+// deep. The SDK writes the JSON of each refusal anew with indentation, which makes
+// kilobytes of brackets hundreds of megabytes.
+func Refusal(body io.ReadCloser) io.ReadCloser {
+	return &shallow{ReadCloser: outside.Limit(body, maxAnswer)}
+}
+
+type shallow struct {
+	io.ReadCloser
+	depth int
+}
+
+const maxDepth = 16 // of a refusal; Azure's have three levels
+
+func (s *shallow) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	for i, c := range p[:n] {
+		switch c {
+		case '{', '[':
+			s.depth++
+		case '}', ']':
+			s.depth--
+		}
+		if s.depth > maxDepth {
+			return i, io.EOF
+		}
+	}
+	return n, err
 }
 
 // wellFormed reports whether the authorization of a challenge is an address

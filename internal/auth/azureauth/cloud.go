@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 )
 
 // Cloud is one of Azure's clouds: where to sign in, and where its services are.
@@ -76,4 +77,4 @@ func (a Access) FindCloud(ctx context.Context) (Cloud, error) {
 }
 
 // hostName is a name of several parts.
-var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)
+var hostName = lazyregexp.New(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)

@@ -16,7 +16,7 @@ func TestTables(t *testing.T) {
 	for _, k := range Kinds() {
 		names = append(names, k.Name)
 		checkTable(t, k.Name, k.Table)
-		if k.Start == nil {
+		if k.Begin == nil {
 			t.Errorf("%s cannot be started", k.Name)
 		}
 		if c := k.Credentials; len(c.Attrs) > 0 {

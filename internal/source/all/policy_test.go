@@ -291,7 +291,7 @@ func join(all ...map[string]string) map[string]string {
 // everything is all that variables can say of secrets, and the rest of env.
 func (a arena) everything() map[string]string {
 	env := map[string]string{}
-	for _, x := range a.kind.Credentials.Attrs {
+	for _, x := range slices.Concat(a.kind.Credentials.Attrs, a.kind.Credentials.Variables) {
 		for _, name := range x.Env {
 			if x.Sensitive || x.Secret {
 				env[name] = "ENV"

@@ -167,12 +167,10 @@ func (s setup) grant(t *testing.T, k source.Kind) (source.Grant, error) {
 		env[name] = value
 	}
 	settings := source.Settings{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
-	settings.Credentials.Env = settings.LookupEnv
 	if s.block != "" {
 		settings.Credentials.Entries = []*attr.Entry{attr.NewEntry("block", k.Credentials, maps.Clone(values))}
 	}
-	c := settings.For(k)
-	c.Env = settings.LookupEnv
+	c := settings.For(k).Credentials
 	if k.Credentials.Attrs[0].Name == "name" {
 		return c.Named("credentials_name", "")
 	}
@@ -229,6 +227,13 @@ func TestReasonsOfTheHarmless(t *testing.T) {
 	}
 	for _, k := range Kinds() {
 		check(k.Name, k.Credentials.Attrs)
+		check(k.Name, k.Credentials.Variables)
+		for _, a := range k.Credentials.Variables {
+			_, inCredentials := k.Credentials.Attr(a.InPlaceOf)
+			if _, inSource := k.Attr(a.InPlaceOf); !inCredentials && !inSource {
+				t.Errorf("%s: %s stands in place of %q, which is no attribute", k.Name, a.Name, a.InPlaceOf)
+			}
+		}
 		for _, a := range k.Attrs {
 			if a.Sensitive || a.Secret || a.Harmless != "" {
 				t.Errorf("%s.%s: a data source holds no secret", k.Name, a.Name)

@@ -82,7 +82,7 @@ func (e environment) settings(blocks ...attrs) source.Settings {
 // without much patience.
 func kind(transport policy.Transporter) source.Kind {
 	k := Kind()
-	k.Start = func(s source.Settings) source.Open {
+	k.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		if r.retryDelay = time.Millisecond; transport != nil {
 			r.transport = transport

@@ -12,7 +12,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -160,11 +159,9 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 }
 
 // limitedTransport keeps from the SDK what could mislead it: a challenge, by which a
-// server chooses whom the next token is for, and an error of more than a megabyte.
+// server chooses whom the next token is for, and an error that is too long or too deep.
 // net/http would unpack whatever is packed, without end; see [web.Decode].
 type limitedTransport struct{ policy.Transporter }
-
-const maxRefusal = 1 << 20 // bytes
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	request.Header.Set("Accept-Encoding", "identity")
@@ -174,7 +171,7 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	}
 	response.Header.Del("WWW-Authenticate")
 	if response.StatusCode != http.StatusOK {
-		response.Body = outside.Limit(response.Body, maxRefusal)
+		response.Body = azureauth.Refusal(response.Body)
 	}
 	return response, nil
 }

@@ -15,6 +15,13 @@ import (
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
+	sourcetest.Faults(t, faultHarness(t))
+}
+
+func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
+
+func faultHarness(t *testing.T) sourcetest.FaultHarness {
+	t.Helper()
 	const (
 		account   = "the storage account " + azuretest.Account
 		noAnswer  = "no usable answer from " + account
@@ -27,7 +34,7 @@ func TestFaults(t *testing.T) {
 	var client *http.Client
 	var patience time.Duration
 	patient := kind(nil)
-	patient.Start = func(s source.Settings) source.Open {
+	patient.Begin = func(s source.Settings) source.Open {
 		open := kind(client).Start(s)
 		return func(req source.Request) (source.Source, error) {
 			src, err := open(req)
@@ -37,7 +44,7 @@ func TestFaults(t *testing.T) {
 			return src, err
 		}
 	}
-	sourcetest.Faults(t, sourcetest.FaultHarness{
+	return sourcetest.FaultHarness{
 		Kind: patient,
 		Server: func(_ *testing.T, data []byte) http.Handler {
 			s := azuretest.New("tfstate")
@@ -106,5 +113,5 @@ func TestFaults(t *testing.T) {
 			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +
 				"such a wait",
 		},
-	})
+	}
 }

@@ -17,7 +17,7 @@ import (
 
 // Kind is the azurerm source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Begin: start}
 }
 
 func table() attr.Table {

@@ -250,7 +250,7 @@ func TestLateAnswers(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", blob, got, err)
 		}
 
-		patient := newRun(settings(withKey()))
+		patient := newRun(settings(withKey()).For(Kind()))
 		patient.transport = late{newAccount().Client(t), func(r *http.Request) { <-r.Context().Done() }}
 		if src, err = patient.open(request(t, place().with("key", blob), nil)); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -46,16 +46,16 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), transport: azureauth.HTTPClient(s.LookupEnv != nil)}
+	return &run{credentials: s.Credentials, transport: azureauth.HTTPClient(s.LookupEnv != nil)}
 }
 
 // The rules for names are Azure's:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 var (
-	accountName   = regexp.MustCompile(`^[0-9a-z]{3,24}$`) // it becomes part of the host that gets tokens and signatures
-	containerName = regexp.MustCompile(`^[0-9a-z](-?[0-9a-z])+$`)
-	subscription  = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
-	versionID     = regexp.MustCompile(`^[0-9A-Za-z:.-]+$`)
+	accountName   = lazyregexp.New(`^[0-9a-z]{3,24}$`) // it becomes part of the host that gets tokens and signatures
+	containerName = lazyregexp.New(`^[0-9a-z](-?[0-9a-z])+$`)
+	subscription  = lazyregexp.New(`^[0-9A-Za-z-]+$`)
+	versionID     = lazyregexp.New(`^[0-9A-Za-z:.-]+$`)
 )
 
 // isGroup reports whether s can be the name of a resource group.

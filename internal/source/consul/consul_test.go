@@ -36,7 +36,7 @@ func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 
 func opened(t *testing.T, s source.Settings, r source.Request) source.Source {
 	t.Helper()
-	src, err := start(s)(r)
+	src, err := Kind().Start(s)(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -47,7 +47,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	}
 }
 
-var partPattern = regexp.MustCompile(`^(.*/tfstate\.)[0-9a-f]{32}/[0-9]+$`)
+var partPattern = lazyregexp.New(`^(.*/tfstate\.)[0-9a-f]{32}/[0-9]+$`)
 
 // rule is what a policy needs for the key, in Consul's language. The names of
 // the parts change with the state.

@@ -14,6 +14,13 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	sourcetest.Faults(t, faultHarness(t))
+}
+
+func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
+
+func faultHarness(t *testing.T) sourcetest.FaultHarness {
+	t.Helper()
 	const (
 		brokeOff  = "the connection broke off before the answer was complete"
 		notConsul = "the answer is not a key of Consul's key-value store; check the address"
@@ -21,7 +28,7 @@ func TestFaults(t *testing.T) {
 		redirects = "the server redirects to another place, which Consul does not do for keys; nothing was sent there"
 	)
 	var timeout time.Duration
-	sourcetest.Faults(t, sourcetest.FaultHarness{
+	return sourcetest.FaultHarness{
 		Kind: hurried(&timeout),
 		Server: func(t *testing.T, data []byte) http.Handler {
 			s := consultest.NewHandler()
@@ -67,7 +74,7 @@ func TestFaults(t *testing.T) {
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the longest wait ends first; TestCancelledWhileWaiting cancels one",
 		},
-	})
+	}
 }
 
 // file writes a file and returns its path.

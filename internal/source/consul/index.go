@@ -3,7 +3,8 @@ package consul
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 )
 
 // chunk is how much the backend puts into one key when a state does not fit.
@@ -19,7 +20,7 @@ type index struct {
 // otherwise.
 const maxIndex = 4 << 20
 
-var md5Pattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var md5Pattern = lazyregexp.New(`^[0-9a-f]{32}$`)
 
 // readIndex returns nil for a value that is the state itself. The backend goes
 // by the name alone as well.

@@ -15,7 +15,7 @@ import (
 
 // Kind is the consul source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Begin: start}
 }
 
 // home is for secrets, and for all that has to do with them. CONSUL_HTTP_SSL
@@ -24,8 +24,6 @@ func home() source.Home {
 	return source.Home{Vars: []string{"CONSUL_HTTP_ADDR"}, Attrs: []string{"address"}, Near: near}
 }
 
-// table says nothing of CONSUL_NAMESPACE and CONSUL_PARTITION in Env: they are
-// meant for the server that the environment names, not for every source.
 func table() attr.Table {
 	return attr.Table{
 		Name: "consul",
@@ -59,13 +57,12 @@ func credentials() attr.Table {
 			{Name: "address", Type: cty.String, Env: []string{"CONSUL_HTTP_ADDR"},
 				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a " +
 					"socket. Defaults to `localhost:8500`."},
-			{Name: "scheme", Type: cty.String, Env: []string{"CONSUL_HTTP_SSL"},
-				Harmless: "It can switch TLS on, but not off: an address that begins with https stays so.",
-				Doc:      "`http` or `https`, for an `address` that does not say it. Defaults to `http`; the variable makes it `https` where it is `true`."},
+			{Name: "scheme", Type: cty.String, Group: "scheme",
+				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; `CONSUL_HTTP_SSL` makes it `https` if it is `true`."},
 			{Name: "access_token", Type: cty.String, Group: "token", Sensitive: true, Harmless: attr.HarmlessSecret,
 				Env: []string{"CONSUL_HTTP_TOKEN"},
 				Doc: "The ACL token. It needs the right to read the key."},
-			{Name: "token_file", Type: cty.String, Secret: true, Group: "token", Harmless: attr.HarmlessSecret,
+			{Name: "token_file", Type: cty.String, Secret: true, Group: "token", Excludes: []string{"access_token"}, Harmless: attr.HarmlessSecret,
 				Env: []string{"CONSUL_HTTP_TOKEN_FILE"},
 				Doc: "A file with the ACL token. The variable counts more than that of `access_token`."},
 			{Name: "http_auth", Type: cty.String, Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"CONSUL_HTTP_AUTH"},
@@ -85,5 +82,18 @@ func credentials() attr.Table {
 				Doc: "Whether to verify the server's certificate. Without it anybody on the way can read the token and replace the state; each " +
 					"read warns of it. Defaults to `true`."},
 		},
+		Variables: []attr.Attr{
+			{Name: sslVar, Type: cty.Bool, Env: []string{sslVar}, InPlaceOf: "scheme", Follows: "scheme",
+				Harmless: "It can switch TLS on, but not off: an address that begins with https stays so."},
+			attr.Variable(namespaceVar, "namespace", "It names a part of the server's keys, and not the server."),
+			attr.Variable(partitionVar, "partition", "It names a part of the server's keys, and not the server."),
+		},
 	}
 }
+
+// Variables that have no attribute of the same type here.
+const (
+	sslVar       = "CONSUL_HTTP_SSL"
+	namespaceVar = "CONSUL_NAMESPACE"
+	partitionVar = "CONSUL_PARTITION"
+)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -29,9 +28,9 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	scheme, err := schemeOf(g)
-	if err != nil {
-		return settings{}, err
+	scheme := g.String("scheme")
+	if g.Bool(sslVar) {
+		scheme = "https"
 	}
 	s := settings{Grant: g}
 	if s.place, err = parsePlace(g.String("address"), scheme); err == nil {
@@ -43,36 +42,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return s, nil
 }
 
-// variable is one that says what the data source does not, "" if the environment
-// has no say.
-func (s settings) variable(name string) string {
-	text, _ := s.Env.Get(name)
-	return text
-}
-
-// schemeOf reads the scheme, of which the variable only says whether it is
-// https. What is neither yes nor no may be meant as either.
-func schemeOf(g source.Grant) (string, error) {
-	scheme := g.String("scheme")
-	if g.Variable("scheme") == "" {
-		return scheme, nil
-	}
-	ssl, err := strconv.ParseBool(scheme)
-	switch {
-	case g.Env == nil: // it is about another server
-		return "", nil
-	case err != nil:
-		return "", g.Errorf("scheme", "it must be true or false")
-	case ssl:
-		return "https", nil
-	}
-	return "", nil
-}
-
 func check(g source.Grant) error {
 	switch {
-	case g.String("access_token") != "" && g.String("token_file") != "" && g.Variable("token_file") == "":
-		return errors.New("access_token and token_file exclude each other")
 	case (g.String("cert_file") == "") != (g.String("key_file") == ""):
 		return errors.New("cert_file and key_file are needed together")
 	case !web.IsFieldValue(g.String("access_token")):

@@ -72,7 +72,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "/", "/a", "a//b", "a//", ".", "..", "a/../b", "../agent/self", "a/.", `a\..\b`, "a\nb", "a\x00"} {
-		if _, err := start(settingsOf())(request(t, attrs{"path": text(path)}, nil)); err == nil ||
+		if _, err := Kind().Start(settingsOf())(request(t, attrs{"path": text(path)}, nil)); err == nil ||
 			!strings.Contains(err.Error(), "path: the path of a key must not") {
 			t.Errorf("%q: got %v", path, err)
 		}
@@ -157,7 +157,7 @@ func (s settings) said() said {
 		place: s.place, token: s.String("access_token"), tokenFile: s.String("token_file"), auth: s.String("http_auth"),
 		caFile: s.String("ca_file"), certFile: s.String("cert_file"), keyFile: s.String("key_file"), serverName: s.String("tls_server_name"),
 		unverified: s.Has("ssl_verify") && !s.Bool("ssl_verify"),
-		namespace:  s.variable("CONSUL_NAMESPACE"), partition: s.variable("CONSUL_PARTITION"),
+		namespace:  s.String(namespaceVar), partition: s.String(partitionVar),
 	}
 }
 
@@ -217,7 +217,7 @@ func TestEnvironment(t *testing.T) {
 				s = settingsOf(c.block)
 			}
 			s.LookupEnv = c.env.lookup
-			got, err := choose(s.For(Kind()), c.ask)
+			got, err := choose(s.For(Kind()).Credentials, c.ask)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +227,7 @@ func TestEnvironment(t *testing.T) {
 		})
 	}
 	// What is switched off says nothing.
-	got, err := choose(settingsOf(attrs{}).For(Kind()), "")
+	got, err := choose(settingsOf(attrs{}).For(Kind()).Credentials, "")
 	if err != nil || got.Env != nil || got.String("access_token") != "" || got.base.Host != "localhost:8500" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -239,14 +239,14 @@ func TestWrongSettings(t *testing.T) {
 		env   environment
 		want  string
 	}{
-		"two tokens":  {attrs{"access_token": text(canary), "token_file": text("f")}, nil, "access_token and token_file exclude each other"},
+		"two tokens":  {attrs{"access_token": text(canary), "token_file": text("f")}, nil, "access_token and token_file are mutually exclusive"},
 		"half a pair": {attrs{"cert_file": text("f")}, nil, "cert_file and key_file are needed together"},
 		"two lines":   {attrs{"access_token": text("a\n" + canary)}, nil, "line break"},
 		"address":     {attrs{"address": text("http://x:" + canary + "@h")}, nil, "address must be"},
 		"scheme":      {attrs{"scheme": text("tcp")}, nil, "scheme must be http or https"},
 		"verify": {nil, environment{"CONSUL_HTTP_SSL_VERIFY": "maybe"},
 			"the environment variable CONSUL_HTTP_SSL_VERIFY must be true or false"},
-		"ssl": {nil, environment{"CONSUL_HTTP_SSL": "maybe"}, "the environment variable CONSUL_HTTP_SSL: it must be true or false"},
+		"ssl": {nil, environment{"CONSUL_HTTP_SSL": "maybe"}, "the environment variable CONSUL_HTTP_SSL must be true or false"},
 		"address, by name": {nil, environment{"CONSUL_HTTP_ADDR": "http://x:" + canary + "@h"},
 			"the environment variables CONSUL_*: address must be"},
 		"no such name": {attrs{"name": text("a")}, nil, "every consul block of credentials has a name; set credentials_name to one of"},
@@ -256,7 +256,7 @@ func TestWrongSettings(t *testing.T) {
 			s = settingsOf(c.block)
 		}
 		s.LookupEnv = c.env.lookup
-		_, err := start(s)(request(t, attrs{"path": text("a")}, nil))
+		_, err := Kind().Start(s)(request(t, attrs{"path": text("a")}, nil))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -423,7 +423,7 @@ func TestNamedBlocks(t *testing.T) {
 		attrs{"name": text("b"), "address": text(serverB.URL), "access_token": text("token-b")},
 	)
 	settings.LookupEnv = environment{"CONSUL_HTTP_AUTH": "env:auth", "CONSUL_NAMESPACE": "x"}.lookup
-	open := start(settings)
+	open := Kind().Start(settings)
 	read := func(name, want string) {
 		t.Helper()
 		data := attrs{"path": text("network")}
@@ -469,7 +469,7 @@ func TestNamedBlocks(t *testing.T) {
 // Opening a source sends and reads nothing.
 func TestOpenDoesNothing(t *testing.T) {
 	s := settingsOf(attrs{"address": text("127.0.0.1:1"), "ca_file": text("/no/such/file")})
-	if _, err := start(s)(request(t, attrs{"path": text("a")}, nil)); err != nil {
+	if _, err := Kind().Start(s)(request(t, attrs{"path": text("a")}, nil)); err != nil {
 		t.Error(err)
 	}
 	var _ source.Kind = Kind()

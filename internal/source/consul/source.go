@@ -32,7 +32,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), patience: web.Patience{
+	return &run{credentials: s.Credentials, patience: web.Patience{
 		Timeout: time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 10 * time.Second,
 	}}
 }
@@ -54,8 +54,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	l.where = where{
 		datacenter: req.String("datacenter"),
-		namespace:  cmp.Or(req.String("namespace"), l.settings.variable("CONSUL_NAMESPACE")),
-		partition:  cmp.Or(req.String("partition"), l.settings.variable("CONSUL_PARTITION")),
+		namespace:  cmp.Or(req.String("namespace"), l.settings.String(namespaceVar)),
+		partition:  cmp.Or(req.String("partition"), l.settings.String(partitionVar)),
 	}
 	l.key = path
 	return l, nil

@@ -26,7 +26,7 @@ const (
 // take the timeout.
 func hurried(timeout *time.Duration) source.Kind {
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = web.Patience{Timeout: *timeout, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond}
 		return r.open
@@ -369,7 +369,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, cancel)
 		return true
 	}
-	run := newRun(settingsOf(access(s)))
+	run := newRun(settingsOf(access(s)).For(Kind()))
 	run.patience.WaitMax = time.Hour
 	src, err := run.open(request(t, attrs{"path": text("network")}, nil))
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,10 +51,9 @@ var errNoKeys = errors.New("there are no keys for COS; set secret_id and secret_
 	"in a cos block of credentials, in the provider block, or the variables TENCENTCLOUD_*")
 
 func newIdentity(g source.Grant) (i identity, err error) {
-	own, err := object.Identity(g, "secret_id", "cam_role_name", "secret_id", "profile")
+	own := object.Identity(g, "cam_role_name", "secret_id", "profile")
 	i.folder = cmp.Or(g.String("shared_credentials_dir"), "~/.tccli")
 	switch {
-	case err != nil:
 	case own == "secret_id":
 		i.keys, err = object.KeysOf(g, "secret_id", g.String("security_token"))
 	case own == "profile":
@@ -91,14 +89,11 @@ func (i *identity) readRole(g source.Grant) (err error) {
 		}
 		return err
 	}
-	get := func(name string) string { text, _ := g.Env.Get(name); return text }
-	i.role.arn, i.role.session, i.role.externalID = get(roleVar), cmp.Or(get(sessionVar), sessionName), get(externalVar)
-	if text := get(durationVar); text != "" {
-		if i.role.seconds, err = strconv.ParseInt(text, 10, 64); err != nil || i.role.seconds < 1 || i.role.seconds > mostSession {
-			return g.Errorf("assume_role", "the environment variable %s must be a number from 1 to %d", durationVar, mostSession)
-		}
+	i.role.arn, i.role.session, i.role.externalID = g.String(roleVar), cmp.Or(g.String(sessionVar), sessionName), g.String(externalVar)
+	if g.Has(durationVar) {
+		i.role.seconds, err = g.Int(durationVar, 1, mostSession)
 	}
-	return nil
+	return err
 }
 
 // resolve reads the profile, if there is one, and gets the keys that who signs

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -158,11 +159,11 @@ func TestIdentity(t *testing.T) {
 		"no such name": {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
 		"which?":       {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
 		"nothing":      {err: "there are no keys for COS"},
-		"two identities": {err: "cam_role_name and secret_id are two identities",
+		"two identities": {err: "cam_role_name and secret_id are mutually exclusive",
 			blocks: []objecttest.Attrs{pair().With("cam_role_name", "x")}},
 		"no secret": {env: env, err: "secret_id needs secret_key",
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "x")}},
-		"no ID": {env: env, err: "secret_id, which is missing",
+		"no ID": {env: env, err: "secret_id: secret_key requires it",
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
 		"not an ID":                 {err: "without spaces", blocks: []objecttest.Attrs{pair().With("secret_id", "a\nb")}},
 		"no such profile":           {err: "other.credential", blocks: []objecttest.Attrs{of("other")}},
@@ -333,4 +334,29 @@ func (m *fakeMetadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"Code": "Success", "TmpSecretId": m.gives.AccessKeyID, "TmpSecretKey": m.gives.SecretAccessKey, "Token": m.gives.SessionToken,
 		"ExpiredTime": time.Now().Add(time.Hour).Unix(), "Expiration": "2100-01-01T00:00:00Z",
 	})
+}
+
+// What the services that give keys answer costs no more than its size allows.
+func TestCosts(t *testing.T) {
+	for name, identity := range map[string]objecttest.Attrs{
+		"role":     withRole(pair(), "role_arn", newSTS().role),
+		"instance": objecttest.Strings("cam_role_name", "reader"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(t)
+			answers := amplification.NewAnswers(map[string]http.Handler{"role": c.sts, "instance": c.metadata}[name])
+			service := httptest.NewServer(answers)
+			t.Cleanup(service.Close)
+			network, _ := hostsOf(t, c.store, answers)
+			network.Metadata = service.URL
+			kind := Vendor().KindOver(network)
+			answers.Run(t, func(t *testing.T) func() error {
+				src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, identity), where(), "default")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return func() error { _, err := src.Fetch(t.Context()); return err }
+			})
+		})
+	}
 }

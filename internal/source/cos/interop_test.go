@@ -69,7 +69,7 @@ func backend(server *objecttest.Server, more string, internet *cloudtest.Interne
 
 // hostsOf has the vendor's hosts lead to the fakes, for CLIs and for a kind over that
 // network.
-func hostsOf(t *testing.T, server *objecttest.Server, sts *fakeSTS) (object.Network, *cloudtest.Internet) {
+func hostsOf(t *testing.T, server *objecttest.Server, sts http.Handler) (object.Network, *cloudtest.Internet) {
 	t.Helper()
 	server.Prefix = "X-Cos-"
 	server.Hosts = []string{"cos.eu-frankfurt.myqcloud.com", "cos.accelerate.myqcloud.com"}

@@ -65,14 +65,15 @@ func credentials() attr.Table {
 			"`cam_role_name`. The variables `TENCENTCLOUD_*` fill only the block without a name.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: "secret_id", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_SECRET_ID"},
+			{Name: "secret_id", Type: cty.String, Group: "identity", Excludes: []string{"cam_role_name"}, Env: []string{"TENCENTCLOUD_SECRET_ID"},
 				Doc: "The ID of an API key. It needs `secret_key`."},
-			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"TENCENTCLOUD_SECRET_KEY"},
+			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Needs: "secret_id", Env: []string{"TENCENTCLOUD_SECRET_KEY"},
 				Doc: "The key of `secret_id`."},
-			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
+			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", Needs: "secret_id",
+				Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
 				Doc: "The token that belongs to `secret_id` where that is a temporary one of STS."},
 			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", Within: []string{"shared_credentials_dir"},
-				Env: []string{"TENCENTCLOUD_PROFILE"},
+				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
 				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
 			{Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
 				Harmless: "It is read for profile alone, which excludes keys of the code.",
@@ -87,7 +88,7 @@ func credentials() attr.Table {
 				Harmless: "It is the default.", HarmlessIf: attr.OneOf("tencentcloudapi.com"),
 				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`."},
 			{
-				Name: "assume_role",
+				Name: "assume_role", Group: "role",
 				Doc: "A role to assume for the read. The variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, `…_SESSION_NAME`, `…_SESSION_DURATION` and " +
 					"`…_EXTERNAL_ID` can replace the block.",
 				Attrs: []attr.Attr{
@@ -102,5 +103,21 @@ func credentials() attr.Table {
 				},
 			},
 		},
+		Variables: roleVariables(),
 	}
+}
+
+// roleVariables take the place of the block assume_role as a whole.
+func roleVariables() []attr.Attr {
+	variables := []attr.Attr{
+		attr.Variable(roleVar, "assume_role", "A role is a name: its keys are given only to those who may assume it."),
+		attr.Variable(sessionVar, "assume_role", "It is what the session is called in logs."),
+		attr.Variable(durationVar, "assume_role", "It says how long the keys of a role last."),
+		attr.Variable(externalVar, "assume_role", "It is compared by the owner of the role, and gives nobody a right."),
+	}
+	for i := range variables {
+		variables[i].Follows = "role"
+	}
+	variables[2].Type = cty.Number
+	return variables
 }

@@ -35,7 +35,7 @@ func Kind() source.Kind {
 			},
 		},
 		Workspaces: true,
-		Start:      func(source.Settings) source.Open { return open },
+		Begin:      func(source.Settings) source.Open { return open },
 	}
 }
 

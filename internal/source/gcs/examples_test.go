@@ -43,7 +43,7 @@ func TestExamples(t *testing.T) {
 		}
 		req := request(t, places[0])
 		req.Workspace = "production"
-		src, err := newRun(settingsOf(blocks...)).open(req)
+		src, err := newRun(settingsOf(blocks...).For(Kind())).open(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,13 @@ import (
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
+	sourcetest.Faults(t, faultHarness(t))
+}
+
+func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
+
+func faultHarness(t *testing.T) sourcetest.FaultHarness {
+	t.Helper()
 	const (
 		brokenOff  = "the connection broke off before the answer was complete"
 		damaged    = "the answer was damaged on its way: its checksum does not match (after 2 tries)"
@@ -27,13 +34,13 @@ func TestFaults(t *testing.T) {
 	var roots *x509.CertPool
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMax: 100 * time.Millisecond}
 		r.roots = roots
 		return r.open
 	}
-	sourcetest.Faults(t, sourcetest.FaultHarness{
+	return sourcetest.FaultHarness{
 		Kind: kind,
 		Server: func(_ *testing.T, data []byte) http.Handler {
 			s := gcstest.New("states")
@@ -74,5 +81,5 @@ func TestFaults(t *testing.T) {
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the longest wait of this test is too short to be waited for; see TestCancelledWait",
 		},
-	})
+	}
 }

@@ -79,14 +79,14 @@ const object = "net/default.tfstate"
 
 // quick makes a run that waits for nothing.
 func quick(s source.Settings) *run {
-	r := newRun(s)
+	r := newRun(s.For(Kind()))
 	r.patience = web.Patience{Timeout: time.Minute, Tries: 4, WaitMax: time.Millisecond}
 	return r
 }
 
 func quickKind() source.Kind {
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open { return quick(s).open }
+	kind.Begin = func(s source.Settings) source.Open { return quick(s).open }
 	return kind
 }
 

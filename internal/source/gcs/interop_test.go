@@ -70,7 +70,7 @@ func (b bench) open(t *testing.T, prefix, workspace string) source.Source {
 		env["HTTPS_PROXY"] = b.internet.Proxy
 		roots = nettest.Pool(b.internet.CA)
 	}
-	r := newRun(with(env))
+	r := newRun(with(env).For(Kind()))
 	r.roots = roots
 	src, err := r.open(req)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // Kind is the gcs source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Begin: start}
 }
 
 func table() attr.Table {

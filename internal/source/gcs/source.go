@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -32,7 +32,7 @@ func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
 	// The waits are those of Google's own clients.
-	return &run{credentials: s.For(Kind()), patience: web.Patience{
+	return &run{credentials: s.Credentials, patience: web.Patience{
 		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
 	}}
 }
@@ -50,9 +50,9 @@ type location struct {
 
 var (
 	// https://cloud.google.com/storage/docs/buckets#naming
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
+	bucketName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
 	// generations are positive numbers of 63 bits
-	generationNumber = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
+	generationNumber = lazyregexp.New(`^[1-9][0-9]{0,18}$`)
 )
 
 func (r *run) open(req source.Request) (source.Source, error) {

@@ -154,7 +154,7 @@ func TestStraySecrets(t *testing.T) {
 	}
 	t.Run("environment is not to be used", func(t *testing.T) {
 		server.Reset()
-		r := newRun(source.Settings{})
+		r := newRun(source.Settings{}.For(Kind()))
 		r.tempDir = t.TempDir()
 		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	})

@@ -156,11 +156,12 @@ func TestBackendVariables(t *testing.T) {
 		"no state": {env: vars{repositoryVar: here}, err: "data.git.path: this argument is required (or the environment variable " +
 			"TF_BACKEND_GIT_GIT_STATE)"},
 		"a password": {env: vars{repositoryVar: "https://u:" + canary + "@git.example.com/a", stateVar: "b"},
-			err: "data.git.repository: a password or token does not belong in the address"},
+			err: "data.git.repository: the environment variable TF_BACKEND_GIT_GIT_REPOSITORY: " +
+				"a password or token does not belong in the address"},
 		"no address": {env: vars{repositoryVar: "ext::sh -c " + canary, stateVar: "b"},
-			err: "(the environment variable TF_BACKEND_GIT_GIT_REPOSITORY)"},
+			err: "the environment variable TF_BACKEND_GIT_GIT_REPOSITORY: remote helpers"},
 		"a pattern as ref":   {env: vars{repositoryVar: here, refVar: "*", stateVar: "b"}, err: "data.git.ref: "},
-		"a path that leaves": {env: vars{repositoryVar: here, stateVar: "a/../../b"}, err: "data.git.path: the path leaves"},
+		"a path that leaves": {env: vars{repositoryVar: here, stateVar: "a/../../b"}, err: "data.git.path: the environment variable TF_BACKEND_GIT_GIT_STATE: the path leaves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +177,7 @@ func TestBackendVariables(t *testing.T) {
 		})
 	}
 	t.Run("environment is not to be used", func(t *testing.T) {
-		r := newRun(source.Settings{})
+		r := newRun(source.Settings{}.For(Kind()))
 		values := map[string]cty.Value{"repository": cty.StringVal(here), "path": cty.StringVal("b")}
 		v, err := block("data.git", values).Decode(table(), nil)
 		if err != nil {

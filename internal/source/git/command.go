@@ -8,11 +8,11 @@ import (
 	"io"
 	"math"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"strconv"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
@@ -136,7 +136,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var versionLine = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+var versionLine = lazyregexp.New(`^git version (\d+)\.(\d+)`)
 
 // checkVersion makes sure, once per run, that git is there and knows
 // GIT_CONFIG_COUNT (2.31) and fetch --stdin (2.29).

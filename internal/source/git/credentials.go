@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
@@ -23,6 +21,7 @@ const (
 	hostKeysAttr = "strict_host_key_checking"
 
 	passwordFileVar = "GIT_PASSWORD_FILE"
+	keyFileVar      = "SSH_PRIVATE_KEY"
 )
 
 // The variables with which terraform-backend-git is told where a state is.
@@ -35,7 +34,7 @@ const (
 // backend is the environment of terraform-backend-git. Whoever starts the run
 // sets it, and repositoryVar says for which repository the rest is meant.
 type backend struct {
-	lookup     attr.LookupEnv
+	defaultRef string
 	repository remote // the zero value if the variable is not set, or no address
 	named      bool   // repositoryVar is set
 }
@@ -43,45 +42,35 @@ type backend struct {
 func newBackend(lookup attr.LookupEnv) backend {
 	text, named := lookup.Get(repositoryVar)
 	repository, _ := parseRepository(text) // another source may be asked
-	return backend{lookup: lookup, named: named, repository: repository}
+	ref, _ := lookup.Get(refVar)
+	return backend{defaultRef: ref, named: named, repository: repository}
 }
 
 // ref is the default for where, "" for the remote's HEAD. A ref without a
 // repository is meant for all of them; with one, for that one. In its own
 // repository, terraform-backend-git writes to master if it is told nothing.
 func (b backend) ref(where remote) string {
-	text, _ := b.lookup.Get(refVar)
 	switch {
 	case !b.named:
-		return text
+		return b.defaultRef
 	case b.repository.address == where.address, where.url != nil && b.repository.is(where.url):
-		return cmp.Or(text, "master")
+		return cmp.Or(b.defaultRef, "master")
 	}
 	return ""
 }
 
-// forSSH returns what of c is of use over ssh, or over http. A variable of the
-// other transport is no mistake.
-func forSSH(c source.Credentials, ssh bool) source.Credentials {
-	c.Table.Attrs = slices.Clone(c.Table.Attrs)
-	for i, a := range c.Table.Attrs {
-		if isSSH := a.Name == keyFileAttr || a.Name == hostKeysAttr; isSSH != ssh {
-			c.Table.Attrs[i].Env = nil
+// over returns what of c is of use over ssh, or over http. A variable of the other
+// transport is no mistake.
+func over(c source.Credentials, ssh bool) source.Credentials {
+	c.Table.Attrs, c.Table.Variables = slices.Clone(c.Table.Attrs), slices.Clone(c.Table.Variables)
+	for _, attrs := range [][]attr.Attr{c.Table.Attrs, c.Table.Variables} {
+		for i, a := range attrs {
+			if (a.Name == keyFileVar || a.Name == hostKeysAttr) != ssh {
+				attrs[i].Env = nil
+			}
 		}
 	}
-	if ssh {
-		c.Home.Secrets = nil
-	}
 	return c
-}
-
-// github are the credentials of the server that GITHUB_TOKEN is for.
-func github(lookup attr.LookupEnv) source.Credentials {
-	return source.Credentials{
-		Table: attr.Table{Name: "git", Attrs: []attr.Attr{{Name: "token", Type: cty.String, Sensitive: true, Env: []string{"GITHUB_TOKEN"}}}},
-		Env:   lookup,
-		Home:  source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"},
-	}
 }
 
 // accessTo says what the server of where may be told: what the root module put
@@ -124,7 +113,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.scope = scope(where, "/")
 	}
 	if err == nil && a.password == "" {
-		a.password, err = secret(grant.Env, passwordFileVar)
+		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
 		err = r.useToken(a, where, named, grant.Found)
@@ -149,7 +138,7 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 	}
 	a.scope = scope(where, base.Path)
 	a.caFile, err = readableFile("ca_file", block)
-	a.ownTLS = a.caFile != "" || a.password != "" && block.Variable("password") == ""
+	a.ownTLS = a.caFile != "" || block.HoldsSecret()
 	return err
 }
 
@@ -167,18 +156,22 @@ func (a *access) useRepository(where remote) {
 // runs that are about other servers: it is meant for GitHub's own, for that of
 // a block, and for the repository that the environment names if that has a name
 // for the user, too. Elsewhere it is no mistake, because CI systems always set it.
-func (r *run) useToken(a *access, where, named remote, block bool) error {
-	grant, err := r.github.Redirected(where.url)
-	isGitHub := grant.Env != nil
-	if err != nil || !isGitHub && !block && a.username == "" {
-		return err
+func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
+	github := source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"}
+	isGitHub := github.Is(r.lookup, where.url)
+	if !isGitHub && !block && a.username == "" {
+		return nil
 	}
-	env := r.backend.lookup
-	if a.password, err = secret(env, "GITHUB_TOKEN", "GITHUB_TOKEN_FILE"); err != nil || a.password == "" {
+	if token, set := r.lookup.Get("GITHUB_TOKEN"); set {
+		a.password = token
+	} else if path, _ := r.lookup.Get("GITHUB_TOKEN_FILE"); path != "" {
+		a.password, err = secretFile("GITHUB_TOKEN_FILE", path)
+	}
+	if a.password == "" {
 		return err
 	}
 	if a.username == "" && isGitHub {
-		a.username, _ = env.Get("GIT_USERNAME")
+		a.username, _ = r.lookup.Get("GIT_USERNAME")
 	}
 	a.username = cmp.Or(a.username, named.user(), "x-access-token") // as GitHub documents it for tokens of apps and actions
 	return nil
@@ -204,37 +197,32 @@ func (a *access) check(where remote, allowPlainHTTP bool) error {
 	return nil
 }
 
-// secret returns the first of the variables that is set. One whose name ends
-// with _FILE names a file.
-func secret(env attr.LookupEnv, names ...string) (string, error) {
-	for _, name := range names {
-		value, set := env.Get(name)
-		switch {
-		case !set:
-			continue
-		case !strings.HasSuffix(name, "_FILE"):
-			return value, nil
-		}
-		content, err := keyfile.Read(value)
-		if err != nil {
-			// Without the path, which may be the secret itself by mistake.
-			return "", fmt.Errorf("the environment variable %s: %w", name, errors.Unwrap(err))
-		}
-		if value = strings.TrimSpace(string(content)); value == "" {
-			return "", fmt.Errorf("the environment variable %s: the file is empty", name)
-		}
-		return value, nil
+// secretFile reads the file that a variable names, if there is one.
+func secretFile(variable, path string) (string, error) {
+	if path == "" {
+		return "", nil
 	}
-	return "", nil
+	content, err := keyfile.Read(path)
+	if err != nil {
+		// Without the path, which may be the secret itself by mistake.
+		return "", fmt.Errorf("the environment variable %s: %w", variable, errors.Unwrap(err))
+	}
+	secret := strings.TrimSpace(string(content))
+	if secret == "" {
+		return "", fmt.Errorf("the environment variable %s: the file is empty", variable)
+	}
+	return secret, nil
 }
 
 // sshAccess follows terraform-backend-git for its variables: the agent comes
 // before SSH_PRIVATE_KEY, and an address without a user is git's.
 func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
-	theirs := grant.Variable(keyFileAttr) != ""
-	a := &access{overSSH: true, hostKeys: grant.String(hostKeysAttr)}
-	a.onlyKey = grant.Has(keyFileAttr) && !theirs
-	a.asGit = where.user() == "" && (theirs || agent && !a.onlyKey)
+	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr)}
+	keyFile := keyFileAttr
+	if !a.onlyKey {
+		keyFile = keyFileVar
+		a.asGit = where.user() == "" && (grant.Has(keyFileVar) || agent)
+	}
 	switch a.hostKeys {
 	case "", "yes", "accept-new":
 	case "no":
@@ -245,9 +233,9 @@ func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
 		return nil, grant.Errorf(hostKeysAttr, `"yes", "accept-new" or "no" is required`)
 	}
 	var err error
-	a.sshKeyFile, err = readableFile(keyFileAttr, grant)
+	a.sshKeyFile, err = readableFile(keyFile, grant)
 	if err == nil && strings.Contains(a.sshKeyFile, "${") {
-		err = grant.Errorf(keyFileAttr, `ssh would take the "${" in this path for a variable`)
+		err = grant.Errorf(keyFile, `ssh would take the "${" in this path for a variable`)
 	}
 	return a, err
 }

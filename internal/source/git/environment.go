@@ -3,10 +3,10 @@ package git
 import (
 	"cmp"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
@@ -70,10 +70,10 @@ func isAmong(list []variables, name string) bool {
 }
 
 var (
-	tlsVariable = regexp.MustCompile(`^GIT_(PROXY_)?SSL_`)
-	tlsSetting  = regexp.MustCompile(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$|^include(if)?\.`)
-	tlsWord     = regexp.MustCompile(`(?i)ssl|schannel|include`)
-	configFile  = regexp.MustCompile(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
+	tlsVariable = lazyregexp.New(`^GIT_(PROXY_)?SSL_`)
+	tlsSetting  = lazyregexp.New(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$|^include(if)?\.`)
+	tlsWord     = lazyregexp.New(`(?i)ssl|schannel|include`)
+	configFile  = lazyregexp.New(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
 )
 
 // withoutTLS returns environ without settings of TLS: without the variables,

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -14,14 +14,14 @@ import (
 // What git says when another attempt may help. It exits with 128 for all of
 // these, so its words, in the C locale, are all there is.
 var (
-	noSuchRef     = regexp.MustCompile(`couldn't find remote ref`)
-	otherFormat   = regexp.MustCompile(`mismatched algorithms`)
-	redirect      = regexp.MustCompile(`requested URL returned error: 30[12378]`)
-	notOurRef     = regexp.MustCompile(`not our ref`)
-	unadvertised  = regexp.MustCompile(`unadvertised object`)
-	filterIgnored = regexp.MustCompile(`filtering not recognized by server`)
-	tooLarge      = regexp.MustCompile(`(?m)^(fatal|error): (attempting to allocate|.*File too large)`) // not "remote: fatal: …"
-	lockNotStored = regexp.MustCompile(`(?i)(cannot lock ref|cannot update ref|cannot process|refname conflict|` +
+	noSuchRef     = lazyregexp.New(`couldn't find remote ref`)
+	otherFormat   = lazyregexp.New(`mismatched algorithms`)
+	redirect      = lazyregexp.New(`requested URL returned error: 30[12378]`)
+	notOurRef     = lazyregexp.New(`not our ref`)
+	unadvertised  = lazyregexp.New(`unadvertised object`)
+	filterIgnored = lazyregexp.New(`filtering not recognized by server`)
+	tooLarge      = lazyregexp.New(`(?m)^(fatal|error): (attempting to allocate|.*File too large)`) // not "remote: fatal: …"
+	lockNotStored = lazyregexp.New(`(?i)(cannot lock ref|cannot update ref|cannot process|refname conflict|` +
 		`unable to (create|write|update|lock|resolve)|file ?name too long|filename).*` + localLocks)
 )
 
@@ -30,7 +30,7 @@ var (
 	errNoCommit  = errors.New("the ref is not a commit")
 )
 
-func says(err error, what *regexp.Regexp) bool {
+func says(err error, what *lazyregexp.Regexp) bool {
 	e, ok := errors.AsType[*commandError](err)
 	return ok && what.MatchString(e.said)
 }
@@ -41,7 +41,7 @@ func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadve
 // advice says what to do about a failure, recognised by git's words. The first match
 // counts.
 var advice = []struct {
-	when *regexp.Regexp
+	when *lazyregexp.Regexp
 	then func(d *repository, at ref) string
 }{
 	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
@@ -87,13 +87,13 @@ var advice = []struct {
 		say("the connection broke off, or the data was damaged; try again")},
 }
 
-func words(patterns ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns, "|")) }
+func words(patterns ...string) *lazyregexp.Regexp { return lazyregexp.New(strings.Join(patterns, "|")) }
 
 func say(sentence string) func(*repository, ref) string {
 	return func(*repository, ref) string { return sentence }
 }
 
-var shortID = regexp.MustCompile(`^[0-9A-Fa-f]{4,63}$`)
+var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 
 func refAdvice(_ *repository, at ref) string {
 	if at.name == "HEAD" {

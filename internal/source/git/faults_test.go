@@ -116,7 +116,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	}
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.maxMemory = 100 << 20                    // so that it is soon full
 		seconds := max(1, int(patience.Seconds())) // instead of 30; the limit is ours

@@ -23,8 +23,8 @@ import (
 // Kind is the source "git".
 func Kind() source.Kind {
 	return source.Kind{
-		Table: table(), Credentials: credentialsTable(), Start: start,
-		Home: source.Home{Vars: []string{repositoryVar}, Near: nearRepository, Secrets: []string{passwordFileVar}},
+		Table: table(), Credentials: credentialsTable(), Begin: start,
+		Home: source.Home{Vars: []string{repositoryVar}, Near: nearRepository},
 	}
 }
 
@@ -69,7 +69,7 @@ func credentialsTable() attr.Table {
 				Harmless: attr.HarmlessSecret,
 				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
 					"`GITHUB_TOKEN_FILE` that is set, then to git's own setup."},
-			{Name: keyFileAttr, Type: cty.String, Secret: true, Env: []string{"SSH_PRIVATE_KEY"}, Harmless: attr.HarmlessSecret,
+			{Name: keyFileAttr, Type: cty.String, Secret: true, Group: "key",
 				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
 					"offered after those of the agent. The default is what ssh uses."},
 			{Name: hostKeysAttr, Type: cty.String, Empty: true, Env: []string{"StrictHostKeyChecking"},
@@ -81,13 +81,20 @@ func credentialsTable() attr.Table {
 			{Name: "allow_plain_http", Type: cty.Bool, Default: cty.False,
 				Doc: "Send credentials over plain http. Without it they go over https, or to this machine itself."},
 		},
+		Variables: []attr.Attr{
+			{Name: passwordFileVar, Type: cty.String, Secret: true, Follows: "authorization", Env: []string{passwordFileVar},
+				InPlaceOf: "password", Harmless: attr.HarmlessSecret},
+			{Name: keyFileVar, Type: cty.String, Secret: true, Follows: "key", Env: []string{keyFileVar}, InPlaceOf: keyFileAttr,
+				Harmless: attr.HarmlessSecret},
+		},
 	}
 }
 
 // run is what the git sources of one configured provider share.
 type run struct {
-	backend           backend
-	http, ssh, github source.Credentials
+	backend   backend
+	lookup    attr.LookupEnv // nil if the environment is not to be used
+	http, ssh source.Credentials
 
 	world   world.World
 	environ []string // variables beside those of the world, for tests
@@ -114,10 +121,9 @@ type pinKey struct{ repository, ref string }
 func start(settings source.Settings) source.Open { return newRun(settings).open }
 
 func newRun(settings source.Settings) *run {
-	all := settings.For(Kind())
 	return &run{
-		backend: newBackend(settings.LookupEnv), world: settings.World(),
-		http: forSSH(all, false), ssh: forSSH(all, true), github: github(settings.LookupEnv),
+		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
+		http: over(settings.Credentials, false), ssh: over(settings.Credentials, true),
 		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxWork: maxWork, maxMemory: maxMemory, maxObject: maxListing,
 	}
 }
@@ -125,9 +131,6 @@ func newRun(settings source.Settings) *run {
 func (r *run) open(req source.Request) (source.Source, error) {
 	where, err := parseRepository(req.String("repository"))
 	if err != nil {
-		if text, _ := r.backend.lookup.Get(repositoryVar); text == req.String("repository") {
-			err = fmt.Errorf("%w (the environment variable %s)", err, repositoryVar)
-		}
 		return nil, req.Errorf("repository", "%w", err)
 	}
 	at, err := parseRef(cmp.Or(req.String("ref"), r.backend.ref(where)))

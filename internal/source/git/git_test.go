@@ -55,7 +55,7 @@ func newTestRun(t testing.TB, env vars, blocks ...vars) *run {
 		}
 		credentials.Entries = append(credentials.Entries, block(fmt.Sprintf("credentials.git[%d]", i), values))
 	}
-	r := newRun(source.Settings{Credentials: credentials, LookupEnv: env.lookup})
+	r := newRun(source.Settings{Credentials: credentials, LookupEnv: env.lookup}.For(Kind()))
 	r.tempDir = t.TempDir()
 	t.Cleanup(func() { checkNothingLeft(t, r) })
 	return r

@@ -3,10 +3,11 @@ package git
 import (
 	"errors"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 )
 
 // ref is what the user asked for, checked.
@@ -18,7 +19,7 @@ type ref struct {
 
 func (r ref) String() string { return shown(r.name) }
 
-var objectID = regexp.MustCompile(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
+var objectID = lazyregexp.New(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
 
 // parseRef expands a short name to a full one, because git fetch, given a
 // short one, takes a tag rather than the branch of the same name.

@@ -111,11 +111,11 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	case modeFile, modeExecutable, modeGroup, modeSymlink:
 		return e, nil
 	case modeDirectory:
-		return entry{}, fmt.Errorf("%s is a directory; path must name a file", shown(name))
+		return entry{}, fmt.Errorf("the path %s is a directory, and that of a file is required", shown(name))
 	case modeSubmodule:
-		return entry{}, fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", shown(name))
+		return entry{}, fmt.Errorf("the path %s is a submodule; read the file from the submodule's own repository", shown(name))
 	}
-	return entry{}, fmt.Errorf("%s is neither a file nor a directory (mode %s)", shown(name), e.mode)
+	return entry{}, fmt.Errorf("the path %s is neither a file nor a directory (mode %s)", shown(name), e.mode)
 }
 
 func (t *tree) missing(name string, credentialsSent bool) error {
@@ -127,9 +127,9 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		switch e.mode {
 		case modeSymlink:
-			return fmt.Errorf("%s is a symbolic link, which is not followed; set path to where the file is", shown(parent))
+			return fmt.Errorf("the path %s is a symbolic link, which is not followed; set path to where the file is", shown(parent))
 		case modeSubmodule:
-			return fmt.Errorf("%s is a submodule; read the file from the submodule's own repository", shown(parent))
+			return fmt.Errorf("the path %s is a submodule; read the file from the submodule's own repository", shown(parent))
 		case modeDirectory:
 		default:
 			detail += fmt.Sprintf("; %s is a file, not a directory", shown(parent))

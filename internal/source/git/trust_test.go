@@ -67,7 +67,7 @@ func TestEnvironmentIsOff(t *testing.T) {
 				}
 				r := newTestRun(t, nil)
 				if !on {
-					r = newRun(source.Settings{Credentials: source.Credentials{Table: credentialsTable()}})
+					r = newRun(source.Settings{Credentials: source.Credentials{Table: credentialsTable()}}.For(Kind()))
 					r.tempDir = t.TempDir()
 				}
 				_, err := read(t, r, place{repository: c.address, path: "s"})
@@ -99,7 +99,7 @@ func TestChildrenGetNoEnvironment(t *testing.T) {
 	for _, name := range names {
 		t.Setenv(name, canary)
 	}
-	r := newRun(source.Settings{})
+	r := newRun(source.Settings{}.For(Kind()))
 	r.tempDir = t.TempDir()
 	mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	text, err := os.ReadFile(log)

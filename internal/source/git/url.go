@@ -5,11 +5,11 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -68,7 +68,7 @@ func parseRepository(text string) (remote, error) {
 }
 
 // remoteHelper is gitremote-helpers(7) "transport::address".
-var remoteHelper = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
+var remoteHelper = lazyregexp.New(`^[A-Za-z0-9+.-]*::`)
 
 func localPath(path string) remote {
 	slashed := filepath.ToSlash(path)
@@ -130,7 +130,7 @@ func checkAuthority(u *url.URL, written string) error {
 	return checkUser(u.User.Username())
 }
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+var hostName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 // checkHost keeps to what every parser reads in the same way: no encoded or
 // international characters, which some map to other hosts, and no leading
@@ -146,9 +146,9 @@ func checkHost(host string) error {
 }
 
 var (
-	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+-]*$`)
+	userName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._@+-]*$`)
 	// tokenPrefix is how common hosts mark their tokens, so that they can be recognised.
-	tokenPrefix = regexp.MustCompile(`^(gh[a-z]_|github_pat_|gl[a-z]+-|ATBB|ATCTT|hf_)`)
+	tokenPrefix = lazyregexp.New(`^(gh[a-z]_|github_pat_|gl[a-z]+-|ATBB|ATCTT|hf_)`)
 )
 
 // checkUser refuses what is rather a token than a name. Many hosts take a token
@@ -163,13 +163,13 @@ func checkUser(name string) error {
 	return nil
 }
 
-var schemeName = regexp.MustCompile(`(?i)^(https?|ssh|file|git|ftps?)$`)
+var schemeName = lazyregexp.New(`(?i)^(https?|ssh|file|git|ftps?)$`)
 
 // scpAddress is user@host:path, without a slash before the colon. An IPv6
 // address stands in brackets.
-var scpAddress = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|[^@/:\[\]]+):(.+)$`)
+var scpAddress = lazyregexp.New(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|[^@/:\[\]]+):(.+)$`)
 
-var secretInSCP = regexp.MustCompile(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // user:password@host
+var secretInSCP = lazyregexp.New(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // user:password@host
 
 // parseSCP reads the short form of ssh addresses. It has no place for a port:
 // host:2222/x is the path 2222/x.

@@ -88,6 +88,12 @@ func (r *Repo) Commit(ref string, files ...File) string {
 	return r.Git("rev-parse", ref)
 }
 
+// Import runs the commands of git fast-import.
+func (r *Repo) Import(commands string) {
+	r.tb.Helper()
+	r.run(r.Dir, commands, "fast-import", "--quiet", "--force")
+}
+
 // Zeros stores a file of that many zero bytes, of which git keeps a thousandth,
 // and returns its id.
 func (r *Repo) Zeros(size int64) string {

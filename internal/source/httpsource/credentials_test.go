@@ -157,7 +157,7 @@ func TestEnvironmentOnly(t *testing.T) {
 		t.Errorf("got %q at %s", got, s.seen()[0].RequestURI)
 	}
 	r.env["TF_HTTP_RETRY_MAX"] = canary
-	r.wantError(t, "the environment variable TF_HTTP_RETRY_MAX must be a whole number")
+	r.wantError(t, "the environment variable TF_HTTP_RETRY_MAX: a number is required")
 	r.env["TF_HTTP_ADDRESS"] = "https://u:" + canary + "@example.com/"
 	r.wantError(t, "does not belong in an address")
 }

@@ -11,12 +11,19 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	sourcetest.Faults(t, faultHarness(t))
+}
+
+func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
+
+func faultHarness(t *testing.T) sourcetest.FaultHarness {
+	t.Helper()
 	const (
 		brokeOff = "the connection broke off before the answer was complete (after 2 tries)"
 		tooSlow  = "; timeout can be raised (after 2 tries)"
 		tooLarge = "the file is larger than 1048576 bytes"
 	)
-	sourcetest.Faults(t, sourcetest.FaultHarness{
+	return sourcetest.FaultHarness{
 		Kind: Kind(),
 		Server: func(_ *testing.T, data []byte) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -63,5 +70,5 @@ func TestFaults(t *testing.T) {
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "retry_wait_max ends the wait; TestCancelledWhileWaiting cancels one",
 		},
-	})
+	}
 }

@@ -64,7 +64,7 @@ func (r reading) settings() source.Settings {
 	return s
 }
 
-func (r reading) open() (source.Source, error) { return r.openIn(start(r.settings())) }
+func (r reading) open() (source.Source, error) { return r.openIn(Kind().Start(r.settings())) }
 
 func (r reading) openIn(open source.Open) (source.Source, error) {
 	values, err := attr.NewEntry("data.x.y", table(), r.source).Decode(table(), r.settings().LookupEnv)

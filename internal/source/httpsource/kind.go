@@ -17,7 +17,7 @@ import (
 
 // Kind is the http source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Home: source.Home{Vars: []string{"TF_HTTP_ADDRESS"}}, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: source.Home{Vars: []string{"TF_HTTP_ADDRESS"}}, Begin: start}
 }
 
 func table() attr.Table {
@@ -31,8 +31,6 @@ func table() attr.Table {
 			{Name: "timeout", Type: cty.String,
 				Doc: "How long one try may take, from the connection to the last byte: seconds, or a duration such as `\"2m30s\"`. Defaults to 60 " +
 					"seconds."},
-			// The variables of these three are meant for the server that
-			// TF_HTTP_ADDRESS names, not for every source.
 			{Name: "retry_max", Type: cty.Number,
 				Doc: "How many times a failed try is repeated: after a lost connection, a timeout, `429`, and any `5xx` except `501`. " +
 					"Defaults to 2, or to `TF_HTTP_RETRY_MAX` where the variables of `credentials` apply."},
@@ -84,7 +82,20 @@ func credentials() attr.Table {
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password where it needs them. " +
 					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply."},
 		},
+		Variables: []attr.Attr{number(triesVar, "retry_max"), number(waitMinVar, "retry_wait_min"), number(waitMaxVar, "retry_wait_max")},
 	}
+}
+
+const (
+	triesVar   = "TF_HTTP_RETRY_MAX"
+	waitMinVar = "TF_HTTP_RETRY_WAIT_MIN"
+	waitMaxVar = "TF_HTTP_RETRY_WAIT_MAX"
+)
+
+func number(variable, inPlaceOf string) attr.Attr {
+	a := attr.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
+	a.Type = cty.Number
+	return a
 }
 
 // Backend is Terraform's http backend as a block may describe it for a program
@@ -93,7 +104,7 @@ func credentials() attr.Table {
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "http",
-		Doc:  "Where the state lies, as in Terraform's `http` backend.",
+		Doc:  "Where the state is, as in Terraform's `http` backend.",
 		Attrs: []attr.Attr{
 			{Name: "address", Type: cty.String, Required: true},
 			{Name: "update_method", Type: cty.String, Default: cty.StringVal("POST")},

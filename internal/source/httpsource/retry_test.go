@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -164,11 +165,16 @@ func TestPatience(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var lookup attr.LookupEnv
+		c := source.Settings{}.For(Kind()).Credentials
 		if tt.covered {
-			lookup = env
+			c.Env = env
+			c.Entries = []*attr.Entry{attr.NewEntry("block", credentials(), attrs{"url": text("https://example.com")})}
 		}
-		got, err := newPatience(source.Request{Values: values}, lookup)
+		g, err := c.For(&url.URL{Scheme: "https", Host: "example.com", Path: "/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := newPatience(source.Request{Values: values}, g)
 		if tt.err == "" && (err != nil || got != tt.want) || tt.err != "" && (err == nil || !contains(err, tt.err)) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}

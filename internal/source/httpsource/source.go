@@ -6,12 +6,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -35,7 +35,7 @@ type accessKey struct {
 }
 
 func start(s source.Settings) source.Open {
-	r := &run{credentials: s.For(Kind()), proxies: web.Proxies(s.LookupEnv), world: s.World()}
+	r := &run{credentials: s.Credentials, proxies: web.Proxies(s.LookupEnv), world: s.World()}
 	return r.open
 }
 
@@ -51,7 +51,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if _, err := r.access(context.Background(), g); err != nil { // wrong settings are said before anything is sent
 		return nil, err
 	}
-	patience, err := newPatience(req, g.Env)
+	patience, err := newPatience(req, g)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ const maxName = 100 // bytes of the name of a parameter that are shown
 
 // secretNames are what tokens and signatures are called in the queries of
 // common servers and of signed URLs.
-var secretNames = regexp.MustCompile(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
+var secretNames = lazyregexp.New(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
 	`|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
 
 // secretInQuery names a part of the query that holds a secret; "" if none
@@ -104,8 +104,8 @@ func secretInQuery(q url.Values) string {
 }
 
 var (
-	urlAuthority = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*):[/\\]{2,}([^/\\?#]*)@`)
-	scpPassword  = regexp.MustCompile(`^[^/@:]+:[^/@]*@[^/@:]+:`) // user:password@host:path
+	urlAuthority = lazyregexp.New(`^\s*([A-Za-z][A-Za-z0-9+.-]*):[/\\]{2,}([^/\\?#]*)@`)
+	scpPassword  = lazyregexp.New(`^[^/@:]+:[^/@]*@[^/@:]+:`) // user:password@host:path
 )
 
 // urlWithSecret names a part of the query that is a URL with a secret in it,

@@ -46,6 +46,29 @@ func TestOwnCA(t *testing.T) {
 	s.wantRequests(t, 1)
 }
 
+// Under statecrypt wrap, Terraform's variables describe wrap. Its authority counts
+// for it alone, and its password goes to nobody else.
+func TestUnderWrap(t *testing.T) {
+	s := serveTLS(t, ok)
+	variables := map[string]string{
+		"TF_HTTP_ADDRESS": "https://127.0.0.1:1/state", "TF_HTTP_LOCK_ADDRESS": "https://127.0.0.1:1/lock", "TF_HTTP_USERNAME": "statecrypt",
+		"TF_HTTP_PASSWORD": canary, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM": nettest.NewAuthority().PEM,
+	}
+	r := at(s.URL, block(s.URL, s.trusted()))
+	r.env = variables
+	r.want(t, "state")
+	s.wantRequests(t, 1)
+	plain := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if _, _, given := r.BasicAuth(); given {
+			t.Error("the password was sent")
+		}
+		ok(w, r)
+	})
+	r = at(plain.URL)
+	r.env = variables
+	r.want(t, "state")
+}
+
 func TestSkipVerification(t *testing.T) {
 	s := serveTLS(t, ok)
 	snap := at(s.URL, block(s.URL, attrs{"skip_cert_verification": cty.True})).want(t, "state")
@@ -80,7 +103,7 @@ func TestClientCertificateStaysInBlock(t *testing.T) {
 		ok(w, req)
 	})
 	blocks := []attrs{block(s.URL+"/a/", s.trusted(), identity()), block(s.URL+"/", s.trusted())}
-	open := start(at("", blocks...).settings()) // one run, whose connections are kept
+	open := Kind().Start(at("", blocks...).settings()) // one run, whose connections are kept
 	for _, path := range []string{"/a/state", "/b/state", "/a/away", "/a-x/state", "/b%2Fstate", "/a/state"} {
 		src, err := at(s.URL + path).openIn(open)
 		if err != nil {
@@ -130,7 +153,7 @@ func TestKeepAlive(t *testing.T) {
 		conns[req.RemoteAddr] = true
 		ok(w, req)
 	})
-	open := start(at("").settings())
+	open := Kind().Start(at("").settings())
 	for range 5 {
 		src, err := at(s.URL).openIn(open)
 		if err != nil {

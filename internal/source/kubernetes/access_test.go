@@ -163,7 +163,7 @@ func TestInCluster(t *testing.T) {
 	file(t, filepath.Join(account, "ca.crt"), s.CA(), 0o600)
 	env := environment{"KUBERNETES_SERVICE_HOST": u.Hostname(), "KUBERNETES_SERVICE_PORT": u.Port()}
 	inPod := func(settings source.Settings) *run {
-		r := newRun(settings)
+		r := newRun(settings.For(Kind()))
 		r.serviceAccount = account
 		return r
 	}

@@ -170,7 +170,7 @@ func TestRealAPIServer(t *testing.T) {
 		}
 		r := request(t, attrs{"secret_suffix": text(suffix), "namespace": text("infra")}, nil)
 		r.Workspace, r.MaxSize = workspace, 64<<20
-		src, err := start(settingsOf(block))(r)
+		src, err := Kind().Start(settingsOf(block))(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func TestRealBackend(t *testing.T) {
 				defer s.Change(func() { s.Writable = true })
 				r := request(t, attrs{"secret_suffix": text("prod"), "namespace": text("infra")}, nil)
 				r.Workspace, r.MaxSize = workspace, 64<<20
-				src, err := start(settingsOf(attrs{"config_path": text(config), "config_context": text("right")}))(r)
+				src, err := Kind().Start(settingsOf(attrs{"config_path": text(config), "config_context": text("right")}))(r)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -80,10 +80,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		return nil, errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of " +
 			"credentials, in the provider block")
 	}
-	if list := s.get("KUBECONFIG"); list != "" {
-		if err := s.Refuse("config_paths", "KUBECONFIG"); err != nil {
-			return nil, err
-		}
+	if list := s.String(kubectlVar); list != "" {
 		return s.kubeconfig(filepath.SplitList(list), false)
 	}
 	if home, ok := s.lookup.Get("HOME", "USERPROFILE"); ok {

@@ -13,6 +13,13 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	sourcetest.Faults(t, faultHarness(t))
+}
+
+func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
+
+func faultHarness(t *testing.T) sourcetest.FaultHarness {
+	t.Helper()
 	const (
 		token      = "token-ssssssssssssssssssss"
 		lost       = "the connection broke off before the answer was complete"
@@ -24,12 +31,12 @@ func TestFaults(t *testing.T) {
 	)
 	var patience time.Duration
 	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
+	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = patience // instead of two minutes
 		return r.open
 	}
-	sourcetest.Faults(t, sourcetest.FaultHarness{
+	return sourcetest.FaultHarness{
 		Kind: kind,
 		Server: func(t *testing.T, data []byte) http.Handler {
 			s := kubetest.New(t)
@@ -93,5 +100,5 @@ func TestFaults(t *testing.T) {
 			"handshake breaks off":                lost,
 		},
 		Late: []string{"429 with Retry-After of a year"},
-	})
+	}
 }

@@ -18,7 +18,7 @@ import (
 // Kind is the kubernetes source.
 func Kind() source.Kind {
 	return source.Kind{
-		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Start: start,
+		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Begin: start,
 		Home: source.Home{Vars: []string{"KUBE_HOST"}, Attrs: []string{"host", "config_path", "config_paths", "in_cluster_config"}, Near: near},
 	}
 }
@@ -51,8 +51,8 @@ func credentials() attr.Table {
 				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig."},
 			{Name: "config_path", Type: cty.String, Group: "cluster", Env: []string{"KUBE_CONFIG_PATH"},
 				Doc: "The kubeconfig to use. `~/` is your home directory."},
-			{Name: "config_paths", Type: cty.List(cty.String), Group: "cluster", Env: []string{"KUBE_CONFIG_PATHS"},
-				Doc: "Several kubeconfigs, which are merged. In the variable they are separated as in `PATH`."},
+			{Name: "config_paths", Type: cty.List(cty.String), Group: "cluster", Excludes: []string{"config_path"},
+				Doc: "Several kubeconfigs, which are merged. In `KUBE_CONFIG_PATHS` they are separated as in `PATH`."},
 			{Name: "config_context", Type: cty.String, Follows: "cluster", Env: []string{"KUBE_CTX"},
 				Doc: "The context of the kubeconfig to use, in place of its current one."},
 			{Name: "config_context_auth_info", Type: cty.String, Follows: "cluster", Env: []string{"KUBE_CTX_AUTH_INFO"},
@@ -98,5 +98,15 @@ func credentials() attr.Table {
 				},
 			},
 		},
+		Variables: []attr.Attr{
+			{Name: pathsVar, Type: cty.String, Env: []string{pathsVar}, InPlaceOf: "config_paths", Follows: "cluster"},
+			{Name: kubectlVar, Type: cty.String, Env: []string{kubectlVar}, InPlaceOf: "config_paths", Follows: "cluster"},
+		},
 	}
 }
+
+// Variables that list kubeconfigs as PATH lists folders.
+const (
+	pathsVar   = "KUBE_CONFIG_PATHS"
+	kubectlVar = "KUBECONFIG" // kubectl's own, whose files need not be there
+)

@@ -56,7 +56,7 @@ func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 // open makes the source that reads tfstate-default-prod.
 func open(t *testing.T, s source.Settings) source.Source {
 	t.Helper()
-	src, err := start(s)(request(t, attrs{"secret_suffix": text("prod")}, s.LookupEnv))
+	src, err := Kind().Start(s)(request(t, attrs{"secret_suffix": text("prod")}, s.LookupEnv))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestWorkspaceAndNamespace(t *testing.T) {
 	s.PutSecret("infra", "tfstate-staging-app", map[string][]byte{"tfstate": nettest.Gzip([]byte(stateJSON))})
 	r := request(t, attrs{"secret_suffix": text("app"), "namespace": text("infra")}, nil)
 	r.Workspace = "staging"
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestWorkspaceAndNamespace(t *testing.T) {
 // A namespace may come from the variable of the backend.
 func TestNamespaceOfEnvironment(t *testing.T) {
 	env := environment{"KUBE_NAMESPACE": "infra"}
-	src, err := start(settingsOf(attrs{"host": text("h")}))(request(t, attrs{"secret_suffix": text("x")}, env.lookup))
+	src, err := Kind().Start(settingsOf(attrs{"host": text("h")}))(request(t, attrs{"secret_suffix": text("x")}, env.lookup))
 	if err != nil || src.String() != "secret infra/tfstate-default-x in Kubernetes" {
 		t.Errorf("got %v, %v", src, err)
 	}
@@ -221,7 +221,7 @@ func TestParts(t *testing.T) {
 	}
 	r := request(t, attrs{"secret_suffix": text("prod")}, nil)
 	r.MaxSize = int64(len(data))
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestWrongRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		attrs     attrs
 		workspace string
-		object    *attr.Values
+		object    any
 		want      string
 	}{
 		"no suffix":           {attrs{}, "default", nil, "secret_suffix is required"},
@@ -325,25 +325,29 @@ func TestWrongRequests(t *testing.T) {
 		"workspace":           {attrs{"secret_suffix": text("x")}, "a_b", nil, "cannot be the name of a secret"},
 		"namespace": {attrs{"secret_suffix": text("x"), "namespace": text("a/b")}, "default", nil,
 			"cannot be the name of a namespace"},
-		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", &object, "mutually exclusive"},
-		"object with workspace": {attrs{}, "prod", &object, "an object has no workspaces"},
+		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", object, "mutually exclusive"},
+		"object with workspace": {attrs{}, "prod", object, "an object has no workspaces"},
 		"unknown cluster":       {attrs{"secret_suffix": text("x"), "cluster": text("b")}, "default", nil, `has the name "b"`},
 	} {
 		r := request(t, c.attrs, nil)
 		r.Workspace, r.Object = c.workspace, c.object
-		if _, err := start(settingsOf(attrs{"host": text("h")}))(r); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Kind().Start(settingsOf(attrs{"host": text("h")}))(r); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
 
-func decoded(t *testing.T, a attrs) attr.Values {
+func decoded(t *testing.T, a attrs) *kubestate.Object {
 	t.Helper()
 	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", kubestate.Table(), a).Decode(kubestate.Table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	o, err := kubestate.New(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // A redirect would take the token to another server.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -60,7 +60,7 @@ func cluster(t *testing.T) *kubetest.Server {
 	return s
 }
 
-func objectOf(t *testing.T, a attrs, more attrs) *attr.Values {
+func objectOf(t *testing.T, a attrs, more attrs) *kubestate.Object {
 	t.Helper()
 	all := attrs{}
 	for _, m := range []attrs{a, more} {
@@ -68,15 +68,14 @@ func objectOf(t *testing.T, a attrs, more attrs) *attr.Values {
 			all[k] = v
 		}
 	}
-	v := decoded(t, all)
-	return &v
+	return decoded(t, all)
 }
 
-func openObject(t *testing.T, s *kubetest.Server, o *attr.Values) source.Source {
+func openObject(t *testing.T, s *kubetest.Server, o *kubestate.Object) source.Source {
 	t.Helper()
 	r := request(t, attrs{}, nil)
 	r.Object = o
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +263,7 @@ func TestObjectTooLarge(t *testing.T) {
 	s := cluster(t)
 	r := request(t, attrs{}, nil)
 	r.Object, r.MaxSize = objectOf(t, project, nil), 1000
-	src, err := start(settingsOf(access(s)))(r)
+	src, err := Kind().Start(settingsOf(access(s)))(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,12 +32,9 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	s := settings{Grant: g, host: g.String("host"), lookup: credentials.Env}
-	if s.paths, err = pathsOf(g); err != nil {
-		return settings{}, err
-	}
+	s := settings{Grant: g, host: g.String("host"), paths: pathsOf(g), lookup: credentials.Env}
 	filled := func(name string) bool { return g.Variable(name) != "" }
-	s.ambient = g.Env != nil && (!s.saysWhere() || slices.ContainsFunc(credentials.Home.Attrs, filled))
+	s.ambient = g.Env != nil && (!s.saysWhere() || g.Has(pathsVar) || slices.ContainsFunc(credentials.Home.Attrs, filled))
 	if s.exec, err = s.execBlock(); err != nil {
 		return settings{}, err
 	}
@@ -57,17 +54,14 @@ func (s *settings) hasAccount() bool {
 }
 
 // pathsOf returns the kubeconfigs that are named.
-func pathsOf(g source.Grant) ([]string, error) {
-	path, paths := g.String("config_path"), g.Strings("config_paths")
-	switch {
-	case path == "" && g.Variable("config_paths") != "":
-		return filepath.SplitList(paths[0]), nil
-	case path != "" && len(paths) > 0 && g.Variable("config_path") == "":
-		return nil, g.Errorf("config_paths", "config_path and config_paths exclude each other")
-	case path != "":
-		return []string{path}, nil
+func pathsOf(g source.Grant) []string {
+	if path := g.String("config_path"); path != "" {
+		return []string{path}
 	}
-	return paths, nil
+	if paths := g.Strings("config_paths"); len(paths) > 0 {
+		return paths
+	}
+	return filepath.SplitList(g.String(pathsVar))
 }
 
 // execBlock returns the plugin that the block names, nil for none.

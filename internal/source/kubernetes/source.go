@@ -34,25 +34,25 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), world: s.World(), serviceAccount: serviceAccount, patience: patience}
+	return &run{credentials: s.Credentials, world: s.World(), serviceAccount: serviceAccount, patience: patience}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{run: r, cluster: req.String("cluster"), limit: req.MaxSize}
+	l.object, _ = req.Object.(*kubestate.Object)
 	var err error
 	if l.settings, err = choose(r.credentials, l.cluster); err != nil {
 		return nil, err
 	}
 	suffix := req.String("secret_suffix")
-	if req.Object != nil {
+	if l.object != nil {
 		if suffix != "" {
 			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block are mutually exclusive")
 		}
 		if req.OtherWorkspace() != "" {
 			return nil, errors.New("an object has no workspaces; leave workspace out")
 		}
-		l.object, err = kubestate.New(*req.Object)
-		return l, err
+		return l, nil
 	}
 	if suffix == "" {
 		return nil, req.Errorf("secret_suffix", "secret_suffix is required if there is no object block")

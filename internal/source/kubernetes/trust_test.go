@@ -21,7 +21,7 @@ func with(env environment, blocks ...attrs) source.Settings {
 
 func connectionOf(t *testing.T, s source.Settings, cluster string) (*connection, error) {
 	t.Helper()
-	r := newRun(s)
+	r := newRun(s.For(Kind()))
 	chosen, err := choose(r.credentials, cluster)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"old plugin": {off(attrs{"host": text("a.test"),
 			"exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), "",
 			"api_version must be"},
-		"path and paths":         {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "", "exclude each other"},
+		"path and paths":         {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "", "config_path and config_paths are mutually exclusive"},
 		"context without a file": {off(attrs{"host": text("a.test"), "config_context": text("a")}), "", "need a config_path"},
 		"unknown name":           {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), "", "name"},
 		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), "",
@@ -158,7 +158,7 @@ func TestTwoClusters(t *testing.T) {
 	a.Token, b.Token = "token-of-a", "token-of-b"
 	blockA, blockB := access(a), access(b)
 	blockA["name"], blockB["name"] = text("a"), text("b")
-	openIn := start(settingsOf(blockA, blockB))
+	openIn := Kind().Start(settingsOf(blockA, blockB))
 	for name, s := range map[string]*kubetest.Server{"a": a, "b": b} {
 		src, err := openIn(request(t, attrs{"secret_suffix": text("prod"), "cluster": text(name)}, nil))
 		if err != nil {

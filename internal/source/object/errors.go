@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -145,8 +145,8 @@ var reasons = map[string]string{
 }
 
 var (
-	kmsCode    = regexp.MustCompile(`^KMS\.[A-Za-z]+$`)
-	regionName = regexp.MustCompile(`^[a-z0-9-]+$`)
+	kmsCode    = lazyregexp.New(`^KMS\.[A-Za-z]+$`)
+	regionName = lazyregexp.New(`^[a-z0-9-]+$`)
 )
 
 func (s Store) denied(o Object, message string) string {

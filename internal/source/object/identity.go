@@ -10,13 +10,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -25,26 +26,13 @@ import (
 // its time, and clocks differ.
 const early = 2 * time.Minute
 
-// Identity returns the attribute of attrs that says who reads, "" if none does.
-// Of the environment the first one counts; in a block, several are an error. ID
-// is the one of attrs that secret_key and security_token belong to.
-func Identity(g source.Grant, id string, attrs ...string) (string, error) {
-	chosen := ""
-	for _, a := range attrs {
-		switch {
-		case g.String(a) == "", chosen != "" && g.Variable(a) != "":
-		case chosen != "":
-			return "", g.Errorf(a, "%s and %s are two identities; set one of them", chosen, a)
-		default:
-			chosen = a
-		}
+// Identity returns the first of attrs that says who reads, "" if none does.
+func Identity(g source.Grant, attrs ...string) string {
+	i := slices.IndexFunc(attrs, func(name string) bool { return g.String(name) != "" })
+	if i < 0 {
+		return ""
 	}
-	for _, a := range []string{"secret_key", "security_token"} {
-		if chosen == "" && g.Has(a) && g.Variable(a) == "" {
-			return "", g.Errorf(id, "secret_key and security_token belong to %s, which is missing", id)
-		}
-	}
-	return chosen, nil
+	return attrs[i]
 }
 
 // KeysOf returns the keys whose ID is an attribute of g.
@@ -101,7 +89,7 @@ func CheckKeys(keys aws.Credentials) error {
 	return nil
 }
 
-var roleName = regexp.MustCompile(`^[A-Za-z0-9._+=,@-]{1,128}$`)
+var roleName = lazyregexp.New(`^[A-Za-z0-9._+=,@-]{1,128}$`)
 
 // CheckRole refuses what cannot be the name of an instance's role, which becomes
 // part of a path.

@@ -6,10 +6,10 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -21,10 +21,10 @@ const maxKey = 1024
 // asks for a session first, or another service, some of which run programs of
 // whoever owns them:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
-var otherBucket = regexp.MustCompile(`--[a-z0-9]{1,3}-s3$`)
+var otherBucket = lazyregexp.New(`--[a-z0-9]{1,3}-s3$`)
 
 // bucketName takes those of old, too, which may be longer and hold capitals.
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
+var bucketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 
 // CheckBucket refuses what cannot be the name of a bucket, which becomes part
 // of a host or a path.
@@ -53,7 +53,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+var label = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // IsLabel reports whether s can be one label of a host name. A data source,
 // which any module can write, names buckets and regions, and they become parts

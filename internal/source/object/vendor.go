@@ -47,12 +47,12 @@ func (v Vendor) Kind() source.Kind { return v.KindOver(Network{}) }
 // KindOver is [Vendor.Kind] over a network other than the usual one. One without
 // Proxy has the proxies of the environment.
 func (v Vendor) KindOver(n Network) source.Kind {
-	return source.Kind{Table: v.Table, Credentials: v.Credentials, Workspaces: true, Start: func(s source.Settings) source.Open {
+	return source.Kind{Table: v.Table, Credentials: v.Credentials, Workspaces: true, Begin: func(s source.Settings) source.Open {
 		n := n
 		if n.Env = s.LookupEnv; n.Proxy == nil {
 			n.Proxy = web.Proxies(n.Env).ProxyFunc()
 		}
-		r := &run{Vendor: v, credentials: s.For(source.Kind{Credentials: v.Credentials}), network: n}
+		r := &run{Vendor: v, credentials: s.Credentials, network: n}
 		return r.open
 	}}
 }

@@ -76,10 +76,23 @@ func (v vendor) who(t *testing.T, endpoint, ca string) objecttest.Attrs {
 	return b
 }
 
-func TestVendors(t *testing.T) {
+// withoutProfiles keeps the machine's own settings of AWS away.
+func withoutProfiles(t *testing.T) {
+	t.Helper()
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+}
+
+func TestCosts(t *testing.T) {
+	withoutProfiles(t)
+	for _, v := range vendors() {
+		t.Run(v.Name, func(t *testing.T) { sourcetest.Costs(t, v.faultHarness(t)) })
+	}
+}
+
+func TestVendors(t *testing.T) {
+	withoutProfiles(t)
 	for _, v := range vendors() {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Run("source", v.run)
@@ -244,14 +257,24 @@ func (v vendor) faults(t *testing.T) {
 			"handshake breaks off":        broken,
 		})
 	}
+	h := v.faultHarness(t)
+	h.Sees = sees
+	h.Cannot = map[string]string{
+		"429 with Retry-After of a year, cancelled": "a client of S3 does not wait for what Retry-After says",
+	}
+	sourcetest.Faults(t, h)
+}
+
+func (v vendor) faultHarness(t *testing.T) sourcetest.FaultHarness {
+	t.Helper()
 	var f *faults.Front
 	kind := v.over("")
-	kind.Start = func(settings source.Settings) source.Open {
+	kind.Begin = func(settings source.Settings) source.Open {
 		n := trusting(f.CA)
 		n.Timeout, n.Patience = f.Patience/2, f.Patience
 		return v.KindOver(n).Start(settings)
 	}
-	sourcetest.Faults(t, sourcetest.FaultHarness{
+	return sourcetest.FaultHarness{
 		Kind: kind,
 		Server: func(_ *testing.T, data []byte) http.Handler {
 			server := v.store()
@@ -264,11 +287,7 @@ func (v vendor) faults(t *testing.T) {
 				Secrets: []string{objecttest.Canary}}
 		},
 		SharedWire: v.Name != "s3",
-		Sees:       sees,
-		Cannot: map[string]string{
-			"429 with Retry-After of a year, cancelled": "a client of S3 does not wait for what Retry-After says",
-		},
-	})
+	}
 }
 
 // checkCodes checks what users see of the errors of a store. A want of "missing"

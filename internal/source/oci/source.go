@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -47,18 +47,15 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 }
 
 func newKeys(g source.Grant) (aws.Credentials, error) {
-	switch {
-	case g.String("access_key") != "":
+	if g.String("access_key") != "" {
 		return object.KeysOf(g, "access_key", "")
-	case g.String("secret_key") != "":
-		return aws.Credentials{}, g.Errorf("access_key", "secret_key needs access_key")
 	}
 	return aws.Credentials{}, g.Errorf("", "there is no Customer Secret Key; set access_key and secret_key "+
 		"in an oci block of credentials, in the provider block, or the variables OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
 }
 
 // bucketName is what the backend takes.
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+var bucketName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
 func nameOf(req source.Request) (bucket, key string, err error) {
 	bucket, key = req.String("bucket"), req.String("key")

@@ -37,14 +37,12 @@ const (
 )
 
 func newIdentity(g source.Grant) (i identity, err error) {
-	own, err := object.Identity(g, "access_key", "access_key", "profile", "ecs_role_name")
-	switch {
-	case err != nil:
-	case own == "access_key":
+	switch object.Identity(g, "access_key", "profile", "ecs_role_name") {
+	case "access_key":
 		i.keys, err = object.KeysOf(g, "access_key", g.String("security_token"))
-	case own == "profile":
+	case "profile":
 		i.profile, i.file = g.String("profile"), cmp.Or(g.String("shared_credentials_file"), "~/.aliyun/config.json")
-	case own == "ecs_role_name":
+	case "ecs_role_name":
 		i.roleName = g.String("ecs_role_name")
 	default:
 		err = g.Errorf("", "there are no keys for OSS; set access_key and secret_key, profile or ecs_role_name "+
@@ -64,11 +62,6 @@ func (i *identity) readRole(g source.Grant) (err error) {
 	i.role.session = cmp.Or(g.String("assume_role_session_name"), sessionName)
 	if g.Has("assume_role_session_expiration") {
 		i.role.seconds, err = g.Int("assume_role_session_expiration", leastSession, mostSession)
-	}
-	for _, name := range []string{"assume_role_session_name", "assume_role_policy", "assume_role_session_expiration"} {
-		if err == nil && i.role.arn == "" && g.Has(name) && g.Variable(name) == "" {
-			err = g.Errorf("assume_role_role_arn", "the other assume_role arguments need it")
-		}
 	}
 	return err
 }

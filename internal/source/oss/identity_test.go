@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
@@ -122,11 +123,11 @@ func TestIdentity(t *testing.T) {
 		"no such name": {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
 		"which?":       {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
 		"nothing":      {err: "there are no keys for OSS"},
-		"two identities": {err: "access_key and profile are two identities",
+		"two identities": {err: "access_key and profile are mutually exclusive",
 			blocks: []objecttest.Attrs{pair().With("profile", "default")}},
 		"no secret": {env: env, err: "access_key needs secret_key",
 			blocks: []objecttest.Attrs{objecttest.Strings("access_key", "x")}},
-		"no ID": {env: env, err: "access_key, which is missing",
+		"no ID": {env: env, err: "access_key: secret_key requires it",
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
 		"half a pair in the environment": {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
 		"not an ID":                      {err: "without spaces", blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},
@@ -286,5 +287,30 @@ func TestRegionOfProfile(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%q: got %v, want %q", profile, err, want)
 		}
+	}
+}
+
+// What the services that give keys answer costs no more than its size allows.
+func TestCosts(t *testing.T) {
+	for name, identity := range map[string]objecttest.Attrs{
+		"role":     pair().With("assume_role_role_arn", newSTS().role),
+		"instance": objecttest.Strings("ecs_role_name", "reader"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(t)
+			answers := amplification.NewAnswers(map[string]http.Handler{"role": c.sts, "instance": c.metadata}[name])
+			service := httptest.NewServer(answers)
+			t.Cleanup(service.Close)
+			network, _ := hostsOf(t, c.store, answers)
+			network.Metadata = service.URL
+			kind := Vendor().KindOver(network)
+			answers.Run(t, func(t *testing.T) func() error {
+				src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, identity), where(), "default")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return func() error { _, err := src.Fetch(t.Context()); return err }
+			})
+		})
 	}
 }

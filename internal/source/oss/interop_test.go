@@ -78,7 +78,7 @@ func backend(server *objecttest.Server, more string, env ...string) objecttest.P
 
 // hostsOf has the vendor's hosts lead to the fakes, for CLIs and for a kind over that
 // network.
-func hostsOf(t *testing.T, server *objecttest.Server, sts *fakeSTS) (object.Network, *cloudtest.Internet) {
+func hostsOf(t *testing.T, server *objecttest.Server, sts http.Handler) (object.Network, *cloudtest.Internet) {
 	t.Helper()
 	server.Hosts = []string{"oss-eu-central-1.aliyuncs.com", "s3.oss-eu-central-1.aliyuncs.com"}
 	hosts := map[string]http.Handler{

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 )
 
 // parseConnStr reads a connection string in either form of libpq's. pgconn
@@ -26,7 +27,7 @@ func parseConnStr(text string) (settings, error) {
 }
 
 // A password may hold any character that does not end the authority.
-var urlParts = regexp.MustCompile(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?(?:\?([^#]*))?$`)
+var urlParts = lazyregexp.New(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?(?:\?([^#]*))?$`)
 
 // parseURL takes the URL apart by hand, because net/url knows no lists of hosts
 // with ports.

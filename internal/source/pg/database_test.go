@@ -20,7 +20,7 @@ func fetchAs(t *testing.T, connStr string, a attrs, workspace string) (*source.S
 	t.Helper()
 	r := request(t, a, nil)
 	r.Workspace = workspace
-	src, err := start(settingsOf(attrs{"conn_str": text(connStr)}))(r)
+	src, err := Kind().Start(settingsOf(attrs{"conn_str": text(connStr)}))(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestCancelledQuery(t *testing.T) {
 			name)
 	}
 	defer x.lock(t)()
-	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+"))}))(request(t,
+	src, err := Kind().Start(settingsOf(attrs{"conn_str": text(x.reader(t) + "&application_name=" + strings.ReplaceAll(name, " ", "+"))}))(request(t,
 		attrs{"schema_name": text(x.schema)}, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestPlaces(t *testing.T) {
 	} {
 		r := request(t, c.attrs, c.env.lookup)
 		r.Workspace = c.workspace
-		src, err := start(settingsOf(attrs{"conn_str": text("host=a")}, attrs{"name": text("main"), "conn_str": text("host=b")}))(r)
+		src, err := Kind().Start(settingsOf(attrs{"conn_str": text("host=a")}, attrs{"name": text("main"), "conn_str": text("host=b")}))(r)
 		if err != nil || src.String() != c.want {
 			t.Errorf("%s: got %v, %v, want %s", name, src, err, c.want)
 		}
@@ -306,7 +306,7 @@ func TestPlaces(t *testing.T) {
 			return r
 		}(),
 	} {
-		if _, err := start(settingsOf(attrs{"conn_str": text("host=a")}))(r); err == nil || !strings.Contains(err.Error(), "cannot be") {
+		if _, err := Kind().Start(settingsOf(attrs{"conn_str": text("host=a")}))(r); err == nil || !strings.Contains(err.Error(), "cannot be") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -65,7 +65,7 @@ func anonymous(err error) error {
 	return err
 }
 
-var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
+var sqlState = lazyregexp.New(`^[0-9A-Z]{5}$`)
 
 // refusal says what an error of the server means. Its codes are a closed list;
 // its text may repeat anything.

@@ -229,7 +229,7 @@ func (c faultCase) open(t *testing.T, f *fake, trusted *nettest.Authority, patie
 	host, query := cmp.Or(c.host, "127.0.0.1"), cmp.Or(c.query, "sslmode=verify-full")
 	ca := file(t, filepath.Join(t.TempDir(), "ca.pem"), trusted.PEM)
 	r := newRun(settingsOf(attrs{"conn_str": text(fmt.Sprintf("postgres://reader:%s@%s:%s/postgres?%s&sslrootcert=%s", readerPassword, host,
-		f.port(), query, ca))}))
+		f.port(), query, ca))}).For(Kind()))
 	r.patience = patience
 	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 	src, err := r.open(request(t, nil, nil))
@@ -337,7 +337,7 @@ func TestMemory(t *testing.T) {
 		size/16))
 	r := request(t, attrs{"schema_name": text(x.schema)}, nil)
 	r.MaxSize = size
-	src, err := start(settingsOf(attrs{"conn_str": text(x.reader(t))}))(r)
+	src, err := Kind().Start(settingsOf(attrs{"conn_str": text(x.reader(t))}))(r)
 	if err != nil {
 		t.Fatal(err)
 	}

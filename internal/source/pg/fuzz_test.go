@@ -51,7 +51,7 @@ func FuzzServer(f *testing.F) {
 				_, _ = io.Copy(io.Discard, s)
 			}
 		})
-		src, err := start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me password=" + readerPassword + " sslmode=disable port=" +
+		src, err := Kind().Start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me password=" + readerPassword + " sslmode=disable port=" +
 			fake.port())}))(request(t, nil, nil))
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ func testBackend(t *testing.T, cli clitest.CLI, schema, table string) {
 	for _, workspace := range clitest.Workspaces {
 		r := request(t, attrs{"schema_name": text(schema), "table_name": text(table)}, nil)
 		r.Workspace = workspace
-		src, err := start(settingsOf(attrs{"conn_str": text(s.URL("state_reader", readerPassword, database, "sslmode=verify-full&sslrootcert="+
+		src, err := Kind().Start(settingsOf(attrs{"conn_str": text(s.URL("state_reader", readerPassword, database, "sslmode=verify-full&sslrootcert="+
 			ca))}))(r)
 		if err != nil {
 			t.Fatal(err)

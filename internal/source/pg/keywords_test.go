@@ -22,11 +22,8 @@ func TestKeywordsBesideAPassword(t *testing.T) {
 		if !open {
 			value = "28777"
 		}
-		target, err := choose(with(variables{variable: value}, attrs{"conn_str": text("host=own.test password=OWN")}).For(Kind()), "")
-		var s settings
-		if err == nil {
-			s, err = target.fill(target.own)
-		}
+		target, err := choose(with(variables{variable: value}, attrs{"conn_str": text("host=own.test password=OWN")}).For(Kind()).Credentials, "")
+		s := target.settings
 		refused := err != nil && strings.Contains(err.Error(), variable) && strings.Contains(err.Error(), "password")
 		ignored := strings.HasPrefix(a.Name, "host") // it is another server, for which the code's password is not meant
 		if err != nil && !refused || refused == (open || ignored) {

@@ -14,7 +14,7 @@ import (
 
 // Kind is the pg source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Start: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Begin: start}
 }
 
 func table() attr.Table {

@@ -41,9 +41,10 @@ func (s settings) set(key, value string) {
 
 // target is a database, and who asks it.
 type target struct {
+	settings                       // of the connection string, and of the environment where that leaves something open
 	own         settings           // of the connection string
-	found       bool               // which stands in a block
-	credentials source.Credentials // for what own leaves open
+	grant       source.Grant       // what the settings come from
+	credentials source.Credentials // with the table of the keywords, and the environment as far as it has a say
 }
 
 // choose returns what the data source calls name.
@@ -52,47 +53,45 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	credentials.Table, credentials.Env = keywords(), g.Env
-	t := target{found: g.Variable("conn_str") == "", credentials: credentials}
+	t := target{credentials: credentials}
+	t.credentials.Table, t.credentials.Env = keywords(), g.Env
 	if t.own, err = parseConnStr(g.String("conn_str")); err != nil {
 		return target{}, g.Errorf("conn_str", "%w", err)
 	}
-	s, err := t.fill(t.own)
-	switch {
-	case err != nil:
+	if err := t.complete(g, "conn_str", t.own); err != nil {
 		return target{}, err
-	case len(s) == 0:
+	}
+	if len(t.settings) == 0 {
 		hint := "set conn_str in a pg block of credentials, in the provider block"
 		if g.Env != nil {
 			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
 		}
 		return target{}, g.Errorf("", "nothing says which database is meant; %s", hint)
 	}
-	if err := s.check(); err != nil {
+	if err := t.check(); err != nil {
 		return target{}, g.Errorf("", "%w", err)
 	}
 	return t, nil
 }
 
-// fill completes what own says with the environment.
-func (t target) fill(own settings) (settings, error) {
-	values := map[string]cty.Value{}
-	for key, value := range own {
+// complete makes the settings of a document, which an attribute of g holds or
+// names, and of the environment.
+func (t *target) complete(g source.Grant, attribute string, document settings) (err error) {
+	c, values := t.credentials, map[string]cty.Value{}
+	for key, value := range document {
 		values[key] = cty.StringVal(value)
 	}
-	c := t.credentials
-	if own["service"] != "" { // which may say anything else
+	if document["service"] != "" { // which may say anything else
 		c.Table.Attrs = slices.DeleteFunc(slices.Clone(c.Table.Attrs), func(a attr.Attr) bool { return a.Name != serviceFile })
 	}
-	g, err := c.Complete(attr.NewEntry("conn_str", c.Table, values), t.found)
-	if err != nil {
-		return nil, err
+	if t.grant, err = c.Complete(g, attribute, attr.NewEntry("conn_str", c.Table, values)); err != nil {
+		return err
 	}
-	all := maps.Clone(own)
+	t.settings = maps.Clone(document)
 	for _, a := range c.Table.Attrs {
-		all.set(a.Name, g.String(a.Name))
+		t.set(a.Name, t.grant.String(a.Name))
 	}
-	return all, nil
+	return nil
 }
 
 // home is for secrets, and for what protects them.
@@ -180,23 +179,12 @@ func (s settings) check() error {
 // resolve completes the settings with files, and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
-	s, err := t.fill(t.own)
-	if err != nil {
-		return nil, err
-	}
-	personal := t.personal
-	if s["service"] != "" {
-		service, err := readService(cmp.Or(s[serviceFile], personal(".pg_service.conf")), s["service"])
-		if err != nil {
-			return nil, err
-		}
-		t.found = t.found && t.own["service"] != "" // otherwise it belongs to the environment
-		maps.Copy(service, t.own)
-		delete(service, "service")
-		if s, err = t.fill(service); err != nil {
+	if t.settings["service"] != "" {
+		if err := t.useService(); err != nil {
 			return nil, err
 		}
 	}
+	s, personal := maps.Clone(t.settings), t.personal
 	s["port"], s["sslmode"] = cmp.Or(s["port"], "5432"), cmp.Or(s["sslmode"], "require")
 	s["passfile"] = cmp.Or(s["passfile"], personal(".pgpass"))
 	s["host"] = cmp.Or(s["host"], s["hostaddr"], "localhost")
@@ -215,7 +203,22 @@ func (t target) resolve() (settings, error) {
 		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in the pg block of credentials")
 	}
 	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // as the server does; said here, it can be found in ~/.pgpass
-	return s, s.check()
+	return s, nil
+}
+
+// useService replaces the name of a service by what it says. The connection string
+// takes precedence.
+func (t *target) useService() error {
+	service, err := readService(cmp.Or(t.settings[serviceFile], t.personal(".pg_service.conf")), t.settings["service"])
+	if err != nil {
+		return err
+	}
+	maps.Copy(service, t.own)
+	delete(service, "service")
+	if err := t.complete(t.grant, "service", service); err != nil {
+		return err
+	}
+	return t.check()
 }
 
 // personal finds files in the user's own folders, where libpq looks for them.

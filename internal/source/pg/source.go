@@ -35,7 +35,7 @@ func start(s source.Settings) source.Open {
 }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.For(Kind()), world: s.World(), patience: patience}
+	return &run{credentials: s.Credentials, world: s.World(), patience: patience}
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {

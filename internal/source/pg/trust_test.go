@@ -24,7 +24,7 @@ func settled(t *testing.T, s source.Settings, name string) (*connection, error) 
 	if name != "" {
 		a["credentials_name"] = text(name)
 	}
-	src, err := newRun(s).open(request(t, a, nil))
+	src, err := newRun(s.For(Kind())).open(request(t, a, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func TestWarnings(t *testing.T) {
 // A warning reaches whoever reads.
 func TestFetchWarns(t *testing.T) {
 	f := newFake(t, nettest.NewAuthority().Issue(nil).Pair(), "{}")
-	r := newRun(settingsOf(attrs{"conn_str": text("host=db.example.test user=me password=" + readerPassword + " port=" + f.port())}))
+	r := newRun(settingsOf(attrs{"conn_str": text("host=db.example.test user=me password=" + readerPassword + " port=" + f.port())}).For(Kind()))
 	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 	src, err := r.open(request(t, nil, nil))
 	if err != nil {
@@ -261,7 +261,7 @@ func TestOnlyReads(t *testing.T) {
 	f := newFake(t, nettest.NewAuthority().Issue(nil).Pair(), "{}")
 	r := request(t, attrs{"schema_name": text(`a"b`), "table_name": text("C d")}, nil)
 	r.Workspace = `'; DROP TABLE x; --`
-	src, err := start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me dbname=x port=" + f.port())}))(r)
+	src, err := Kind().Start(settingsOf(attrs{"conn_str": text("host=127.0.0.1 user=me dbname=x port=" + f.port())}))(r)
 	if err != nil {
 		t.Fatal(err)
 	}

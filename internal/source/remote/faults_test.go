@@ -21,13 +21,6 @@ func TestFaults(t *testing.T) {
 		late    = "there was no complete answer within"
 		nothing = "the answer is not what the API of HCP Terraform has there"
 	)
-	var patience time.Duration
-	kind := Kind()
-	kind.Start = func(s source.Settings) source.Open {
-		r := newRun(s)
-		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMin: 10 * time.Millisecond, WaitMax: 400 * time.Millisecond}
-		return r.open
-	}
 	common := map[string]string{
 		"reset in the body, once": faults.Works,
 		"short body":              lost,
@@ -76,23 +69,37 @@ func TestFaults(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			sees := maps.Clone(common)
 			maps.Copy(sees, at.sees)
-			sourcetest.Faults(t, sourcetest.FaultHarness{
-				Kind:   kind,
-				Server: func(_ *testing.T, data []byte) http.Handler { return server(data) },
-				At:     func(r *http.Request, _ []byte) bool { return strings.Contains(r.URL.Path, at.path) },
-				Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
-					patience = f.Patience
-					ca := block(strings.TrimPrefix(f.URL, "https://"), f.CA, readToken)
-					other := with(block(strings.TrimPrefix(f.Other, "https://"), f.CA, ""), "url", text(f.Other+"/"))
-					return sourcetest.Place{
-						Attrs:    network(strings.TrimPrefix(f.URL, "https://")),
-						Settings: source.Settings{Credentials: blocks(ca, other)},
-						Secrets:  []string{readToken},
-					}
-				},
-				SharedWire: true,
-				Sees:       sees,
-			})
+			h := faultHarness()
+			h.At = func(r *http.Request, _ []byte) bool { return strings.Contains(r.URL.Path, at.path) }
+			h.Sees = sees
+			sourcetest.Faults(t, h)
 		})
+	}
+}
+
+func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness()) }
+
+func faultHarness() sourcetest.FaultHarness {
+	var patience time.Duration
+	kind := Kind()
+	kind.Begin = func(s source.Settings) source.Open {
+		r := newRun(s)
+		r.patience = web.Patience{Timeout: patience / 2, Tries: 1, WaitMin: 10 * time.Millisecond, WaitMax: 400 * time.Millisecond}
+		return r.open
+	}
+	return sourcetest.FaultHarness{
+		Kind:   kind,
+		Server: func(_ *testing.T, data []byte) http.Handler { return server(data) },
+		Place: func(_ *testing.T, f *faults.Front) sourcetest.Place {
+			patience = f.Patience
+			ca := block(strings.TrimPrefix(f.URL, "https://"), f.CA, readToken)
+			other := with(block(strings.TrimPrefix(f.Other, "https://"), f.CA, ""), "url", text(f.Other+"/"))
+			return sourcetest.Place{
+				Attrs:    network(strings.TrimPrefix(f.URL, "https://")),
+				Settings: source.Settings{Credentials: blocks(ca, other)},
+				Secrets:  []string{readToken},
+			}
+		},
+		SharedWire: true,
 	}
 }

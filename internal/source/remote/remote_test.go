@@ -36,7 +36,7 @@ func prefixed(prefix string) cty.Value {
 // quick does not wait between tries.
 func quick() source.Kind {
 	k := Kind()
-	k.Start = func(s source.Settings) source.Open {
+	k.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
 		r.patience = web.Patience{Timeout: 30 * time.Second, Tries: 2, WaitMin: time.Millisecond, WaitMax: 10 * time.Millisecond}
 		return r.open

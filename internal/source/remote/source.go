@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -13,6 +12,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -35,7 +35,7 @@ func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
 	r := &run{
-		credentials: s.For(Kind()),
+		credentials: s.Credentials,
 		patience:    web.Patience{Timeout: 2 * time.Minute, Tries: 2, WaitMin: time.Second, WaitMax: 30 * time.Second},
 		proxies:     web.Proxies(s.LookupEnv),
 		world:       s.World(),
@@ -54,7 +54,7 @@ func isName(s string) bool {
 	})
 }
 
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var idPattern = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // isID keeps IDs, which come from outside, one segment of a path.
 func isID(s string) bool { return len(s) <= 200 && idPattern.MatchString(s) }

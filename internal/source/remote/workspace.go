@@ -8,8 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -176,7 +176,7 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	return v, nil
 }
 
-var statusPattern = regexp.MustCompile(`^(pending|finalized|discarded|backing_data_soft_deleted|backing_data_permanently_deleted)$`)
+var statusPattern = lazyregexp.New(`^(pending|finalized|discarded|backing_data_soft_deleted|backing_data_permanently_deleted)$`)
 
 func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 	text := v.Attributes.DownloadURL

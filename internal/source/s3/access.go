@@ -3,14 +3,11 @@ package s3
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
@@ -24,42 +21,26 @@ type access struct {
 	network  object.Network
 }
 
-func newAccess(g source.Grant, n object.Network, region string, named bool) (access, error) {
+func newAccess(g source.Grant, n object.Network, region string) (access, error) {
 	settings, err := awsauth.Parse(g.Values, region)
-	if wrong, ok := errors.AsType[*attr.Error](err); ok && !g.Found {
-		return access{}, fmt.Errorf("the environment variables AWS_*: %s: %w", wrong.Attr, wrong.Err)
-	}
 	if err != nil {
 		return access{}, err
 	}
 	// Who asks may come from the environment for every block, as an identity
 	// that assumes its role. Where is asked may not.
-	settings.Environment, settings.OwnEndpoints, settings.MaxWait = n.Env != nil, named || settings.OwnEndpoints, n.MaxWait
+	settings.Environment, settings.MaxWait = n.Env != nil, n.MaxWait
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
 	}
-	a := access{Grant: g, settings: settings, network: n}
-	if a.settings.STSEndpoint, err = endpoint(g, "sts", []string{stsVar, oldSTSVar}); err == nil {
-		a.endpoint, err = endpoint(g, "s3", []string{endpointVar, oldEndpointVar}, "AWS_ENDPOINT_URL")
-	}
+	endpoints, _ := g.Block("endpoints")
+	a := access{Grant: g, settings: settings, endpoint: awsauth.WithScheme(endpoints.String("s3")), network: n}
 	switch {
-	case err != nil:
 	case a.endpoint != "" && !isEndpoint(a.endpoint):
 		err = g.Errorf("endpoints", "s3, or %s, must be a URL such as https://s3.example.com, without user name, password or query", endpointVar)
 	case a.endpoint != "" && (g.Bool("use_fips_endpoint") || g.Bool("use_dualstack_endpoint")):
 		err = g.Errorf("endpoints", "an endpoint for s3 excludes use_fips_endpoint and use_dualstack_endpoint")
 	}
 	return a, err
-}
-
-// endpoint is that of a service. The variables count without an endpoints block
-// as well; the others are those that the SDK looks up by itself.
-func endpoint(g source.Grant, service string, variables []string, others ...string) (string, error) {
-	if b, ok := g.Block("endpoints"); ok && b.String(service) != "" {
-		return awsauth.WithScheme(b.String(service)), nil
-	}
-	text, _ := g.Env.Get(variables...)
-	return awsauth.WithScheme(text), g.Refuse("endpoints."+service, append(variables, others...)...)
 }
 
 // regionSaysWhere reports whether a host depends on the region: that of S3, or

@@ -3,12 +3,12 @@ package s3
 import (
 	"errors"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -24,7 +24,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	if l.Key, err = keyOf(req); err != nil {
 		return l, err
 	}
-	a, err := newAccess(g, n, l.Region, req.String("credentials_name") != "")
+	a, err := newAccess(g, n, l.Region)
 	if err != nil {
 		return l, err
 	}
@@ -39,8 +39,8 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 }
 
 var (
-	regionName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`) // it becomes part of a host
-	accessPoint = regexp.MustCompile(`^accesspoint/[a-z0-9-]+$`)
+	regionName  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`) // it becomes part of a host
+	accessPoint = lazyregexp.New(`^accesspoint/[a-z0-9-]+$`)
 )
 
 // checkBucket takes names and the ARNs of access points. Other ARNs lead to

@@ -37,9 +37,14 @@ type FaultHarness struct {
 }
 
 // Faults runs the table of [faults.Suite] on one kind that reads over HTTP.
-func Faults(t *testing.T, h FaultHarness) {
-	data := faultState()
-	faults.Suite{
+func Faults(t *testing.T, h FaultHarness) { h.suite(faultState()).Run(t) }
+
+// Costs has the answers of the server grow, and what they cost must grow as they
+// do. Nothing else may run meanwhile.
+func Costs(t *testing.T, h FaultHarness) { h.suite([]byte(`{"version":4,"serial":1}`)).RunCosts(t) }
+
+func (h FaultHarness) suite(data []byte) faults.Suite {
+	return faults.Suite{
 		Options: faults.Options{At: h.At},
 		Server:  func(t *testing.T) http.Handler { return h.Server(t, data) },
 		Want:    data,
@@ -64,7 +69,7 @@ func Faults(t *testing.T, h FaultHarness) {
 		Late:   h.Late,
 
 		SharedWire: h.SharedWire,
-	}.Run(t)
+	}
 }
 
 // faultState is a state that does not become small when it is packed.

@@ -62,8 +62,11 @@ func (s *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Lead leads every https connection of the clients of tokens, which are made
 // from the default transport, to the services. It is for TestMain, which calls
 // stop in the end.
-func (s *Tokens) Lead() (stop func()) {
-	server := httptest.NewTLSServer(s)
+func (s *Tokens) Lead() (stop func()) { return Lead(s) }
+
+// Lead is [Tokens.Lead] for what stands before the services.
+func Lead(services http.Handler) (stop func()) {
+	server := httptest.NewTLSServer(services)
 	transport := http.DefaultTransport.(*http.Transport)
 	transport.Proxy = nil // it would be looked up once, in whatever test comes first
 	transport.TLSClientConfig = nettest.Anyhow(server)

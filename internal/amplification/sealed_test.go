@@ -124,45 +124,45 @@ func (s sopsFiles) yamlHead() string {
 }
 
 // own are the forms of sops's own metadata and values.
-func (s sopsFiles) own() []grammar {
+func (s sopsFiles) own() []Grammar {
 	const ruled = `"mac":"ENC[x]","encrypted_regex":%q`
-	return []grammar{
-		{"recipients", []production{{"age", 60}, {"pgp", 60}}, func(n counts) string {
+	return []Grammar{
+		{"recipients", []Production{{"age", 60}, {"pgp", 60}}, func(n Counts) string {
 			return s.join(`{"a":"b"}`, fmt.Sprintf(ruled, "^never$"), n["age"], n["pgp"])
 		}},
-		{"rules", with(unlimited("names", "length of names"), production{"parts", 70}), func(n counts) string {
+		{"rules", with(unlimited("names", "length of names"), Production{"parts", 70}), func(n Counts) string {
 			object := members(n["names"], func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, word(n["length of names"])) })
-			return s.join(object, fmt.Sprintf(ruled, strings.Repeat("(x{0,31}){31}", n["parts"])+"y"), 1, 0)
+			return s.join(object, fmt.Sprintf(ruled, strings.Repeat("(x{0,15}){15}", n["parts"])+"y"), 1, 0)
 		}},
-		{"leaves", with(unlimited("leaves", "length of names"), production{"depth", 900}), func(n counts) string {
+		{"leaves", with(unlimited("leaves", "length of names"), Production{"depth", 900}), func(n Counts) string {
 			leaves := members(n["leaves"], func(i int) string { return fmt.Sprintf(`"%d":1`, i) })
 			return s.join(nested(n["depth"], `{"`+word(n["length of names"])+`":`, leaves, "}"), fmt.Sprintf(ruled, "^never$"), 1, 0)
 		}},
-		{"encrypted leaves", unlimited("leaves", "length of names", "length of texts"), func(n counts) string {
+		{"encrypted leaves", unlimited("leaves", "length of names", "length of texts"), func(n Counts) string {
 			name := word(n["length of names"])
 			one := s.value(word(n["length of texts"]), name+":")
 			return s.join(fmt.Sprintf(`{"%s":%s}`, name, list(n["leaves"], same(`"`+one+`"`))), `"mac":"ENC[x]"`, 1, 0)
 		}},
-		{"binary", unlimited("length of texts"), func(n counts) string {
+		{"binary", unlimited("length of texts"), func(n Counts) string {
 			one := s.value(word(n["length of texts"]), "data:")
 			return s.join(fmt.Sprintf(`{"data":"%s"}`, one), `"mac":"ENC[x]"`, 1, 0)
 		}},
-		{"escapes", unlimited("escapes", "names"), func(n counts) string {
+		{"escapes", unlimited("escapes", "names"), func(n Counts) string {
 			object := attributes(n["names"], 1, `"`+strings.Repeat(`\u0001`, n["escapes"])+`"`)
 			return s.join(object, fmt.Sprintf(ruled, "^never$"), 1, 0)
 		}},
 	}
 }
 
-func envelopes() []grammar {
-	return []grammar{{"envelopes", unlimited("metadata", "length of names", "length of data", "others"), func(n counts) string {
+func envelopes() []Grammar {
+	return []Grammar{{"envelopes", unlimited("metadata", "length of names", "length of data", "others"), func(n Counts) string {
 		return fmt.Sprintf(`{"serial":1,"lineage":"l","meta":%s,"encrypted_data":"%s","encryption_version":"v0","x":%s}`,
 			attributes(n["metadata"], n["length of names"], `"e30="`), strings.Repeat("AAAA", n["length of data"]), list(n["others"], same("{}")))
 	}}}
 }
 
-func ageFiles() []grammar {
-	return []grammar{{"headers", unlimited("stanzas", "length of arguments", "length of data"), func(n counts) string {
+func ageFiles() []Grammar {
+	return []Grammar{{"headers", unlimited("stanzas", "length of arguments", "length of data"), func(n Counts) string {
 		stanza := "-> x " + word(n["length of arguments"]) + "\n" + strings.Repeat("A", 43) + "\n"
 		header := "age-encryption.org/v1\n" + strings.Repeat(stanza, n["stanzas"]) + "--- " + strings.Repeat("A", 43) + "\n"
 		return header + word(n["length of data"])
@@ -170,7 +170,7 @@ func ageFiles() []grammar {
 }
 
 // packed is what unpacks to much more, or to nothing.
-func packed() []grammar {
+func packed() []Grammar {
 	member := func(plain string) string {
 		var out bytes.Buffer
 		w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -178,8 +178,8 @@ func packed() []grammar {
 		_ = w.Close()
 		return out.String()
 	}
-	spaces, nothing := member(strings.Repeat(" ", 1<<20)), member("")
-	return []grammar{{"gzip", unlimited("spaces", "nothing"), func(n counts) string {
+	spaces, nothing := member(strings.Repeat(" ", 128<<10)), member("")
+	return []Grammar{{"gzip", unlimited("spaces", "nothing"), func(n Counts) string {
 		return strings.Repeat(spaces, n["spaces"]) + strings.Repeat(nothing, n["nothing"])
 	}}}
 }

@@ -5,12 +5,12 @@ import "testing"
 // FuzzCost looks for files that cost more than the meter allows. What it finds is
 // a production that a grammar lacks.
 func FuzzCost(f *testing.F) {
-	skipRaced(f)
+	alone(f)
 	b := newBench(f)
 	all := readers(f, b)
 	for i, r := range all {
 		for _, g := range r.grammars {
-			for _, p := range g.productions {
+			for _, p := range g.Productions {
 				f.Add(i, g.grown(2<<10, p))
 			}
 		}
@@ -22,7 +22,7 @@ func FuzzCost(f *testing.F) {
 		}
 		c := b.read(t, all[i], file)
 		c.cpu /= 4 // others fuzz beside this one, and instrumented code is slow
-		if wrong := c.wrong(all[i], cost{}, unit); wrong != "" {
+		if wrong := all[i].bounds(unit).wrong(c, Cost{}); wrong != "" {
 			t.Errorf("%s: %s; %s", all[i].name, wrong, c)
 		}
 	})

@@ -33,57 +33,57 @@ func secretOf(stringData string) string {
 }
 
 // places are the keys of a secret that say where their values belong.
-func places(prefix string, n counts) string {
+func places(prefix string, n Counts) string {
 	return secretOf(members(n["keys"], func(i int) string {
 		return fmt.Sprintf(`"%s.a%d%s%s":"v"`, prefix, i, word(n["length of names"]), strings.Repeat(fmt.Sprintf(".%d", n["index"]), n["depth"]))
 	}))
 }
 
-func ofPlaces() []production {
-	return with(unlimited("keys", "length of names"), production{"depth", 90}, production{"index", 1023})
+func ofPlaces() []Production {
+	return with(unlimited("keys", "length of names"), Production{"depth", 90}, Production{"index", 1023})
 }
 
-func crossplanes() []grammar {
+func crossplanes() []Grammar {
 	const selector = `{"name":"s","key":"k"}`
-	nesting := production{"depth", 400}
-	selecting := func(n counts) (fields, secret string) {
+	nesting := Production{"depth", 400}
+	selecting := func(n Counts) (fields, secret string) {
 		fields = members(n["selectors"], func(i int) string { return fmt.Sprintf(`"a%dSecretRef":%s`, i, selector) })
 		fields = nested(n["depth"], `{"b`+word(n["length of names"])+`":[`, fields, "]}")
 		return fields, secretOf(`{"k":"` + word(n["length of values"]) + `"}`)
 	}
-	fields := func(n counts) string {
+	fields := func(n Counts) string {
 		return nested(n["depth"], `{"b`+word(n["length of names"])+`":[`, attributes(n["fields"], n["length of names"], "1"), "]}")
 	}
-	return []grammar{
-		{"selectors", with(unlimited("selectors", "length of names", "length of values"), nesting), func(n counts) string {
+	return []Grammar{
+		{"selectors", with(unlimited("selectors", "length of names", "length of values"), nesting), func(n Counts) string {
 			fields, secret := selecting(n)
 			return crossplane(fields, "{}", "{}", secret)
 		}},
-		{"lists of selectors", unlimited("selectors", "length of values"), func(n counts) string {
+		{"lists of selectors", unlimited("selectors", "length of values"), func(n Counts) string {
 			return crossplane(`{"aSecretRef":`+list(n["selectors"], same(selector))+"}", "{}", "{}",
 				secretOf(`{"k":"`+word(n["length of values"])+`"}`))
 		}},
-		{"whole secrets", unlimited("selectors", "keys", "length of values"), func(n counts) string {
+		{"whole secrets", unlimited("selectors", "keys", "length of values"), func(n Counts) string {
 			return crossplane(members(n["selectors"], func(i int) string { return fmt.Sprintf(`"a%dSecretRef":{"name":"s"}`, i) }), "{}", "{}",
 				secretOf(attributes(n["keys"], 1, `"`+word(n["length of values"])+`"`)))
 		}},
-		{"places", ofPlaces(), func(n counts) string { return crossplane("{}", "{}", "{}", places("attribute", n)) }},
-		{"fields", with(unlimited("fields", "length of names"), nesting), func(n counts) string {
+		{"places", ofPlaces(), func(n Counts) string { return crossplane("{}", "{}", "{}", places("attribute", n)) }},
+		{"fields", with(unlimited("fields", "length of names"), nesting), func(n Counts) string {
 			return crossplane(fields(n), fields(n), fields(n), secretOf("{}"))
 		}},
-		{"objects", unlimited("objects", "length of names"), func(n counts) string {
+		{"objects", unlimited("objects", "length of names"), func(n Counts) string {
 			return crossplane("{}", "{}", "{}", secretOf("{}")+strings.Repeat(`,{"kind":"`+word(n["length of names"])+`"}`, n["objects"]))
 		}},
 	}
 }
 
-func kubeforms() []grammar {
-	return []grammar{
-		{"places", ofPlaces(), func(n counts) string { return kubeform("{}", places("out", n)) }},
-		{"fields", with(unlimited("fields", "length of names"), production{"depth", 400}), func(n counts) string {
+func kubeforms() []Grammar {
+	return []Grammar{
+		{"places", ofPlaces(), func(n Counts) string { return kubeform("{}", places("out", n)) }},
+		{"fields", with(unlimited("fields", "length of names"), Production{"depth", 400}), func(n Counts) string {
 			return kubeform(nested(n["depth"], `{"b":[`, attributes(n["fields"], n["length of names"], "1"), "]}"), secretOf("{}"))
 		}},
-		{"maps", unlimited("keys", "members"), func(n counts) string {
+		{"maps", unlimited("keys", "members"), func(n Counts) string {
 			text, _ := json.Marshal(attributes(n["members"], 1, `"v"`))
 			return kubeform("{}", secretOf(members(n["keys"], func(i int) string { return fmt.Sprintf(`"out.a%d":%s`, i, text) })))
 		}},
@@ -98,29 +98,29 @@ func moduleManifest(state string) string {
 
 // yamls are documents of what a YAML parser charges most for, with head before
 // it.
-func yamls(head string) []grammar {
-	flow := func(name, part string) grammar {
-		return grammar{name, unlimited("parts", "length of texts"), func(n counts) string {
+func yamls(head string) []Grammar {
+	flow := func(name, part string) Grammar {
+		return Grammar{name, unlimited("parts", "length of texts"), func(n Counts) string {
 			return head + "b: " + word(n["length of texts"]) + "\na: [" + strings.Repeat(part, n["parts"]) + "]\n"
 		}}
 	}
-	nesting := func(name, before, after string) grammar {
-		return grammar{name, []production{{"depth", 9000}}, func(n counts) string {
+	nesting := func(name, before, after string) Grammar {
+		return Grammar{name, []Production{{"depth", 9000}}, func(n Counts) string {
 			return head + "a: " + nested(n["depth"], before, "", after) + "\n"
 		}}
 	}
-	block := func(name, part string) grammar {
-		return grammar{name, unlimited("parts", "length of texts"), func(n counts) string {
+	block := func(name, part string) Grammar {
+		return Grammar{name, unlimited("parts", "length of texts"), func(n Counts) string {
 			return head + "b: " + word(n["length of texts"]) + "\na:\n" + strings.Repeat(part, n["parts"])
 		}}
 	}
-	return []grammar{
+	return []Grammar{
 		flow("flow pairs", "a:,"), flow("flow elements", "a,"), flow("flow maps", "{},"), flow("flow keys", "? a,"), flow("tags", "!!str a,"),
 		flow("anchors", "&a a,"), flow("comments", "a,#\n"), flow("quotes", `"",`), flow("nulls", "~,"),
 		nesting("deep lists", "[", "]"), nesting("deep maps", "{a: ", "}"), nesting("deep dashes", "\n- - ", ""),
 		block("entries", " - a\n"), block("empty entries", " -\n"), block("comment lines", " #\n"),
 		flow("escapes", `"\u0041",`),
-		{"members", unlimited("members", "length of names"), func(n counts) string {
+		{"members", unlimited("members", "length of names"), func(n Counts) string {
 			var b strings.Builder
 			for i := range n["members"] {
 				fmt.Fprintf(&b, "k%d%s: 1\n", i, word(n["length of names"]))

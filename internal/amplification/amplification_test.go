@@ -2,14 +2,10 @@ package amplification
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +23,7 @@ type reader struct {
 	resource bool   // reads the only resource, and otherwise all outputs
 	encoding string // of an HTTP answer; "" reads a file
 	seal     func(string) string
-	grammars []grammar
+	grammars []Grammar
 
 	ends     string // in the error of the last step that a file gets to; "" if it is read
 	times    int    // bytes that may be allocated for each of the file
@@ -66,17 +62,8 @@ func (b *bench) program(tb testing.TB) string {
 	return path
 }
 
-// cost is what one read takes.
-type cost struct {
-	size     int
-	bytes    int     // allocated, whether or not they were kept
-	cpu      float64 // seconds of this process
-	programs int
-	err      string
-}
-
 // read configures the provider anew, so that it remembers nothing.
-func (b *bench) read(tb testing.TB, r reader, file string) cost {
+func (b *bench) read(tb testing.TB, r reader, file string) Cost {
 	tb.Helper()
 	if r.seal != nil {
 		file = r.seal(file)
@@ -91,18 +78,14 @@ func (b *bench) read(tb testing.TB, r reader, file string) cost {
 		name = "statecrypt_resource"
 	}
 	_ = os.Remove(b.runs)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	began := cpuTime()
-	response, err := b.server.OpenEphemeralResource(tb.Context(), &tfprotov6.OpenEphemeralResourceRequest{
-		TypeName: name, Config: &tfprotov6.DynamicValue{JSON: arguments}})
-	c := cost{size: len(file), cpu: cpuTime() - began}
-	runtime.ReadMemStats(&after)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c.bytes = int(after.TotalAlloc - before.TotalAlloc)
-	c.err = problems(response.Diagnostics)
+	c := measure(len(file), func() string {
+		response, err := b.server.OpenEphemeralResource(tb.Context(), &tfprotov6.OpenEphemeralResourceRequest{
+			TypeName: name, Config: &tfprotov6.DynamicValue{JSON: arguments}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return problems(response.Diagnostics)
+	})
 	runs, _ := os.ReadFile(b.runs)
 	c.programs = strings.Count(string(runs), "\n")
 	return c
@@ -156,40 +139,28 @@ func problems(all []*tfprotov6.Diagnostic) string {
 	return strings.Join(texts, "; ")
 }
 
-// What a file may cost. A file of any size may cost what the meter gives for
-// nothing; beyond that, it pays by its length.
-const (
-	perUnit    = 600     // bytes that are allocated for a unit of the meter, at most
-	little     = 1 << 20 // bytes of a read of nothing
-	measurable = 0.05    // seconds; what is shorter says nothing of a ratio
-)
+// perUnit is how many bytes are allocated for a unit of the meter, at most.
+const perUnit = 600
 
 // TestAmplification has files grow in each production of each grammar, and in each
 // pair of two. What they cost must grow as they do.
 func TestAmplification(t *testing.T) {
-	skipRaced(t)
-	// Garbage is collected when that suits the collector, which says nothing of a file.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	alone(t)
 	b := newBench(t)
 	unit := b.secondsPerUnit(t)
 	for _, r := range readers(t, b) {
 		t.Run(r.name, func(t *testing.T) {
-			for i, g := range r.grammars {
-				for j, set := range g.sets() {
-					if !testing.Short() || (i+j)%40 == 0 { // a sample
-						b.grows(t, r, g, set, unit)
-					}
-				}
-			}
+			r.bounds(unit).growAll(t, r.grammars, func(file string) Cost { return b.read(t, r, file) })
 		})
 	}
 }
 
-// skipRaced skips a test of costs under the race detector, which has costs of its own.
-func skipRaced(tb testing.TB) {
-	tb.Helper()
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		tb.Skip("the race detector has costs of its own")
+// bounds are what the meter allows. A file of any size may cost what the meter
+// gives for nothing; beyond that, it pays by its length.
+func (r reader) bounds(unit float64) bounds {
+	return bounds{
+		times: r.times, constant: little + perUnit*meter.Free, programs: r.programs, enough: 256 << 10,
+		longest: func(size int) float64 { return 4 * unit * float64(meter.Free+size/2) },
 	}
 }
 
@@ -199,9 +170,9 @@ func TestGrammarsAreRead(t *testing.T) {
 	b := newBench(t)
 	for _, r := range readers(t, b) {
 		for _, g := range r.grammars {
-			c := b.read(t, r, g.file(g.least()))
+			c := b.read(t, r, g.File(g.least()))
 			if (c.err == "") != (r.ends == "") || !strings.Contains(c.err, r.ends) {
-				t.Errorf("%s, %s: got %q, want %q", r.name, g.name, c.err, r.ends)
+				t.Errorf("%s, %s: got %q, want %q", r.name, g.Name, c.err, r.ends)
 			}
 		}
 	}
@@ -212,67 +183,4 @@ func TestGrammarsAreRead(t *testing.T) {
 func (b *bench) secondsPerUnit(tb testing.TB) float64 {
 	const values = 100_000
 	return b.read(tb, reader{}, output4(list(values, same("1")), `["list","number"]`)).cpu / values
-}
-
-// grows reads ever larger files, as long as their cost leaves a doubt. The first is
-// small, so that a mistake does not take minutes.
-func (b *bench) grows(t *testing.T, r reader, g grammar, set []production, unit float64) {
-	var before cost
-	for _, size := range []int{4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
-		file := g.grown(size, set...)
-		c := b.read(t, r, file)
-		for range 4 { // a loaded machine takes longer, and never less
-			if c.wrong(r, before, unit) == tooLong {
-				c.cpu = min(c.cpu, b.read(t, r, file).cpu)
-			}
-		}
-		if wrong := c.wrong(r, before, unit); wrong != "" {
-			t.Errorf("%s, %s: it %s; %s", g.name, named(set), wrong, c)
-			return
-		}
-		if size > 64<<10 && !c.doubtful(r, before) || len(file) < size/2 {
-			return
-		}
-		before = c
-	}
-}
-
-func (c cost) String() string {
-	return fmt.Sprintf("a file of %d bytes allocates %d kB, takes %.2f s and starts %d programs: %.200s",
-		c.size, c.bytes>>10, c.cpu, c.programs, c.err)
-}
-
-// What is wrong with a cost.
-const (
-	tooMuch  = "allocates more than the meter allows"
-	growsTo  = "allocates more than five times what a quarter of the file does"
-	tooLong  = "takes longer than the meter allows, or more than eight times as long as a quarter of the file"
-	programs = "starts too many programs"
-)
-
-// wrong says what is wrong with a cost, "" if nothing is. Before is that of a file
-// of a quarter of the size.
-func (c cost) wrong(r reader, before cost, unit float64) string {
-	linear := r.times*c.size + little
-	units := float64(meter.Free + c.size/2)
-	larger := before.size >= 32<<10
-	switch {
-	case c.programs > r.programs:
-		return programs
-	case c.bytes > linear+perUnit*meter.Free:
-		return tooMuch
-	case larger && c.bytes > max(5*before.bytes, linear):
-		return growsTo
-	case c.cpu < measurable:
-		return ""
-	case c.cpu > 4*unit*units, larger && c.cpu > 8*max(before.cpu, measurable/2):
-		return tooLong
-	}
-	return ""
-}
-
-// doubtful reports whether a larger file of this kind could be wrong: one that
-// costs little by its length can't if its cost grows with the square of that.
-func (c cost) doubtful(r reader, before cost) bool {
-	return c.bytes > r.times*c.size || c.cpu > 6*before.cpu && c.cpu > measurable/4
 }

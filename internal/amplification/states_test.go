@@ -17,14 +17,14 @@ func power(digits int) string { return fmt.Sprintf("1e%d", digits-1) }
 
 // collections is a list, a set or a map of texts or numbers, two in each other
 // one around it.
-func collections(kind, leaf string, open, end string, member func(i int, value string) string) grammar {
-	productions := with(unlimited("elements"), production{"depth", 5})
+func collections(kind, leaf string, open, end string, member func(i int, value string) string) Grammar {
+	productions := with(unlimited("elements"), Production{"depth", 5})
 	if leaf == "string" {
 		productions = with(productions, unlimited("length of texts")...)
 	} else {
-		productions = with(productions, production{"digits", 1000})
+		productions = with(productions, Production{"digits", 1000})
 	}
-	return grammar{kind + "s of " + leaf + "s", productions, func(n counts) string {
+	return Grammar{kind + "s of " + leaf + "s", productions, func(n Counts) string {
 		number := 0 // of a leaf
 		leaves := func(int) string {
 			number++
@@ -46,10 +46,10 @@ func collections(kind, leaf string, open, end string, member func(i int, value s
 	}}
 }
 
-func states() []grammar {
+func states() []Grammar {
 	plain := func(_ int, value string) string { return value }
 	keyed := func(i int, value string) string { return fmt.Sprintf(`"k%d":%s`, i, value) }
-	all := []grammar{}
+	all := []Grammar{}
 	for _, leaf := range []string{"string", "number"} {
 		all = append(all, collections("list", leaf, "[", "]", plain), collections("set", leaf, "[", "]", plain))
 	}
@@ -58,46 +58,55 @@ func states() []grammar {
 }
 
 // sparse are states that say little of each value: what is absent, what has its
-// type beside it, and outputs without one.
-func sparse() []grammar { return []grammar{absent(), dynamic(), oldModules(3), oldModules(1)} }
+// type beside it, short fractions, and outputs without a type.
+func sparse() []Grammar {
+	return []Grammar{absent(), dynamic(), fractions(), oldModules(3), oldModules(1)}
+}
 
 func attributes(n int, length int, value string) string {
 	return members(n, func(i int) string { return fmt.Sprintf(`"k%d%s":%s`, i, word(length), value) })
 }
 
-func objects() grammar {
-	return grammar{"objects", unlimited("objects", "attributes", "length of names"), func(n counts) string {
+func objects() Grammar {
+	return Grammar{"objects", unlimited("objects", "attributes", "length of names"), func(n Counts) string {
 		object := func(value string) string { return attributes(n["attributes"], n["length of names"], value) }
 		return output4(list(n["objects"], same(object("1"))), `["list",["object",`+object(`"number"`)+"]]")
 	}}
 }
 
-func absent() grammar {
-	return grammar{"absent", with(unlimited("objects", "nulls", "attributes", "length of names"), production{"depth", 900}),
-		func(n counts) string {
+func absent() Grammar {
+	return Grammar{"absent", with(unlimited("objects", "nulls", "attributes", "length of names"), Production{"depth", 900}),
+		func(n Counts) string {
 			object := `["object",` + attributes(n["attributes"], n["length of names"], `"number"`) + "]"
 			inner := "[" + join(n["objects"], same("{}")) + "," + join(n["nulls"], same("null")) + "]"
 			return output4(nested(n["depth"], "[", inner, "]"), nested(n["depth"]+1, `["list",`, object, "]"))
 		}}
 }
 
-func dynamic() grammar {
-	return grammar{"dynamic values", with(unlimited("values", "elements"), production{"wrappers", 15}), func(n counts) string {
+func dynamic() Grammar {
+	return Grammar{"dynamic values", with(unlimited("values", "elements"), Production{"wrappers", 15}), func(n Counts) string {
 		one := `{"value":` + list(n["elements"], same("1")) + `,"type":["list","number"]}`
 		all := `{"value":` + list(n["values"], same(one)) + `,"type":["tuple",` + list(n["values"], same(`"dynamic"`)) + "]}"
 		return output4(nested(n["wrappers"], `{"value":`, all, `,"type":"dynamic"}`), `"dynamic"`)
 	}}
 }
 
-func deepTypes() grammar {
-	return grammar{"types", with(unlimited("attributes", "length of names"), production{"depth", 980}), func(n counts) string {
+// fractions have no end in binary, and 512 bits.
+func fractions() Grammar {
+	return Grammar{"fractions", unlimited("values"), func(n Counts) string {
+		return output4(list(n["values"], same("1.1")), `["list","number"]`)
+	}}
+}
+
+func deepTypes() Grammar {
+	return Grammar{"types", with(unlimited("attributes", "length of names"), Production{"depth", 980}), func(n Counts) string {
 		object := func(value string) string { return attributes(n["attributes"], n["length of names"], value) }
 		return output4(nested(n["depth"], "[", object("1"), "]"), nested(n["depth"], `["list",`, `["object",`+object(`"number"`)+"]", "]"))
 	}}
 }
 
-func manyOutputs() grammar {
-	return grammar{"outputs", unlimited("outputs", "length of names", "length of texts"), func(n counts) string {
+func manyOutputs() Grammar {
+	return Grammar{"outputs", unlimited("outputs", "length of names", "length of texts"), func(n Counts) string {
 		return `{"version":4,"serial":1,"lineage":"l","outputs":` + members(n["outputs"], func(i int) string {
 			return fmt.Sprintf(`"o%d%s":{"value":"%s","type":"string","sensitive":%t}`, i, word(n["length of names"]), word(n["length of texts"]), i%2 == 0)
 		}) + "}"
@@ -105,12 +114,12 @@ func manyOutputs() grammar {
 }
 
 // oldModules is a state in a format before 4, which has no types.
-func oldModules(version int) grammar {
-	g := grammar{name: fmt.Sprintf("format %d", version), productions: unlimited("outputs", "length of names")}
+func oldModules(version int) Grammar {
+	g := Grammar{Name: fmt.Sprintf("format %d", version), Productions: unlimited("outputs", "length of names")}
 	if version > 1 {
-		g.productions = with(g.productions, production{"depth", 900}, production{name: "attributes"})
+		g.Productions = with(g.Productions, Production{"depth", 900}, Production{Name: "attributes"})
 	}
-	g.file = func(n counts) string {
+	g.File = func(n Counts) string {
 		value := `"v"`
 		if version > 1 {
 			value = `{"value":` + nested(n["depth"], `{"b":1,"a":`, attributes(n["attributes"], 1, "1"), "}") + `,"type":"map"}`
@@ -123,38 +132,38 @@ func oldModules(version int) grammar {
 }
 
 // resources are read as resources, whose types follow from the values.
-func resources() []grammar {
-	nesting := production{"depth", 900}
+func resources() []Grammar {
+	nesting := Production{"depth", 900}
 	mark := func(depth int, name string) string {
 		return "[" + join(depth, same(`{"type":"get_attr","value":"`+name+`"}`)) + "]"
 	}
-	return []grammar{
-		{"attributes", with(unlimited("attributes", "length of names"), nesting, production{"digits", 1000}), func(n counts) string {
+	return []Grammar{
+		{"attributes", with(unlimited("attributes", "length of names"), nesting, Production{"digits", 1000}), func(n Counts) string {
 			inner := attributes(n["attributes"], n["length of names"], power(n["digits"]))
 			return state4("1", `"number"`, nested(n["depth"], `{"a":`, inner, "}"), "[]")
 		}},
-		{"tuples", with(unlimited("elements", "length of texts"), nesting), func(n counts) string {
+		{"tuples", with(unlimited("elements", "length of texts"), nesting), func(n Counts) string {
 			inner := list(n["elements"], same(`"`+word(n["length of texts"])+`"`))
 			return state4("1", `"number"`, `{"a":`+nested(n["depth"], "[", inner, "]")+"}", "[]")
 		}},
-		{"marks", with(unlimited("marks", "length of names", "attributes"), nesting), func(n counts) string {
+		{"marks", with(unlimited("marks", "length of names", "attributes"), nesting), func(n Counts) string {
 			name := word(n["length of names"])
 			attributes := nested(n["depth"], `{"`+name+`":`, attributes(n["attributes"], 1, "1"), "}")
 			return state4("1", `"number"`, attributes, list(n["marks"], same(mark(n["depth"], name))))
 		}},
-		{"instances", unlimited("instances", "length of names", "attributes"), func(n counts) string {
+		{"instances", unlimited("instances", "length of names", "attributes"), func(n Counts) string {
 			return `{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"managed","type":"x","name":"y","provider":"p","instances":` +
 				list(n["instances"], func(i int) string {
 					return fmt.Sprintf(`{"index_key":"%d%s","attributes":%s}`, i, word(n["length of names"]), attributes(n["attributes"], 1, "1"))
 				}) + "}]}"
 		}},
-		{"counted", with(unlimited("instances"), production{"gap", 9000}), func(n counts) string {
+		{"counted", with(unlimited("instances"), Production{"gap", 9000}), func(n Counts) string {
 			return `{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"managed","type":"x","name":"y","provider":"p","instances":` +
 				list(n["instances"], func(i int) string {
 					return fmt.Sprintf(`{"index_key":%d,"attributes":{}}`, i+i/(n["instances"]-1)*n["gap"])
 				}) + "}]}"
 		}},
-		{"resources", unlimited("resources", "length of names"), func(n counts) string {
+		{"resources", unlimited("resources", "length of names"), func(n Counts) string {
 			return `{"version":4,"serial":1,"lineage":"l","resources":` + list(n["resources"], func(i int) string {
 				name := "y"
 				if i > 0 {

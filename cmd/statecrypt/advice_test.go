@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The command advises the text that its users write.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	const (
+		sops = `{"version":4,"outputs":{},"sops":{"mac":"ENC[AES256_GCM,data:x]","version":"3.9.0","lastmodified":"2026-01-01T00:00:00Z"}}`
+		key  = `key_provider "static" "a" { key = "` + canaryKey + `01" }` + "\n"
+		none = "state { method = method.unencrypted.p }\nplan { method = method.unencrypted.p }\n" + plainText
+	)
+	sealed, sealedPlan := must(t, onlyOld, plain, "encrypt"), must(t, onlyOld, "PK\x03\x04 a plan", "encrypt", "-plan")
+	for name, c := range map[string]struct {
+		settings, file string
+		plan           bool
+		want           string // how the error ends
+	}{
+		"only plaintext": {settings: none, file: sealed,
+			want: `; add its key provider, such as key_provider "pbkdf2" "main" { … }, a method with its key, and state { method = … }`},
+		"a key": {settings: key + none, file: sealed,
+			want: `; add method "aes_gcm" "main" { keys = key_provider.static.a } and state { method = method.aes_gcm.main }`},
+		"a method": {settings: oldText + none, file: sealed, want: "; add state { method = method.aes_gcm.old }"},
+		"two methods": {settings: oldText + newText + none, file: sealed,
+			want: "; add state { method = method.aes_gcm.new } or state { method = method.aes_gcm.old }"},
+		"a plan":          {settings: oldText + none, file: sealedPlan, plan: true, want: "; add plan { method = method.aes_gcm.old }"},
+		"sops":            {settings: onlyOld, file: sops, want: `; add method "sops" "main" { … } and state { method = method.sops.main }`},
+		"method for sops": {settings: onlyOld + `method "sops" "m" {}`, file: sops, want: "; add state { method = method.sops.m }"},
+	} {
+		args := []string{"decrypt"}
+		if c.plan {
+			args = append(args, "-plan")
+		}
+		got := statecrypt(t, c.settings, c.file, args...)
+		if got.code != 1 || !strings.HasSuffix(got.stderr, c.want+"\n") {
+			t.Errorf("%s:\n got %s\nwant %s", name, got.stderr, c.want)
+		}
+	}
+}

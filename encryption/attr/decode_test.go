@@ -1,0 +1,367 @@
+package attr_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+func text(s string) cty.Value { return cty.StringVal(s) }
+
+func number(f float64) cty.Value { return cty.NumberFloatVal(f) }
+
+func table() attr.Table {
+	return attr.Table{Name: "kind", Attrs: []attr.Attr{
+		{Name: "name", Type: cty.String, Env: []string{"NAME", "OLD_NAME"}},
+		{Name: "region", Type: cty.String, Default: text("here")},
+		{Name: "on", Type: cty.Bool, Env: []string{"ON"}},
+		{Name: "count", Type: cty.Number},
+		{Name: "list", Type: cty.List(cty.String), Env: []string{"LIST"}},
+		{Name: "map", Type: cty.Map(cty.String)},
+		{Name: "bytes", Type: cty.List(cty.Number)},
+		{Name: "keys", Type: cty.String, Reference: true},
+		{Name: "then", Type: cty.String, Method: true},
+		{Name: "role", Attrs: []attr.Attr{
+			{Name: "arn", Type: cty.String, Required: true, Env: []string{"ARN"}},
+			{Name: "duration", Type: cty.Number, Default: number(60)},
+			{Name: "off", Type: cty.Bool, Env: []string{"OFF"}},
+		}},
+	}}
+}
+
+func decode(attrs map[string]cty.Value, env map[string]string) (attr.Values, error) {
+	return attr.NewEntry("kind.e", table(), attrs).Decode(table(), func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	})
+}
+
+// TestDecode: every type of value, absent and present, from the code and from
+// variables.
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	none, err := decode(nil, map[string]string{"NAME": "", "ON": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none.Has("name") || none.String("name") != "" || none.Bool("on") || none.Strings("list") != nil || none.StringMap("map") != nil {
+		t.Error("absent attributes have values")
+	}
+	if n, err := none.Int("count", 1, 9); n != 0 || err != nil {
+		t.Errorf("an absent number: %d, %v", n, err)
+	}
+	if b, err := none.Bytes("bytes"); b != nil || err != nil {
+		t.Errorf("absent bytes: %v, %v", b, err)
+	}
+	if _, ok := none.Block("role"); ok || none.String("region") != "here" {
+		t.Error("a block that is absent, or no default")
+	}
+	all, err := decode(map[string]cty.Value{
+		"region": text("there"), "count": text("7"), "map": cty.MapVal(map[string]cty.Value{"a": text("1"), "b": cty.NullVal(cty.String)}),
+		"bytes": cty.TupleVal([]cty.Value{number(0), number(255)}), "role": cty.ObjectVal(map[string]cty.Value{"arn": text("a")}),
+	}, map[string]string{"OLD_NAME": "old", "ON": "true", "LIST": "one,two"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := all.Int("count", 7, 7); n != 7 || err != nil {
+		t.Errorf("count: %d, %v", n, err)
+	}
+	if b, err := all.Bytes("bytes"); !slices.Equal(b, []byte{0, 255}) || err != nil {
+		t.Errorf("bytes: %v, %v", b, err)
+	}
+	role, ok := all.Block("role")
+	got := []any{all.String("name"), all.Variable("name"), all.String("region"), all.Variable("region"), all.Bool("on"), all.Strings("list"),
+		all.StringMap("map"), ok, role.String("arn"), role.Has("off"), role.Address}
+	want := []any{"old", "OLD_NAME", "there", "", true, []string{"one,two"}, map[string]string{"a": "1"}, true, "a", false, "kind.e.role"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an attribute that the table does not declare was read")
+		}
+	}()
+	all.String("nmae")
+}
+
+// TestMistakesInValues: each mistake names the entry and the attribute.
+func TestMistakesInValues(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		attrs map[string]cty.Value
+		env   map[string]string
+		want  string
+	}{
+		"a list for a string": {attrs: map[string]cty.Value{"name": cty.ListVal([]cty.Value{text("x")})}, want: "kind.e.name: a string is required"},
+		"text for a number":   {attrs: map[string]cty.Value{"count": text("many")}, want: "kind.e.count: a number is required"},
+		"text for a list":     {attrs: map[string]cty.Value{"list": text("x")}, want: "kind.e.list: a list of strings is required"},
+		"text for a map":      {attrs: map[string]cty.Value{"map": text("x")}, want: "kind.e.map: a map of strings is required"},
+		"text for a block":    {attrs: map[string]cty.Value{"role": text("x")}, want: "kind.e.role: a block is required"},
+		"a word for a bool":   {env: map[string]string{"ON": "maybe"}, want: "the environment variable ON must be true or false"},
+		"nothing required in a block": {attrs: map[string]cty.Value{"role": cty.EmptyObjectVal},
+			want: "kind.e.role.arn: this argument is required (or the environment variable ARN)"},
+		"a misspelt argument in a block": {attrs: map[string]cty.Value{"role": cty.ObjectVal(map[string]cty.Value{"arm": text("a")})},
+			want: `kind.e.role: an argument named "arm" is not expected here. Did you mean "arn"?`},
+		"unknown":       {attrs: map[string]cty.Value{"name": cty.UnknownVal(cty.String)}, want: "kind.e.name: the value is not known yet"},
+		"no reference":  {attrs: map[string]cty.Value{"keys": text("main")}, want: "kind.e.keys: the address of a key provider is required"},
+		"no method":     {attrs: map[string]cty.Value{"then": text("key_provider.static.k")}, want: "kind.e.then: "},
+		"empty address": {attrs: map[string]cty.Value{"keys": text("")}, want: "kind.e.keys: the address of a key provider is required"},
+		"two mistakes": {attrs: map[string]cty.Value{"count": text("many"), "list": text("x")},
+			want: "kind.e.count: a number is required\nkind.e.list: a list of strings is required"},
+	} {
+		_, err := decode(c.attrs, c.env)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+			continue
+		}
+		if mistake, ok := errors.AsType[*attr.Error](err); !ok || mistake.Unknown != (name == "unknown") {
+			t.Errorf("%s: %#v", name, err)
+		}
+	}
+}
+
+// TestNumbers: the bounds are values, and what is beyond them is not.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[float64]string{
+		2: "", 5: "", 3: "", 1: "kind.e.count: a number from 2 to 5 is required", 6: "kind.e.count: a number from 2 to 5 is required",
+		2.5: "kind.e.count: a whole number is required", 1e300: "kind.e.count: a number from 2 to 5 is required",
+	} {
+		v, err := decode(map[string]cty.Value{"count": number(n)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := v.Int("count", 2, 5)
+		switch {
+		case want == "" && (err != nil || float64(got) != n):
+			t.Errorf("%v: %d, %v", n, got, err)
+		case want != "" && (err == nil || err.Error() != want):
+			t.Errorf("%v: %d, %v, want %s", n, got, err, want)
+		}
+	}
+	v, err := decode(map[string]cty.Value{"bytes": cty.TupleVal([]cty.Value{number(256)})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := v.Bytes("bytes"); b != nil || err == nil || err.Error() != "kind.e.bytes: a list of numbers from 0 to 255 is required" {
+		t.Errorf("%v, %v", b, err)
+	}
+}
+
+// TestIdentity: equal for equal values, and for no others.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for name, attrs := range map[string]map[string]cty.Value{
+		"none": nil, "name": {"name": text("x")}, "another name": {"name": text("y")}, "region": {"region": text("x")},
+		"a block":            {"role": cty.ObjectVal(map[string]cty.Value{"arn": text("x")})},
+		"another value in a": {"role": cty.ObjectVal(map[string]cty.Value{"arn": text("y")})},
+	} {
+		v, errV := decode(attrs, nil)
+		w, errW := decode(attrs, nil)
+		if err := errors.Join(errV, errW); err != nil {
+			t.Fatal(err)
+		}
+		if v.Identity() != w.Identity() {
+			t.Errorf("%s: not equal to itself", name)
+		}
+		if other, ok := seen[v.Identity()]; ok {
+			t.Errorf("%s has the identity of %s", name, other)
+		}
+		seen[v.Identity()] = name
+	}
+}
+
+// TestIsSet: what counts as a choice, so that no variable takes its place.
+func TestIsSet(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		setting attr.Setting
+		want    bool
+	}{
+		"nothing":       {attr.Setting{}, false},
+		"null":          {attr.Setting{Value: cty.NullVal(cty.String)}, false},
+		"unknown":       {attr.Setting{Value: cty.UnknownVal(cty.String)}, true},
+		"a mistake":     {attr.Setting{Err: errors.New("x")}, true},
+		"a string":      {attr.Setting{Value: text("x")}, true},
+		"no characters": {attr.Setting{Value: text("")}, false},
+		"a list":        {attr.Setting{Value: cty.ListVal([]cty.Value{text("x")})}, true},
+		"no elements":   {attr.Setting{Value: cty.ListValEmpty(cty.String)}, false},
+		"an object":     {attr.Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": text("x")})}, true},
+		"true":          {attr.Setting{Value: cty.True}, true},
+		"false":         {attr.Setting{Value: cty.False}, false},
+		"zero":          {attr.Setting{Value: cty.Zero}, true},
+	} {
+		if got := c.setting.IsSet(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestTextOfErrors: an error has as much of place, address and attribute as is
+// known, and can be found among several.
+func TestTextOfErrors(t *testing.T) {
+	t.Parallel()
+	why := errors.New("why")
+	for want, err := range map[string]attr.Error{
+		"why": {Err: why}, "a: why": {Address: "a", Err: why}, "a.b: why": {Address: "a", Attr: "b", Err: why}, "b: why": {Attr: "b", Err: why},
+		"f:3,7: a.b: why": {Address: "a", Attr: "b", Pos: attr.Pos{File: "f", Line: 3, Column: 7}, Err: why},
+	} {
+		if err.Error() != want || !errors.Is(&err, why) {
+			t.Errorf("got %s, want %s", err.Error(), want)
+		}
+	}
+	several := attr.Errors{errors.New("one"), why}
+	if several.Err().Error() != "one\nwhy" || !errors.Is(several.Err(), why) || several[1:].Err() != why || several[:0].Err() != nil {
+		t.Error("several errors")
+	}
+}
+
+// TestReferences: the key providers that an entry names, as far as they are
+// known and no mistake.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		setting attr.Setting
+		want    []string
+	}{
+		"an address": {attr.Setting{Value: text("key_provider.static.k")}, []string{"key_provider.static.k"}},
+		"unknown":    {attr.Setting{Value: cty.UnknownVal(cty.String)}, nil},
+		"null":       {attr.Setting{Value: cty.NullVal(cty.String)}, nil},
+		"a number":   {attr.Setting{Value: cty.Zero}, nil},
+		"a mistake":  {attr.Setting{Value: text("key_provider.static.k"), Err: errors.New("x")}, nil},
+	} {
+		e := attr.Entry{Settings: map[string]attr.Setting{"keys": c.setting, "name": {Value: text("key_provider.static.n")}}}
+		if got := e.References(table()); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if refs := (&attr.Entry{}).References(table()); refs != nil {
+		t.Errorf("nothing is set: %v", refs)
+	}
+	values := map[string]cty.Value{"keys": cty.UnknownVal(cty.String)}
+	for _, name := range []string{"name", "region", "on", "count", "list", "map", "bytes", "then", "role"} {
+		values[name] = cty.NullVal(cty.String)
+	}
+	known := attr.NewEntry("kind.e", table(), values)
+	if setting, ok := known.Settings["keys"]; len(known.Settings) != 1 || !ok || setting.Err != nil {
+		t.Errorf("%v", known.Settings)
+	}
+}
+
+// TestBools: false is a value, and null is none, also in a block.
+func TestBools(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		on, off cty.Value
+		want    [2]bool
+	}{
+		"false": {cty.False, cty.False, [2]bool{false, false}},
+		"true":  {cty.True, cty.True, [2]bool{true, true}},
+		"null":  {cty.NullVal(cty.Bool), cty.NullVal(cty.Bool), [2]bool{true, true}},
+	} {
+		v, err := decode(map[string]cty.Value{"on": c.on, "role": cty.ObjectVal(map[string]cty.Value{"arn": text("a"), "off": c.off})},
+			map[string]string{"ON": "true", "OFF": "true"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		role, _ := v.Block("role")
+		if got := [2]bool{v.Bool("on"), role.Bool("off")}; got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestWritten: what is set in a block, whatever the block turns out to be. One of
+// the environment sets all that may stand in it.
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	arn := map[string]cty.Value{"arn": text("a"), "off": cty.NullVal(cty.Bool)}
+	for name, c := range map[string]struct {
+		block attr.Setting
+		want  []string
+	}{
+		"an object":          {attr.Setting{Value: cty.ObjectVal(arn)}, []string{"name", "role.arn", "role.duration"}},
+		"a map":              {attr.Setting{Value: cty.MapVal(map[string]cty.Value{"arn": text("a")})}, []string{"name", "role.arn", "role.duration"}},
+		"an unknown object":  {attr.Setting{Value: cty.UnknownVal(cty.Object(map[string]cty.Type{"arn": cty.String}))}, []string{"name", "role.duration"}},
+		"a null object":      {attr.Setting{Value: cty.NullVal(cty.Map(cty.String))}, []string{"name", "role.duration"}},
+		"a string":           {attr.Setting{Value: text("x")}, []string{"name", "role.duration"}},
+		"of the environment": {attr.Setting{Value: cty.ObjectVal(arn), FromEnvironment: true}, []string{"name", "role.arn", "role.duration", "role.off"}},
+	} {
+		e := attr.Entry{Settings: map[string]attr.Setting{"role": c.block, "name": {Value: text("x")}}}
+		var got []string
+		for _, w := range e.Written(table()) {
+			got = append(got, w.Path)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestLookup: the first variable that is set and not empty.
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	env := attr.LookupEnv(func(name string) (string, bool) {
+		return map[string]string{"A": "", "B": "b", "C": "c"}[name], name < "D"
+	})
+	if got, ok := env.Get("A", "D", "B", "C"); got != "b" || !ok {
+		t.Errorf("%q, %t", got, ok)
+	}
+	if got, ok := env.Get("A", "D"); got != "" || ok {
+		t.Errorf("none: %q, %t", got, ok)
+	}
+	if got, ok := attr.LookupEnv(nil).Get("B"); got != "" || ok {
+		t.Errorf("no environment: %q, %t", got, ok)
+	}
+}
+
+// TestUnknownSecrets: whatever is not known yet is reported as that, beside what
+// the environment says as well.
+func TestUnknownSecrets(t *testing.T) {
+	t.Parallel()
+	secrets := attr.Table{Name: "kind", Attrs: []attr.Attr{
+		{Name: "token", Type: cty.String, Sensitive: true},
+		{Name: "mode", Type: cty.String, Harmless: "Only some are.", HarmlessIf: attr.OneOf("safe")},
+	}}
+	unknown, null := cty.UnknownVal(cty.String), cty.NullVal(cty.String)
+	for name, c := range map[string]struct {
+		token, mode cty.Value
+		layer       bool
+		want        string // a part of the error
+	}{
+		"a secret":                     {unknown, text("x"), false, "e.token: the value is not known yet"},
+		"beside an unknown of a layer": {text("t"), unknown, true, "e.mode: a setting of TF_ENCRYPTION must not be combined"},
+		"beside a null of a layer":     {text("t"), null, true, "e.mode: a setting of TF_ENCRYPTION must not be combined"},
+		"beside what is safe":          {text("t"), text("safe"), true, ""},
+		"no secret":                    {null, text("x"), true, ""},
+		"an empty secret":              {text(""), text("x"), true, ""},
+	} {
+		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{
+			"token": {Value: c.token}, "mode": {Value: c.mode, FromEnvironment: c.layer},
+		}}
+		_, err := e.Decode(secrets, nil)
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHarmlessBools: how variables spell true and false.
+func TestHarmlessBools(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string][2]bool{
+		"true": {true, false}, "1": {true, false}, "T": {true, false}, "false": {false, true}, "0": {false, true},
+		"": {false, false}, "yes": {false, false}, "2": {false, false},
+	} {
+		if got := [2]bool{attr.True(value), attr.False(value)}; got != want {
+			t.Errorf("%q: %v", value, got)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package encryption_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// An encrypted file without a method for it is an error with what there is, so that a
+// program can say in its own words what to do.
+func TestNotConfigured(t *testing.T) {
+	t.Parallel()
+	const (
+		sops      = `{"version":4,"outputs":{},"sops":{"mac":"ENC[AES256_GCM,data:x]","version":"3.9.0","lastmodified":"2026-01-01T00:00:00Z"}}`
+		twoKeys   = `key_provider "static" "a" { key = "00" }` + "\n" + `key_provider "static" "b" { key = "01" }`
+		oneMethod = twoKeys + "\n" + `method "aes_gcm" "m" { keys = key_provider.static.a }`
+	)
+	sealed, sealedPlan := string(seal(t, all, state)), sealPlan(t)
+	keys := []string{"key_provider.static.a", "key_provider.static.b"}
+	for name, c := range map[string]struct {
+		text, file string
+		use        string // the method; that of the text if empty
+		want       encryption.NotConfiguredError
+		keys       []string
+		methods    []string
+		says       string // how the text ends
+	}{
+		"nothing": {file: sealed, says: ", and no method for encrypted data is configured"},
+		"only plaintext": {text: `state { method = "unencrypted" }`, file: sealed,
+			says: ", and no method for encrypted data is configured (only unencrypted)"},
+		"keys": {text: twoKeys, file: sealed, keys: keys, says: ", and no method for encrypted data is configured"},
+		"a method": {text: oneMethod, file: sealed, keys: keys, methods: []string{"method.aes_gcm.m"},
+			says: ", and no method is selected"},
+		"another method": {text: oneMethod, file: sealed, use: "sops", keys: keys, methods: []string{"method.aes_gcm.m"},
+			says: ", and no method for encrypted data is selected (only sops)"},
+		"a plan": {text: oneMethod, file: sealedPlan, keys: keys, methods: []string{"method.aes_gcm.m"},
+			want: encryption.NotConfiguredError{Plan: true}, says: ", and no method is selected"},
+		"sops": {file: sops, want: encryption.NotConfiguredError{Format: "sops", ByKind: true},
+			says: "the file is encrypted by sops, and no sops method is selected"},
+		"a method of sops": {text: `method "sops" "m" {}`, file: sops, methods: []string{"method.sops.m"},
+			want: encryption.NotConfiguredError{Format: "sops"}, says: "the file is encrypted by sops, and no sops method is selected"},
+		"age": {file: "age-encryption.org/v1\n-> X25519 x\n", want: encryption.NotConfiguredError{Format: "age"},
+			says: "the file is encrypted by age, and no age method is selected"},
+	} {
+		enc, err := encryption.Load(builtin.Registry(), encryption.Code(c.text, "x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := enc.State()
+		switch {
+		case c.use != "":
+			target = enc.Use(c.use)
+		case c.want.Plan:
+			target = enc.Plan()
+		}
+		_, err = target.Decrypt(t.Context(), []byte(c.file))
+		got, ok := errors.AsType[*encryption.NotConfiguredError](err)
+		if !ok || !errors.Is(err, encryption.ErrNotConfigured) || !strings.HasSuffix(err.Error(), c.says) {
+			t.Errorf("%s: got %v", name, err)
+			continue
+		}
+		if got.Plan != c.want.Plan || got.Format != c.want.Format || got.ByKind != c.want.ByKind ||
+			!slices.Equal(addressesOf(got.KeyProviders), c.keys) || !slices.Equal(addressesOf(got.Methods), c.methods) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+func addressesOf(entries []*attr.Entry) []string {
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Address)
+	}
+	return out
+}
+
+// The errors about what only a program can give say what that is.
+func TestWhatProgramsGive(t *testing.T) {
+	t.Parallel()
+	method := func(key string) string {
+		return fmt.Sprintf("key_provider \"static\" \"a\" { key = %s }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.static.a }", key)
+	}
+	variable := func(name string) func(err error) bool {
+		return func(err error) bool {
+			e, ok := errors.AsType[*config.VariableError](err)
+			return ok && e.Name == name
+		}
+	}
+	for name, c := range map[string]struct {
+		text, use string
+		is        func(err error) bool
+		says      string
+	}{
+		"a variable":  {text: method("var.x"), use: "method.aes_gcm.m", is: variable("x"), says: "var.x has no value"},
+		"no variable": {text: method("x"), use: "method.aes_gcm.m", is: variable(""), says: "only var.<name> can be used here"},
+		"a command": {text: "method \"external\" \"m\" {\ndecrypt_command = [\"x\"]\nencrypt_command = [\"x\"]\n}",
+			use: "method.external.m", is: func(err error) bool { return errors.Is(err, config.ErrCommand) },
+			says: "it runs if it also stands in the configuration"},
+		"a kind": {use: "aes_gcm", is: func(error) bool { return true },
+			says: "configure a method of this kind, and name its address, such as method.aes_gcm.main"},
+	} {
+		environment := attr.LookupEnv(func(variable string) (string, bool) { return c.text, variable == "TF_ENCRYPTION" })
+		enc, err := encryption.Load(builtin.Registry(), encryption.Environment(environment))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = enc.Use(c.use).Decrypt(t.Context(), seal(t, all, state)); err == nil || !c.is(err) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package amplification
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"testing"
+)
+
+// Cost is what it takes to read a file or an answer.
+type Cost struct {
+	size     int
+	bytes    int     // allocated, whether or not they were kept
+	cpu      float64 // seconds of this process
+	programs int
+	err      string
+}
+
+// measure says what it costs to read size bytes. Nothing else may run meanwhile.
+func measure(size int, read func() string) Cost {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := cpuTime()
+	c := Cost{size: size, err: read()}
+	c.cpu = cpuTime() - began
+	runtime.ReadMemStats(&after)
+	c.bytes = int(after.TotalAlloc - before.TotalAlloc)
+	return c
+}
+
+func (c Cost) String() string {
+	return fmt.Sprintf("a file of %d bytes allocates %d kB, takes %.2f s and starts %d programs: %.200s",
+		c.size, c.bytes>>10, c.cpu, c.programs, c.err)
+}
+
+// bounds are what reading may cost, by the size of what is read.
+type bounds struct {
+	times    int // bytes that may be allocated for each of the file
+	constant int // and for none
+	programs int // that may be started
+
+	longest func(size int) float64 // seconds; nil for no bound but how they grow
+	enough  int                    // bytes of a file that leaves no doubt
+}
+
+const (
+	little     = 1 << 20 // bytes that any read may allocate
+	measurable = 0.05    // seconds; what is shorter says nothing of a ratio
+)
+
+// What is wrong with a cost.
+const (
+	tooMuch  = "allocates more than it may"
+	growsTo  = "allocates more than five times what a quarter of the file does"
+	tooLong  = "takes longer than it may, or more than eight times as long as a quarter of the file"
+	programs = "starts too many programs"
+)
+
+// wrong says what is wrong with a cost, "" if nothing is. Before is that of a file
+// of a quarter of the size.
+func (b bounds) wrong(c, before Cost) string {
+	most := b.times*c.size + b.constant
+	larger := before.size >= 32<<10
+	switch {
+	case c.programs > b.programs:
+		return programs
+	case c.bytes > most:
+		return tooMuch
+	case larger && c.bytes > max(5*before.bytes, b.times*c.size+little):
+		return growsTo
+	case c.cpu < measurable:
+		return ""
+	case b.longest != nil && c.cpu > b.longest(c.size), larger && c.cpu > 8*max(before.cpu, measurable/2):
+		return tooLong
+	}
+	return ""
+}
+
+// doubtful reports whether a larger file of this kind could be wrong: one that
+// costs little by its length can't if its cost grows with the square of that.
+func (b bounds) doubtful(c, before Cost) bool {
+	return c.bytes > b.times*c.size || c.cpu > 6*before.cpu && c.cpu > measurable/4
+}
+
+// grow reads ever larger files, as long as their cost leaves a doubt. The first is
+// small, so that a mistake does not take minutes.
+func (b bounds) grow(t *testing.T, g Grammar, set []Production, read func(file string) Cost) {
+	t.Helper()
+	var before Cost
+	for _, size := range []int{4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
+		file := g.grown(size, set...)
+		c := read(file)
+		for range 4 { // a loaded machine takes longer, and never less
+			if b.wrong(c, before) == tooLong {
+				c.cpu = min(c.cpu, read(file).cpu)
+			}
+		}
+		if wrong := b.wrong(c, before); wrong != "" {
+			t.Errorf("%s, %s: it %s; %s", g.Name, named(set), wrong, c)
+			return
+		}
+		if size >= b.enough && !b.doubtful(c, before) || len(file) < size/2 {
+			return
+		}
+		before = c
+	}
+}
+
+// growAll has files grow in each production of each grammar, and in each pair of
+// two.
+func (b bounds) growAll(t *testing.T, grammars []Grammar, read func(file string) Cost) {
+	t.Helper()
+	for i, g := range grammars {
+		for j, set := range g.sets() {
+			if !testing.Short() || (i+j)%40 == 0 { // a sample
+				b.grow(t, g, set, read)
+			}
+		}
+	}
+}
+
+// Grow has files of the grammars grow. To read them may allocate so many bytes for
+// each of their own, and 1 MiB; to store them costs nothing.
+func Grow(t *testing.T, times int, grammars []Grammar, store func(t *testing.T, file string) (read func() error)) {
+	t.Helper()
+	alone(t)
+	bounds{times: times, constant: little, enough: 64 << 10}.growAll(t, grammars, func(file string) Cost {
+		read := store(t, file)
+		return measure(len(file), func() string { return text(read()) })
+	})
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// alone readies the process for measuring. Garbage is collected when that suits
+// the collector, which says nothing of a file; the race detector has costs of its
+// own.
+func alone(tb testing.TB) {
+	tb.Helper()
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		tb.Skip("the race detector has costs of its own")
+	}
+	percent := debug.SetGCPercent(400)
+	tb.Cleanup(func() { debug.SetGCPercent(percent) })
+}

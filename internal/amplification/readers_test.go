@@ -1,0 +1,48 @@
+package amplification
+
+import (
+	"fmt"
+	"testing"
+)
+
+// readers are all ways in. What packages_test.go lists points here.
+func readers(tb testing.TB, b *bench) []reader {
+	tb.Helper()
+	s := newSopsFiles(tb)
+	method := func(kind, attributes string) string {
+		return fmt.Sprintf("method %q \"m\" {\n%s\n}\nremote_state_data_sources {\n  default {\n    method = method.%s.m\n  }\n}\n",
+			kind, attributes, kind)
+	}
+	sops := func(more string) string { return method("sops", "  allow_unencrypted_values = true\n"+more) }
+	identity := fmt.Sprintf("  age_identities = [%q]\n  use_gpg = false", s.identity)
+	program := b.program(tb)
+	running := fmt.Sprintf("  age_identity_command = [%q]\n  gpg_command = %q\n  use_gpg = true", program, program)
+	crossplane := fmt.Sprintf(crossplaneObject, "null")
+	declared := fmt.Sprintf(crossplaneObject, `{"b.c":"spec.forProvider.b[*].c"}`)
+	return []reader{
+		{name: "outputs", times: 160, grammars: states()},
+		{name: "outputs, sparse", times: 320, grammars: sparse()},
+		{name: "resource", times: 180, resource: true, grammars: resources()},
+		{name: "Crossplane", times: 160, object: crossplane, resource: true, grammars: crossplanes()},
+		{name: "Crossplane, declared", times: 160, object: declared, resource: true, grammars: crossplanes()[:1]},
+		{name: "Kubeform", times: 180, object: kubeformObject, resource: true, grammars: kubeforms()},
+		{name: "manifest in YAML", ends: "is not among them", times: 160, object: kubeformObject, resource: true, grammars: yamls("")},
+		{name: "Kubeform module", times: 40, object: moduleObject, seal: moduleManifest, grammars: states()[:1]},
+		{name: "sops, JSON", ends: "the MAC of the file", times: 80, methods: sops(identity), grammars: s.own()},
+		{name: "sops, states", times: 180, methods: sops(identity), seal: s.seal,
+			grammars: []Grammar{states()[1], objects(), dynamic(), manyOutputs()}},
+		{name: "sops, YAML", ends: "the MAC of the file", times: 80, methods: sops(identity), grammars: yamls(s.yamlHead())},
+		{name: "sops, programs", ends: "none of the file's keys can be used", times: 160, methods: sops(running),
+			grammars: s.own()[:1], programs: 20},
+		{name: "envelope", ends: "too short for this method", times: 40, methods: method("aes_gcm", "  keys = key_provider.static.k") +
+			"key_provider \"static\" \"k\" {\n  key = \"000102030405060708090a0b0c0d0e0f\"\n}\n", grammars: envelopes()},
+		{name: "age", ends: "no identity and no passphrase", times: 20,
+			methods: method("age", fmt.Sprintf("  identities = [%q]", s.identity)), grammars: ageFiles()},
+		{name: "terraform_backend_git", ends: "authentication failed", times: 20,
+			methods: method("terraform_backend_git", "  passphrase = \"p\""), grammars: states()[:1],
+			seal: func(file string) string { return "\xff" + file }},
+		{name: "kubeform", ends: "base91", times: 20, methods: method("kubeform", "  key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\""),
+			grammars: []Grammar{{"base91", unlimited("length"), func(n Counts) string { return word(n["length"]) }}}},
+		{name: "gzip", ends: "not JSON from byte 262144", times: 300, encoding: "gzip", grammars: packed()},
+	}
+}

@@ -1,0 +1,80 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// advised is the text of an error. Where the library says what is missing, it goes on
+// with what users of the provider write about that.
+func advised(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
+		return insert(text, e, adviseMethod(e))
+	}
+	if e, ok := errors.AsType[*config.VariableError](err); ok {
+		return insert(text, e, adviseVariable(e))
+	}
+	if errors.Is(err, config.ErrCommand) {
+		return insert(text, config.ErrCommand, ", or with allow_external = true")
+	}
+	return text
+}
+
+// insert puts advice behind what err says in the text.
+func insert(text string, err error, advice string) string {
+	return strings.Replace(text, err.Error(), err.Error()+advice, 1)
+}
+
+func adviseVariable(e *config.VariableError) string {
+	if e.Name == "" {
+		return "; the values of var.* stand in encryption_variables"
+	}
+	return fmt.Sprintf(": add %s to encryption_variables", e.Name)
+}
+
+func adviseMethod(e *encryption.NotConfiguredError) string {
+	switch {
+	case len(e.Methods) > 0:
+		return "; add " + join(e.Methods, func(m *attr.Entry) string {
+			if isText(m) {
+				return fmt.Sprintf("state { method = %s }", m.Address)
+			}
+			return fmt.Sprintf("default { method = %q }", m.Address)
+		})
+	case e.ByKind:
+		return fmt.Sprintf("; set method = %q on the data source; if it requires settings, add method { %[1]s { … } } to the provider "+
+			"block and set method = \"method.%[1]s.main\"", e.Format)
+	case e.Format != "":
+		return fmt.Sprintf("; add method { %s { … } } to the provider block, and set method = \"method.%[1]s.main\" on the data source",
+			e.Format)
+	case len(e.KeyProviders) == 0:
+		return "; add its key provider, such as key_provider { pbkdf2 { passphrase = … } }"
+	case isText(e.KeyProviders[0]):
+		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }",
+			e.KeyProviders[0].Address)
+	}
+	others := ""
+	for _, k := range e.KeyProviders[1:] {
+		others += fmt.Sprintf(", or one with keys = %q", k.Address)
+	}
+	return fmt.Sprintf("; add method { aes_gcm { keys = %q } } to the provider block%s", e.KeyProviders[0].Address, others)
+}
+
+// isText reports whether users write the entry in OpenTofu's text, and not in a
+// block of the provider.
+func isText(entry *attr.Entry) bool { return entry.Pos.Line > 0 }
+
+// join is what to choose from.
+func join[T any](choices []T, text func(T) string) string {
+	out := make([]string, len(choices))
+	for i, c := range choices {
+		out[i] = text(c)
+	}
+	return strings.Join(out, " or ")
+}

@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
+)
+
+// check finds key providers and methods that do not exist, and settings that no
+// variable of the environment could mend, such as a passphrase that is too short.
+func (s encryptionSettings) check(e *encryption.Encryption) {
+	for _, kind := range s.registry.KeyProviders {
+		for _, address := range sortedKeys(s.KeyProviders) {
+			if entry := s.KeyProviders[address]; entry.Kind == kind.Name {
+				s.checkReferences(address, kind.Table, entry)
+				s.checkValues(address, kind, entry)
+			}
+		}
+	}
+	for _, kind := range s.registry.Methods {
+		for _, address := range sortedKeys(s.Methods) {
+			if entry := s.Methods[address]; entry.Kind == kind.Name {
+				s.checkReferences(address, kind.Table, entry)
+				if err := e.Use(address).Check(); err != nil { // then
+					s.failAt(s.places[address], err)
+				}
+			}
+		}
+	}
+}
+
+func (s encryptionSettings) checkReferences(address string, table attr.Table, entry *attr.Entry) {
+	for _, a := range table.Attrs {
+		setting := entry.Settings[a.Name]
+		if !a.Reference || setting.Value == cty.NilVal || !setting.Value.IsKnown() {
+			continue
+		}
+		name := setting.Value.AsString()
+		switch _, exists := s.KeyProviders[name]; {
+		case setting.Err != nil:
+			s.failAt(s.places[address].AtName(a.Name), reason(setting.Err))
+		case !exists:
+			s.fail(s.places[address].AtName(a.Name), "%s is not configured%s", name, syntax.Suggest(name, sortedKeys(s.KeyProviders)))
+		}
+	}
+}
+
+// checkValues reports a mistake in a sensitive argument at the block: at the
+// path of an argument, Terraform prints the line with its value.
+func (s encryptionSettings) checkValues(address string, kind encryption.Block[encryption.KeyProvider], entry *attr.Entry) {
+	for _, a := range kind.Attrs {
+		if len(a.Env) > 0 || a.Attrs != nil || entry.Settings[a.Name].Err != nil {
+			return
+		}
+	}
+	values, err := entry.Decode(kind.Table, nil)
+	if err == nil {
+		_, err = kind.Build(values)
+	}
+	mistake, ok := errors.AsType[*attr.Error](err)
+	if !ok || mistake.Unknown {
+		return
+	}
+	a, _ := kind.Attr(mistake.Attr)
+	switch place := s.places[address]; {
+	case a.Name == "":
+		s.failAt(place, mistake.Err)
+	case a.Sensitive:
+		s.fail(place, "%s: %w", a.Name, mistake.Err)
+	default:
+		s.failAt(place.AtName(a.Name), mistake.Err)
+	}
+}
+
+// reason is a mistake without the address, which a place says anyway.
+func reason(err error) error {
+	if e, ok := errors.AsType[*attr.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// checkTarget finds methods that do not exist.
+func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p path.Path) {
+	if t == nil {
+		return
+	}
+	for i, address := range t.Methods() {
+		at := p.AtName("method")
+		if i > 0 {
+			at = p.AtName("fallback").AtListIndex(i - 1).AtName("method")
+		}
+		if err := e.Use(address).Check(); err != nil {
+			f.failAt(at, err)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+// Whoever can push to a repository writes its trees, its locks and its packs, and
+// git is started no more often for that.
+func TestCosts(t *testing.T) {
+	long(t)
+	const most = 40 // programs, those of the server included
+	runs := countGit(t)
+	amplification.Grow(t, 80, []amplification.Grammar{repositories()}, func(t *testing.T, file string) func() error {
+		repo := gittest.NewRepo(t, gittest.RepoOptions{})
+		repo.Import(file)
+		src, err := newTestRun(t, nil).open(place{repository: repo.FileURL(), path: "a"}.request(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Remove(runs)
+		return func() error {
+			_, err := src.Fetch(t.Context())
+			if started, _ := os.ReadFile(runs); len(started) > most {
+				t.Errorf("git was started %d times for %d bytes", len(started), len(file))
+			}
+			return err
+		}
+	})
+}
+
+// repositories are what git fast-import makes them of. git lists each folder with
+// those above it, so that deep ones are long for what they are; maxListing ends that.
+func repositories() amplification.Grammar {
+	return amplification.Grammar{
+		Name: "repositories",
+		Productions: []amplification.Production{
+			{Name: "files"}, {Name: "length of names", Most: 200}, {Name: "depth", Most: 100}, {Name: "length of messages"},
+			{Name: "locks"}, {Name: "length of locks"},
+		},
+		File: func(n amplification.Counts) string {
+			var b strings.Builder
+			commit := func(ref string, length int) {
+				fmt.Fprintf(&b, "commit %s\ncommitter T <t@example.com> 1700000000 +0000\ndata %d\n%s\n", ref, length, strings.Repeat("x", length))
+			}
+			content := func(path, data string) { fmt.Fprintf(&b, "M 100644 inline %s\ndata %d\n%s\n", path, len(data), data) }
+			commit("refs/heads/main", n["length of messages"])
+			content("a", "{}")
+			for i := range n["files"] {
+				content(fmt.Sprint(i, strings.Repeat("x", n["length of names"])), "")
+			}
+			content(strings.Repeat("d/", n["depth"])+"f", "")
+			for i := range n["locks"] {
+				path := "a"
+				if i > 0 {
+					path = fmt.Sprint("b", i)
+				}
+				commit("refs/heads/locks/"+path, 1)
+				content(path+".lock", fmt.Sprintf(`{"ID":"%s"}`, strings.Repeat("x", n["length of locks"])))
+			}
+			return b.String()
+		},
+	}
+}
+
+// countGit has each start of git add a byte to a file.
+func countGit(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for git is a shell script")
+	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not installed")
+	}
+	dir := t.TempDir()
+	runs := filepath.Join(dir, "runs")
+	script := fmt.Sprintf("#!/bin/sh\nprintf x >>'%s'\nexec '%s' \"$@\"\n", runs, git)
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return runs
+}

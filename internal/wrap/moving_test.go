@@ -1,0 +1,170 @@
+package wrap_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// Moving in seals the state that there is, once, and no other.
+func TestMoveIn(t *testing.T) {
+	t.Parallel()
+	record := func(backend string) map[string]string {
+		return map[string]string{".terraform/terraform.tfstate": `{"version":3,"backend":` + backend + `}`}
+	}
+	for name, c := range map[string]struct {
+		stored string
+		files  map[string]string
+		held   bool
+		want   string // what is in the backend then, opened
+		says   string
+		err    string
+	}{
+		"in the backend": {stored: state, want: state, says: "the state in the backend is in the backend now, encrypted"},
+		"both":           {stored: state, files: map[string]string{"terraform.tfstate": other}, want: state, says: "is in the backend now"},
+		"sealed already": {stored: "sealed", want: state, says: "the state in the backend is encrypted already"},
+		"in the module": {
+			files: map[string]string{"terraform.tfstate": other}, want: other, says: "what is left in terraform.tfstate is not encrypted",
+		},
+		"none":            {says: "there is no state yet"},
+		"an empty one":    {files: map[string]string{"terraform.tfstate": ""}, says: "there is no state yet"},
+		"no state":        {stored: "<html>" + canary, err: "what the backend has is not a state"},
+		"locked":          {stored: state, held: true, err: "the state cannot be locked: the backend answered 423"},
+		"no state, local": {files: map[string]string{"terraform.tfstate": canary}, err: "the state in terraform.tfstate was not encrypted"},
+		"elsewhere in the module": {
+			files: map[string]string{
+				".terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":"x/y.tfstate"}}}`, "x/y.tfstate": other,
+			}, want: other, says: "what is left in x/y.tfstate",
+		},
+		"a record of ours": {files: record(`{"type":"http","config":{"address":"x"}}`), says: "there is no state yet"},
+		"a record that is not": {
+			files: map[string]string{".terraform/terraform.tfstate": canary}, err: "the record of the backend cannot be read",
+		},
+		"a workspace": {files: map[string]string{".terraform/environment": "w"}, err: "a workspace is selected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			switch c.stored {
+			case "":
+			case "sealed":
+				s.put(seal(t, sealing, state))
+			default:
+				s.put([]byte(c.stored))
+			}
+			if c.held {
+				s.hold([]byte(`{"ID":"1"}`))
+			}
+			o, dir, out := scripted(t, s, "ready GET", "init")
+			o.EncryptExisting = true
+			for path, text := range c.files {
+				write(t, filepath.Join(dir, path), text)
+			}
+			before := s.stored()
+			code, err := wrap.Run(t.Context(), o)
+			if (code == 0) != (c.err == "") || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("got %d, %v; want %q\n%s", code, err, c.err, out)
+			}
+			if text := out.String(); !strings.Contains(text, c.says) || strings.Contains(text, canary) || err != nil &&
+				strings.Contains(err.Error(), canary) {
+				t.Errorf("it says %s, want %q", text, c.says)
+			}
+			if c.want == "" {
+				if !bytes.Equal(s.stored(), before) {
+					t.Errorf("this was stored: %s", s.stored())
+				}
+				return
+			}
+			opened, err := o.State.Decrypt(t.Context(), s.stored())
+			if err != nil || !opened.Encrypted || string(opened.Data) != c.want {
+				t.Errorf("this is stored: %.200s, %v", s.stored(), err)
+			}
+			if seen := s.requests(); count(seen, "LOCK") != 1 || count(seen, "UNLOCK") != 1 {
+				t.Errorf("the backend was asked to %q", seen)
+			}
+		})
+	}
+}
+
+const other = `{"version":4,"terraform_version":"1.11.4","serial":7,"lineage":"other","outputs":{},"resources":[]}`
+
+// The state of another backend is read by a module that has nothing else.
+func TestMoveInFromAnotherBackend(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	o, dir, out := scripted(t, s, "pulled GET", "init")
+	o.EncryptExisting = true
+	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"s3","config":{"bucket":"b","key":null}}}`)
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+		t.Fatalf("%d, %v\n%s", code, err, out)
+	}
+	opened, err := o.State.Decrypt(t.Context(), s.stored())
+	var got struct{ Lineage, Terraform string }
+	if err != nil || json.Unmarshal(opened.Data, &got) != nil || got.Lineage != `{"terraform":{"backend":{"s3":{"bucket":"b"}}}}` {
+		t.Errorf("the state was pulled with %+v, %v", got, err)
+	}
+	if !strings.Contains(out.String(), `what is left in the backend "s3" is not encrypted`) {
+		t.Errorf("it says %s", out)
+	}
+}
+
+// A signal that comes before the child has begun ends the run, and the lock is
+// given back.
+func TestInterruptedBefore(t *testing.T) {
+	needSignals(t)
+	s := newStore(t)
+	s.put([]byte(state))
+	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			signalSelf(syscall.SIGTERM)
+			<-r.Context().Done()
+		}
+		return false
+	})
+	o, _, out := scripted(t, s, "ready", "init")
+	o.EncryptExisting = true
+	code, err := wrap.Run(t.Context(), o)
+	if code != 1 || err == nil || out.String() != "" {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+	if seen := s.requests(); count(seen, "LOCK") != 1 || count(seen, "UNLOCK") != 1 || count(seen, "POST") != 0 {
+		t.Errorf("the backend was asked to %q", seen)
+	}
+}
+
+// Only the state that is expected is read.
+func TestPins(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pins   wrap.Pins
+		absent bool
+		says   string
+	}{
+		"none":            {},
+		"this one":        {pins: wrap.Pins{Lineage: "l", MinimumSerial: 1}},
+		"another lineage": {pins: wrap.Pins{Lineage: "x"}, says: `its lineage is "l", and -lineage says another`},
+		"an old serial":   {pins: wrap.Pins{MinimumSerial: 2}, says: "its serial is 1, and -minimum-serial is 2"},
+		"absent":          {pins: wrap.Pins{MinimumSerial: 1}, absent: true, says: "there is no state in the backend"},
+		"absent, lineage": {pins: wrap.Pins{Lineage: "l"}, absent: true, says: "there is no state in the backend"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			if !c.absent {
+				s.put(seal(t, sealing, state))
+			}
+			o, _, out := scripted(t, s, "GET", "plan")
+			o.Pins = c.pins
+			code, err := wrap.Run(t.Context(), o)
+			if err != nil || (code == 0) != (c.says == "") || !strings.Contains(out.String(), c.says) {
+				t.Errorf("%d, %v\n%s", code, err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# Changes the code that guards secrets in one place after the other, and says
+# which changes no test of the same package notices, with -short.
+#
+#   scripts/mutants.sh GREMLINS SUMMARY [PACKAGE...]
+#
+# gremlins looks at nothing but what a coverage profile calls covered, and the
+# conditions of a switch are in no profile. So the program that it takes for go
+# adds the whole of each file to it: then every change is tried.
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD
+gremlins=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+summary=$2
+shift 2
+[ $# -gt 0 ] || set -- encryption/attr encryption internal/wrap
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin" "$work/code" "$work/reports"
+cat >"$work/bin/go" <<'SHIM'
+#!/bin/sh
+profile='' previous=''
+for arg; do
+  [ "$previous" != -coverprofile ] || profile=$arg
+  previous=$arg
+done
+if [ -z "$profile" ]; then exec "$REAL_GO" "$@"; fi
+"$REAL_GO" test -count 1 -coverprofile "$profile" "./$PACKAGE"
+cut -d: -f1 "$profile" | sort -u | sed -n 's/\.go$/.go:1.1,100000.1 1 1/p' >>"$profile"
+SHIM
+chmod +x "$work/bin/go"
+REAL_GO=$(command -v go)
+export REAL_GO
+# -short for each test run, and what the provider is built with.
+export GOFLAGS="-short -trimpath -vet=off" CGO_ENABLED=0
+
+# gremlins copies everything for each of its workers, so what is built stays here.
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/code"
+for package; do
+  echo "==> $package"
+  export PACKAGE="$package"
+  (cd "$work/code" && PATH="$work/bin:$PATH" "$gremlins" unleash "./$package" --workers "$(getconf _NPROCESSORS_ONLN)" \
+    --timeout-coefficient 50 --invert-logical --invert-loopctrl -E "^($package/)?[^/]+/" -S l \
+    -o "$work/reports/$(echo "$package" | tr / _).json")
+done
+"$summary" -root "$root" -accepted tools/mutants/accepted.tsv "$work"/reports/*.json
