@@ -50,7 +50,7 @@ func (p *pins) accept(serial *int64, lineage string) error {
 func (p *pins) wrapped() wrap.Pins {
 	pinned := wrap.Pins{Lineage: p.lineage}
 	if p.serial != nil {
-		pinned.MinimumSerial = uint64(*p.serial)
+		pinned.MinimumSerial = uint64(*p.serial) //nolint:gosec // set has refused negative ones
 	}
 	return pinned
 }
