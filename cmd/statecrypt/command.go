@@ -24,7 +24,7 @@ const (
 //go:embed text
 var texts embed.FS // the help of each command, and the completion for each shell
 
-// command is a row in the table of what the program can be told to do.
+// command is a row in the table of commands.
 type command struct {
 	name     string
 	min, max int    // how many arguments
@@ -44,7 +44,7 @@ func commands() []command {
 		{name: "rotate", min: 1, max: many, flags: "from to var var-file plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", min: 1, max: many, program: true, run: (*call).wrap,
-			flags: "config var var-file lineage minimum-serial force encrypt-existing leave"},
+			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
 		{name: "version", run: (*call).version},
 	}
@@ -140,7 +140,7 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// exitStatus ends the program. What there is to say was said.
+// exitStatus ends the program. The message has already been printed.
 type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

@@ -32,6 +32,15 @@ func (p *pins) set(name, text string) error {
 	return nil
 }
 
+// ofWrap is the same for wrap, which looks at each state that Terraform gets.
+func (p *pins) ofWrap() wrap.Pins {
+	w := wrap.Pins{Lineage: p.lineage}
+	if p.serial != nil {
+		w.MinimumSerial = uint64(*p.serial) //nolint:gosec // set has refused negative ones
+	}
+	return w
+}
+
 // accept refuses another state, and one that lacks what is pinned.
 func (p *pins) accept(serial *int64, lineage string) error {
 	switch {
@@ -44,15 +53,6 @@ func (p *pins) accept(serial *int64, lineage string) error {
 		return fmt.Errorf("the state has the serial %d, and -minimum-serial says %d: this is an old copy", *serial, *p.serial)
 	}
 	return nil
-}
-
-// wrapped are the pins as wrap takes them.
-func (p *pins) wrapped() wrap.Pins {
-	pinned := wrap.Pins{Lineage: p.lineage}
-	if p.serial != nil {
-		pinned.MinimumSerial = uint64(*p.serial) //nolint:gosec // set has refused negative ones
-	}
-	return pinned
 }
 
 // isSet reports whether anything is pinned.

@@ -13,7 +13,7 @@ _statecrypt() {
     *,verify) words='-config -var -var-file -lineage -minimum-serial -plan -json' ;;
     *,rotate) words='-from -to -var -var-file -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
-    *,wrap) words='-config -var -var-file -lineage -minimum-serial -force -encrypt-existing -leave' ;;
+    *,wrap) words='-config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial' ;;
     *,completion) words='bash zsh fish' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))

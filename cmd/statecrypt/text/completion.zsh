@@ -18,7 +18,7 @@ _statecrypt() {
     verify) compadd -- -config -var -var-file -lineage -minimum-serial -plan -json ;;
     rotate) compadd -- -from -to -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
-    wrap) compadd -- -config -var -var-file -lineage -minimum-serial -force -encrypt-existing -leave ;;
+    wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files
