@@ -170,8 +170,11 @@ func (all values) readFile(path string) error {
 	if err != nil {
 		return err
 	}
-	isJSON := strings.HasSuffix(path, ".json") || !strings.HasSuffix(path, ".tfvars") && strings.HasPrefix(strings.TrimSpace(string(text)), "{")
-	body, err := parseBody(text, path, isJSON)
+	asJSON := strings.HasSuffix(path, ".json")
+	if !asJSON && !strings.HasSuffix(path, ".tfvars") { // such as a pipe
+		asJSON = strings.HasPrefix(strings.TrimSpace(string(text)), "{")
+	}
+	body, err := parseBody(text, path, asJSON)
 	if err != nil {
 		return err
 	}
