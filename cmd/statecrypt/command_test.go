@@ -530,7 +530,7 @@ func TestWrapWithholds(t *testing.T) {
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"wrap", "-config", config, "--", program, "-chdir=" + dir, "plan"}, strings.NewReader(""), &out, &out,
 				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/",
-				"PATH=" + os.Getenv("PATH")})
+					"PATH=" + os.Getenv("PATH")})
 			text := out.String()
 			if code != 0 || strings.Contains(text, canaryKey) || name != "index" && !strings.Contains(text, "TF_VAR_other=kept") {
 				t.Errorf("%d\n%s", code, text)
@@ -562,7 +562,7 @@ func TestWrapBackend(t *testing.T) {
 		"retries": {block: "address = \"http://127.0.0.1:1/\"\nretry_max = 7", want: "TF_HTTP_RETRY_MAX=7\n"},
 		"variables": {
 			environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_PASSWORD=" + canary},
-			want: "TF_HTTP_ADDRESS=https://127.0.0.1:",
+			want:    "TF_HTTP_ADDRESS=https://127.0.0.1:",
 		},
 		"none":       {want: "backend.http.address: this argument is required"},
 		"old names":  {environ: []string{"TF_HTTP_ADDRESS=http://127.0.0.1:1/"}, want: "the environment variable STATECRYPT_HTTP_ADDRESS"},

@@ -8,12 +8,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
@@ -71,7 +70,7 @@ func (c *call) code() (encryption.Layer, error) {
 	}
 	return func(o config.Options) (*config.Config, error) {
 		o.Uses = func(name string) { c.used = append(c.used, "TF_VAR_"+name) }
-		o.Backends = []attr.Table{httpsource.Backend()} // the file may serve wrap as well
+		o.Backends = wrap.Backends() // the file may serve wrap as well
 		read, err := layer(o)
 		if read != nil {
 			c.backend = read.Backend

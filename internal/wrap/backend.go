@@ -40,6 +40,9 @@ type endpoint struct {
 	url    *url.URL
 }
 
+// Backends are the kinds that the block of [Options] may have.
+func Backends() []attr.Table { return []attr.Table{httpsource.Backend()} }
+
 // newBackend reads the block of the settings, or the variables in its place.
 func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
 	table := httpsource.Backend()
