@@ -146,7 +146,7 @@ func TooLarge(max int64) error { return tooLargeError(max) }
 type tooLargeError int64
 
 func (e tooLargeError) Error() string {
-	return fmt.Sprintf("the file is larger than %d bytes; if that is expected, raise max_size", int64(e))
+	return fmt.Sprintf("the file is larger than %d bytes", int64(e))
 }
 
 // IsTooLarge reports whether err comes from [TooLarge].
