@@ -75,7 +75,8 @@ func (t Target) fail(format string, args ...any) error {
 func (e *Encryption) notConfigured(method string) string {
 	if _, isKind := e.kinds[method]; isKind {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
-			return fmt.Sprintf("a method of the kind %s is configured with settings, so it is named by its address: %s", method, strings.Join(there, " or "))
+			return fmt.Sprintf("a method of the kind %s is configured with settings, so it is named by its address: %s",
+				method, strings.Join(there, " or "))
 		}
 		return fmt.Sprintf("the kind %s requires settings, so it cannot be named alone: configure a method of this kind, "+
 			"and name its address, such as method.%[1]s.main", method)

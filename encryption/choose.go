@@ -113,7 +113,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	return because(ErrDamaged, neither)
 }
 
-// encryptedError adds to a text what the settings have for such a file.
+// encryptedError is a [NotConfiguredError] with what the settings have for such a
+// file.
 func (t Target) encryptedError(format, text string) error {
 	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == Plan, text: text}
 	if named, ok := t.encryption.methods[format]; ok {
@@ -160,8 +161,8 @@ func (e *Encryption) configuredFor(format string) []*attr.Entry {
 	return out
 }
 
-// refuseInside says what to do about content that is no plaintext, where then
-// is not set.
+// refuseInside says what to do about content that is not plaintext if then is not
+// set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == Encrypted {
 		return because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice; "+

@@ -346,8 +346,8 @@ func (e *Encryption) Plan() Target { return e.target(Plan, "plan", e.config.Plan
 
 // RemoteState is the target for the states of other configurations: the
 // remote_state_data_source called name or, for the empty name, the default of
-// remote_state_data_sources. False means that it is not configured; the target
-// is then the default all the same, as in OpenTofu.
+// remote_state_data_sources. False means that it is not configured; the result is
+// then the default target, as in OpenTofu.
 func (e *Encryption) RemoteState(name string) (Target, bool) {
 	if t := e.config.Remote[name]; t != nil {
 		return e.target(State, "remote_state_data_source "+name, t), true

@@ -46,8 +46,8 @@ func because(reason error, format string, args ...any) error {
 }
 
 // NotConfiguredError is [ErrNotConfigured] for a file that is encrypted. Its text
-// says what is missing. What to do about it is for the program to say, in the words
-// of whatever its users write; the fields are what there is to say it with.
+// says what is missing. It gives no advice, because only the program knows what its
+// users write; the fields are what the program needs to give it.
 type NotConfiguredError struct {
 	Plan         bool          // the target is for plans
 	Format       string        // the kind of method that the file is for; "" for OpenTofu's envelope, which several are for

@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
-// FileKind is the kind of a file, as far as it is visible without a key.
+// FileKind is the kind of a file that can be told without a key.
 type FileKind int
 
 // The kinds of files.
@@ -290,11 +290,11 @@ func describeJSON(err error) error {
 	return errors.New("a value is not base64")
 }
 
-// memberName is the name of a member as it stands in the file: encoding/json puts
+// memberName is the name of a member as the file has it: encoding/json puts
 // the name of the Go struct before it.
 func memberName(field string) string { return strings.TrimPrefix(field, "envelope.") }
 
-// kindOf says in words of JSON what a Go type takes.
+// kindOf names the type of JSON that a Go type is decoded from.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -35,7 +35,7 @@ func (e *KeyError) Unwrap() error { return e.Err }
 type fileKeys struct {
 	encryption *Encryption
 	meta       map[string][]byte  // :: alias or address of a key provider → stored JSON document
-	warnings   map[string]Warning // :: address of a key provider that took part → see Warner; nil if nobody asks
+	warnings   map[string]Warning // :: address of a key provider that took part → see Warner; nil if they are not needed
 }
 
 // key is the [Keys] of the file.
@@ -71,8 +71,8 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 }
 
 // Close overwrites and forgets every key that was derived or unwrapped for a
-// file. What the settings hold, such as a passphrase, stays. It is for programs
-// that live on; a file that is opened afterwards gets its key anew.
+// file. What the settings hold, such as a passphrase, stays. It is for
+// programs that go on running; a key that is needed afterwards is derived again.
 func (e *Encryption) Close() {
 	if e.derived != nil { // nil in a zero Encryption
 		e.derived.Clear()
@@ -87,7 +87,7 @@ func (e *Encryption) Close() {
 }
 
 // keyError adds the address, unless the error names one already: the innermost
-// key provider of a chain is the one to mend.
+// key provider of a chain is the one that failed.
 func keyError(address string, err error) error {
 	switch e := err.(type) {
 	case *KeyError:

@@ -69,7 +69,7 @@ func appendSealed(ctx context.Context, e Encrypter, keys *newKeys, env *envelope
 	size := len(plain) + methodRoom
 	room := size
 	if env != nil {
-		// The data stands at the end: base64 is written from the start, and does
+		// The data is at the end: base64 is written from the start, and does
 		// not catch up with what it reads.
 		room = envelopeRoom + base64.StdEncoding.EncodedLen(size)
 	}
@@ -95,8 +95,8 @@ const (
 	methodRoom   = 64      // bytes that a method may add to what it seals in place
 )
 
-// append appends what [json.Marshal] makes of the envelope with this data, which
-// may stand where appendSealed put it.
+// append appends what [json.Marshal] makes of the envelope with this data, which may
+// still be where appendSealed put it.
 func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	const end = `","encryption_version":"` + envelopeVersion + `"}`
 	env.Data = []byte{}
@@ -118,7 +118,7 @@ func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	return append(dst, end...), nil
 }
 
-// label puts the state's serial and lineage on the envelope, in clear.
+// label puts the state's serial and lineage on the envelope, in cleartext.
 func (env *envelope) label(state []byte) error {
 	err := json.Unmarshal(state, &struct {
 		Serial  **int64 `json:"serial"`

@@ -60,8 +60,8 @@ func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 }
 
 // DecryptInPlace is [Target.Decrypt] in the memory of the file, which saves that
-// of a copy. Data of the result may lie in it; what else is left there is of no use,
-// after an error as well.
+// of a copy. Data of the result may be a part of it. The rest of it is overwritten,
+// also after an error.
 func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, true)
 }

@@ -271,7 +271,7 @@ func TestDecryptLeavesItsInput(t *testing.T) {
 	}
 }
 
-// TestInPlaceIsInPlace: otherwise it would be of no use for large files.
+// TestInPlaceIsInPlace: otherwise it would not help with large files.
 func TestInPlaceIsInPlace(t *testing.T) {
 	t.Parallel()
 	file := seal(t, all, state)

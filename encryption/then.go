@@ -54,7 +54,7 @@ type thenError struct {
 	err     error
 }
 
-// newThenError drops from the error of try what the outer method says anyway.
+// newThenError leaves out what the error of the outer method says already.
 func newThenError(then string, err error) error {
 	failed, _ := errors.AsType[*Error](err)
 	if len(failed.Attempts) == 1 {

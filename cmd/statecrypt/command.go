@@ -24,7 +24,7 @@ const (
 //go:embed text
 var texts embed.FS // the help of each command, and the completion for each shell
 
-// command is a row in the table of what the program can be told to do.
+// command is a row in the table of commands.
 type command struct {
 	name     string
 	min, max int    // how many arguments
@@ -139,7 +139,7 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// exitStatus ends the program. What there is to say was said.
+// exitStatus ends the program. The message has already been printed.
 type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

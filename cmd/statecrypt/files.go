@@ -36,8 +36,8 @@ func (c *call) read(name string) ([]byte, error) {
 	return data, keyfile.Reason(err)
 }
 
-// sizeOf is what is left of a regular file, which standard input may be, and -1 if
-// nobody can say.
+// sizeOf is what is left to read of a regular file, which standard input may be, and
+// -1 for anything else.
 func sizeOf(in io.Reader) int64 {
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {

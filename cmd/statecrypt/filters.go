@@ -48,8 +48,8 @@ func (c *call) encrypt(ctx context.Context) error {
 	})
 }
 
-// each reads the files and calls work for each, whatever becomes of the others. It
-// returns the worst exit status.
+// each reads the files and calls work for each, even if others fail. It returns the
+// worst exit status.
 func (c *call) each(ctx context.Context, work func(ctx context.Context, name string, file []byte) error) error {
 	switch {
 	case len(c.args) == 0 && isTerminal(c.stdin):
@@ -67,7 +67,8 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 	return worst
 }
 
-// one reads a file, which a signal just ends, and works on it until a signal comes.
+// one reads a file and works on it. A signal ends the process while it reads, and
+// after that the work.
 func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
 	file, err := c.read(name)
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *call) outputs(ctx context.Context) error {
 // keep all their digits.
 type object map[string]json.RawMessage
 
-// pick returns some members of an object. Its errors repeat nothing of it.
+// pick returns some members of an object. Its errors quote nothing of it.
 func pick(text []byte, names ...string) (object, error) {
 	picked := object{}
 	err := jsonwalk.Members(text, func(name string, value []byte) (bool, error) {
@@ -73,8 +73,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	return json.Marshal(kept)
 }
 
-// rootModule returns the modules of formats 1 to 3 without all but the root, the
-// only one whose outputs other configurations can read.
+// rootModule returns the root alone of the modules of formats 1 to 3: only its
+// outputs can be read by other configurations.
 func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	var modules []json.RawMessage
 	var path []string

@@ -18,7 +18,7 @@ const (
 	red, yellow, green = "31", "33", "32"
 )
 
-// isTerminal reports whether a stream is one that a person looks at.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -79,7 +79,7 @@ func (c *call) report(err error) {
 	c.say(red, "error:", advised(err))
 }
 
-// warn says what is to be known about a file that was opened.
+// warn prints the warnings about a file that was opened.
 func (c *call) warn(name string, opened *encryption.Opened) {
 	for _, w := range opened.Warnings {
 		c.say(yellow, "warning:", fmt.Sprintf("%s: opened with %s", shown(name), w))

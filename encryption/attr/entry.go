@@ -16,7 +16,7 @@ import (
 // attribute, so that an unused entry does no harm and a later layer can correct
 // it.
 type Entry struct {
-	Address  string             // "key_provider.pbkdf2.main"; where there is no name, the path of the block
+	Address  string             // "key_provider.pbkdf2.main"; the path of a block without a name
 	Kind     string             // "pbkdf2"
 	Settings map[string]Setting // :: name of an attribute → what is set
 	Err      error              // why the entry as a whole cannot be used, such as an unknown kind
@@ -33,8 +33,8 @@ type Setting struct {
 	UsesVariables   bool // written with var.*, whose values come from the code
 }
 
-// IsSet reports whether s is a choice. False and "" do not count as set: an absent
-// variable of Terraform comes to "".
+// IsSet reports whether the user has chosen something. False and "" do not count as
+// set: an absent variable of Terraform becomes "".
 func (s Setting) IsSet() bool {
 	switch v := s.Value; {
 	case s.Err != nil:
@@ -51,8 +51,8 @@ func (s Setting) IsSet() bool {
 	return !s.Value.RawEquals(cty.False)
 }
 
-// fills reports whether s is what a has, so that no variable does. False is a
-// value, though not a choice; an empty string may be one.
+// fills reports whether s is the value of a, so that no variable is. False is a value,
+// although it does not count as set, and so is an empty string if a says so.
 func (s Setting) fills(a Attr) bool {
 	if s.IsSet() {
 		return true
@@ -85,8 +85,8 @@ type Error struct {
 	Err     error // the mistake, in a few words
 }
 
-// Error returns the place, the address and the attribute, as far as they are set,
-// and the text of Err.
+// Error returns the place, the address and the attribute, if they are set, and the
+// text of Err.
 func (e *Error) Error() string {
 	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, "."), e.Err.Error()}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
@@ -164,7 +164,7 @@ func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 }
 
 // References returns the addresses that the entry's reference attributes name,
-// in the order of the table, as far as they are known.
+// in the order of the table. Those that are not known yet are left out.
 func (e *Entry) References(t Table) []string {
 	var refs []string
 	for _, a := range t.Attrs {

@@ -12,12 +12,12 @@ type Written struct {
 	Setting
 	Path string // "token", "auth_jwt.jwt"
 
-	block string // that it stands in; "" for the entry itself
+	block string // that it is in; "" for the entry itself
 }
 
 // Written lists the attributes that are set, with those of nested blocks. A
 // nested block replaces that of an earlier layer as a whole, so one of the
-// environment sets all that may stand in it.
+// environment sets all of its attributes.
 func (e *Entry) Written(t Table) []Written { return writtenIn("", t.Attrs, e.Settings) }
 
 func writtenIn(block string, attrs []Attr, settings map[string]Setting) []Written {
@@ -107,8 +107,8 @@ func (e *Entry) checkLayer(t Table, secrets []Written) error {
 }
 
 // endangers reports whether w must not come from the environment beside a secret
-// of the code. An identity is never mixed of both; one that uses variables of the
-// code stands in the environment as a whole.
+// of the code. An identity is never a mixture of both; one that uses variables of
+// the code comes from the environment as a whole.
 func (w Written) endangers(secret Written) bool {
 	harmless := w.isHarmless(textOf(w.Value))
 	switch {

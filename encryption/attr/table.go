@@ -54,13 +54,13 @@ type Attr struct {
 	Secret bool
 
 	// Local says that nothing else decides where the secret goes: it is used in
-	// this process only, or stands in the address that it is for, as the password
-	// of a proxy does.
+	// this process only, or is part of the address that it is for, like the
+	// password of a proxy.
 	Local bool
 
 	// Empty says that an empty string is a value, such as no proxy at all. For
-	// other attributes it is what an absent variable of Terraform comes to, and
-	// counts as absent.
+	// other attributes it counts as absent, because an absent variable of Terraform
+	// becomes one.
 	Empty bool
 
 	// Group names attributes that belong together, such as the file of a

@@ -149,7 +149,7 @@ func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {
 }
 
 // TestIdentities: what the code says of an identity is neither replaced nor
-// completed by variables. Names that prove nothing, such as a client ID or an
+// completed by variables. Identifiers that are not secrets, such as a client ID or an
 // account to act as, are filled one by one, as in OpenTofu.
 func TestIdentities(t *testing.T) {
 	t.Parallel()

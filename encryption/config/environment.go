@@ -10,7 +10,7 @@ import (
 
 // ErrCommand means that only the environment names a command, and that
 // [Config.AllowExternal] is not set.
-var ErrCommand = errors.New("only the environment names this command; it runs if it also stands in the configuration")
+var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
 
 // Decode decodes one of the entries, with the environment of the settings.
 //

@@ -48,13 +48,13 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	return Merge(layers...), nil
 }
 
-// module is what of a module's files an encryption block may be made from.
+// module has what an encryption block may use of a module's files.
 type module struct {
 	dir       string
 	blocks    hcl.Blocks // encryption blocks, each over the earlier ones
 	variables map[string]*variable
 	locals    map[string]hcl.Expression
-	values    map[string]cty.Value // of locals, as far as they were needed
+	values    map[string]cty.Value // of the locals that were needed so far
 }
 
 func (m *module) read() error {

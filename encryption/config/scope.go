@@ -104,10 +104,10 @@ func (s scope) check(t hcl.Traversal) error {
 	return &VariableError{Name: name, text: fmt.Sprintf("var.%s has no value", name)}
 }
 
-// VariableError says that text needs a variable, and that [Options] have no value
-// for it. How users give one is for the program to say.
+// VariableError says that text needs a variable that has no value in [Options]. The
+// program knows how its users set one.
 type VariableError struct {
-	Name string // "" if the text names something else that no variable can be
+	Name string // "" if the text names something that is not a variable
 
 	text string
 }

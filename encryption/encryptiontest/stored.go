@@ -104,7 +104,7 @@ func StoredIn(tb testing.TB, path, name string) string {
 }
 
 // DamageEnvelope damages an encrypted state, with [Damage], in every way that is
-// one truncation or one flipped bit. What target opens all the same is damaged
+// one truncation or one flipped bit. What target still opens is damaged
 // outside of the encrypted data; counts says how many mutants do: for a line end
 // that is missing at the end, in the metadata, in the names of other members, and
 // in bits of base64 that hold nothing.

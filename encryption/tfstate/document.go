@@ -16,7 +16,7 @@ type document struct {
 	TerraformVersion string          `json:"terraform_version"`
 	Serial           int64           `json:"serial"`
 	Lineage          string          `json:"lineage"`
-	Outputs          json.RawMessage `json:"-"` // format 4; a part of the file, as it stands there
+	Outputs          json.RawMessage `json:"-"` // format 4; a part of the file
 	Modules          json.RawMessage `json:"-"` // formats 1 to 3; likewise
 	Resources        json.RawMessage `json:"-"` // format 4; likewise
 }

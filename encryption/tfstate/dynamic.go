@@ -9,7 +9,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// typeOf reads the type of an output. There are a few among thousands, and
+// typeOf reads the type of an output. Thousands of outputs share a few, and
 // reading one takes longer than reading a value of it.
 func (s *shared) typeOf(raw json.RawMessage, b *budget) (cty.Type, error) {
 	text := string(raw)

@@ -18,7 +18,7 @@ const (
 	jsonNesting = 10000
 
 	// maxWrappers is how many values of dynamic type may be wrapped in each other;
-	// each is scanned once more. What writes states nests none.
+	// each is scanned once more. No tool that writes states nests any.
 	maxWrappers = 16
 
 	// maxInstances is how many instances a resource may have. In the file one takes
@@ -34,7 +34,7 @@ const (
 	// number, which for 1e600000000 takes gigabytes and minutes.
 	maxDigits = 1_024
 
-	// maxShort is how many digits a number has that is sent as it stands.
+	// maxShort is how many digits a number may have to be sent as it is written.
 	maxShort = 17
 )
 
@@ -100,8 +100,8 @@ func weight(ty cty.Type) int {
 	return n
 }
 
-// nesting is how deep the brackets of a JSON text go. In a text that isn't
-// valid JSON the result means little, but is there.
+// nesting is how deep the brackets of a JSON text go. For text that
+// isn't valid JSON, the result means nothing.
 func nesting(text []byte) int {
 	depth, deepest, inString := 0, 0, false
 	for i := 0; i < len(text); i++ {

@@ -31,8 +31,8 @@ type storedResource struct {
 // key.
 type resourceIndex map[string]*storedResource
 
-// indexed reads the list of a state's resources. Their instances stay as the
-// file has them until somebody asks.
+// indexed reads the list of a state's resources. Their instances are decoded when
+// they are needed.
 func indexed(list []byte) (resourceIndex, error) {
 	index := resourceIndex{}
 	if list == nil || string(list) == "null" {
@@ -145,8 +145,7 @@ func (index resourceIndex) only() (*Resource, error) {
 	return nil, fmt.Errorf("the state has %d resources; say which one with address", len(index))
 }
 
-// nearby helps to find a resource that is called otherwise, or in another
-// module.
+// nearby helps to find a resource that has another name, or is in another module.
 func (index resourceIndex) nearby(a address.Address) string {
 	var alike, elsewhere []string
 	for at, stored := range index {

@@ -148,9 +148,9 @@ func (m *marks) fit(v cty.Value) bool {
 	return true
 }
 
-// isWrapper reports whether an object may be a value that stands in the state
-// with its type. A path to such a value goes on inside the value, and a step
-// called type or value would be mistaken.
+// isWrapper reports whether an object may be a value that the state has with its
+// type. A path to such a value continues inside the value, so a step called type or
+// value would be misread.
 func isWrapper(ty cty.Type) bool {
 	return ty.IsObjectType() && len(ty.AttributeTypes()) == 2 && ty.HasAttribute("value") && ty.HasAttribute("type")
 }

@@ -57,8 +57,8 @@ type Output struct {
 }
 
 // Parse reads a plaintext state of any size; it takes little more memory than
-// the outputs have bytes. It looks at an output only as far as to tell whether
-// it is sensitive: a type or value that can't be used is an error of
+// the outputs have bytes. It reads no more of an output than whether it is
+// sensitive: a type or value that can't be used is an error of
 // [Output.Value]. As Terraform does, it ignores keys that it doesn't know, and
 // the last of two outputs with the same name wins. The error says if data is no
 // state, for example an encrypted one, or a state in a later format.

@@ -77,8 +77,8 @@ func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
 }
 
 // simplify turns tuples and objects whose elements all have one type into lists
-// and maps: Terraform had nothing else when it wrote these formats. Of an empty
-// one nobody knows the element type, and it stays.
+// and maps: Terraform had nothing else when it wrote these formats. An empty one has
+// no known element type, and stays as it is.
 func simplify(ty cty.Type) cty.Type {
 	var elements []cty.Type
 	collection := cty.List

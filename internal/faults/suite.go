@@ -372,7 +372,7 @@ func (s Suite) runGivenUp(t *testing.T) {
 // end, just before the reader learns that it was the end. GaveUp reports whether
 // that has happened.
 //
-// net/http then hands over the answer all the same. An answer that somebody
+// net/http then still hands over the answer. An answer that somebody
 // makes up because the reader has gone looks the same.
 func giveUp(ctx context.Context, nth int) (limited context.Context, gaveUp func() bool) {
 	limited, cancel := context.WithCancel(ctx)

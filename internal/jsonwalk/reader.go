@@ -118,7 +118,7 @@ func isPlain(inner []byte) bool {
 	return ascii || utf8.Valid(inner)
 }
 
-// Literal reads a number, true, false or null, as it stands there.
+// Literal reads a number, true, false or null, as it is written.
 func (r *Reader) Literal() ([]byte, error) {
 	r.space()
 	start := r.at
@@ -133,7 +133,7 @@ func (r *Reader) Literal() ([]byte, error) {
 	return text, nil
 }
 
-// Skip goes past a value and returns it as it stands there, as a part of the
+// Skip goes past a value and returns it as it is written, as a part of the
 // data. It checks how the value is bracketed and quoted, and no more: who reads
 // it finds out what else is wrong with it.
 func (r *Reader) Skip() (value []byte, err error) {

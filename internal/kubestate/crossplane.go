@@ -217,7 +217,7 @@ func (m managed) value(value any, at, attribute *trail) (any, error) {
 }
 
 // isReference reports whether a field says where an argument comes from:
-// another object of the cluster. Such fields stand beside the argument.
+// another object of the cluster. Such fields are beside the argument.
 func (m managed) isReference(field string, value any) bool {
 	if _, named := m.fieldNames[field]; named || m.observing {
 		return false

@@ -304,8 +304,8 @@ func TestNewErrors(t *testing.T) {
 		"field name":      {managedVPC, map[string]cty.Value{"field_names": texts(map[string]string{"a": "A"})}, "name of an attribute"},
 		"sensitive field": {managedVPC, map[string]cty.Value{"sensitive_fields": texts(map[string]string{"a": "b"})},
 			"begin with spec.forProvider."},
-		"type of a module":   {module, map[string]cty.Value{"resource_type": text("a")}, "has no meaning"},
-		"source of Kubeform": {resources, map[string]cty.Value{"provider_source": text("a/b")}, "has no meaning"},
+		"type of a module":   {module, map[string]cty.Value{"resource_type": text("a")}, "has no effect on an object"},
+		"source of Kubeform": {resources, map[string]cty.Value{"provider_source": text("a/b")}, "has no effect on an object"},
 	} {
 		if _, err := decode(t, extend(c.base, c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)

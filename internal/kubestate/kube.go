@@ -92,7 +92,7 @@ func Table() attr.Table {
 					"in `SecretRef` and look like a selector."},
 			{Name: "single_blocks", Type: cty.List(cty.String),
 				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API " +
-					"versions do this for blocks that may stand only once."},
+					"versions do this for blocks that may occur only once."},
 			{Name: "identifier_attribute", Type: cty.String,
 				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without " +
 					"it there is none, and the provider chooses the identifier."},
@@ -180,7 +180,7 @@ func (o *Object) checkMeaning(v attr.Values) error {
 	}
 	for _, name := range useless {
 		if v.Has(name) {
-			return v.Errorf(name, "this has no meaning for an object of %s", o.Group)
+			return v.Errorf(name, "this has no effect on an object of %s", o.Group)
 		}
 	}
 	return nil
@@ -234,7 +234,7 @@ type SecretRef struct {
 	Optional bool
 }
 
-// maxSecrets bounds what one object can make a reader ask for.
+// maxSecrets bounds how many secrets one object can make a reader request.
 const maxSecrets = 100
 
 // State returns the bytes of the state file that object, as a server sent it,
@@ -242,9 +242,9 @@ const maxSecrets = 100
 // that is needed, and only if there is a state; get returns nil for a secret
 // that does not exist. The error is [ErrNoState] if the object has no state.
 //
-// A namespaced object has a say about the secrets of its own namespace only.
-// One of the cluster, which only an administrator can write, may name any; what
-// can be read is a matter of the reader's rights.
+// A namespaced object may name only secrets of its own namespace. One of the
+// cluster, which only an administrator can write, may name any; the reader's own
+// rights decide what can be read.
 func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
 	var refs []SecretRef
 	cost := meter.New(len(object))

@@ -199,7 +199,7 @@ func answer(text []byte, means func(object) bool, cost *meter.Meter) (object, er
 }
 
 // sameNamespace lets a namespace that is not written match any: manifests often
-// leave it to whoever applies them.
+// leave it to the command that applies them.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
 // text is the string at a place in an object, "" if there is none.

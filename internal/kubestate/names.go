@@ -22,8 +22,8 @@ func snake(name string) string {
 	return b.String()
 }
 
-// adjoining parts the abbreviations that stand side by side in Kubeform's types:
-// nothing in webACLID says where a word ends. These are all among the 5,178
+// adjoining separates abbreviations that follow each other in Kubeform's types:
+// webACLID does not show where a word ends. These are all among the 5,178
 // names of fields and 1,163 of kinds in its API packages, v1alpha1 of 2021.
 var adjoining = strings.NewReplacer(
 	"ACLID", "AclID", "APIID", "ApiID", "APIURL", "ApiURL", "DNSARecord", "DnsARecord", "DNSIPS", "DnsIPS", "URLHTTP", "UrlHTTP",

@@ -23,7 +23,7 @@ var errPlace = errors.New("its key does not fit the attributes")
 type place []string
 
 // splitKey reads the key of a secret. Dots separate; a map key with dots in it
-// stands between three dots on either side.
+// has three dots on either side.
 func splitKey(key string) place {
 	var p place
 	for i, part := range strings.Split(key, "...") {

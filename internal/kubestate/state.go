@@ -37,7 +37,7 @@ type instance struct {
 	Private       []byte         `json:"private,omitempty"`
 
 	// The controllers do not write these. They say which attributes come from
-	// secrets, so that nobody takes them for values in the open.
+	// secrets, so that they are not taken for values that are not secret.
 	Sensitive [][]step `json:"sensitive_attributes"`
 }
 

@@ -20,8 +20,8 @@ const grace = 1500 * time.Millisecond
 // Memo remembers results by key for as long as it lives, or until there are too
 // many. The zero value is ready to use; a Memo must not be copied once used.
 type Memo[K comparable, V any] struct {
-	// Limit is how many results are remembered, 0 for all. Of more than that, those
-	// go that were not asked for the longest.
+	// Limit is how many results are remembered, 0 for all. Beyond that, the least
+	// recently used are evicted.
 	Limit int
 
 	// Forgotten is told each result that ended well and is no longer remembered;

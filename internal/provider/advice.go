@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
-// advised is the text of an error. Where the library says what is missing, it goes on
-// with what users of the provider write about that.
+// advised is the text of an error. If the library says what is missing, it adds what
+// users of the provider write about that.
 func advised(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
@@ -26,14 +26,14 @@ func advised(err error) string {
 	return text
 }
 
-// insert puts advice behind what err says in the text.
+// insert puts advice after the text of err.
 func insert(text string, err error, advice string) string {
 	return strings.Replace(text, err.Error(), err.Error()+advice, 1)
 }
 
 func adviseVariable(e *config.VariableError) string {
 	if e.Name == "" {
-		return "; the values of var.* stand in encryption_variables"
+		return "; set the values of var.* in encryption_variables"
 	}
 	return fmt.Sprintf(": add %s to encryption_variables", e.Name)
 }
@@ -70,7 +70,7 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 // block of the provider.
 func isText(entry *attr.Entry) bool { return entry.Pos.Line > 0 }
 
-// join is what to choose from.
+// join lists what to choose from.
 func join[T any](choices []T, text func(T) string) string {
 	out := make([]string, len(choices))
 	for i, c := range choices {

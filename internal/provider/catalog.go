@@ -108,7 +108,7 @@ func atMostOne(f field) field {
 	return f
 }
 
-// many is a block of a table that may stand any number of times.
+// many is a block of a table that may be repeated.
 func many(t attr.Table, extra []field) field {
 	return block(t.Name, t.Doc, append(extra, fields(t.Attrs)...))
 }

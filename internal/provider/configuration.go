@@ -66,8 +66,8 @@ type providerBlock struct {
 	value cty.Value
 }
 
-// known returns the blocks of one kind. If they are not known, it says so of
-// what, and there are none.
+// known returns the blocks of one kind. If they are not known, it returns none, and
+// records what is not known.
 func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 	list, known := blocks(block, name)
 	if !known {
@@ -94,13 +94,13 @@ func (b providerBlock) settings() encryptionSettings {
 			continue
 		}
 		if hasText {
-			b.fail(path.Empty(), "the argument encryption and %s blocks are mutually exclusive: encryption settings stand in one place", name)
+			b.fail(path.Empty(), "the argument encryption and %s blocks are mutually exclusive: write all encryption settings in one place", name)
 			return out
 		}
 		b.readBlocks(&out)
 		return out
 	}
-	if merged := b.readText(); merged != nil { // methods without settings work all the same
+	if merged := b.readText(); merged != nil { // methods without settings work without it
 		out.Config = merged
 	}
 	return out
@@ -204,6 +204,42 @@ func blockValues(block cty.Value) map[string]cty.Value {
 		}
 	}
 	return out
+}
+
+// target reads a method with its fallbacks: the default block, or a data
+// source. It returns nil when no method is set, nor has the default one.
+func (f *findings) target(registry encryption.Registry, block cty.Value, p path.Path, only *config.Target) *config.Target {
+	fallbacks, known := blocks(block, "fallback")
+	if !known || !block.GetAttr("method").IsKnown() {
+		f.notKnown("method or fallback of " + p.String())
+		return nil
+	}
+	method := text(block, "method")
+	switch {
+	case method == "" && only != nil:
+		method = only.Method
+	case method == "" && !p.Equal(path.Empty()):
+		f.fail(p.AtName("method"), "this argument is required, unless exactly one method is configured that decrypts")
+		return nil
+	case method == "" && len(fallbacks) > 0:
+		f.fail(p.AtName("method"), "a fallback requires a method beside it, such as method = \"method.aes_gcm.main\"; "+
+			"to use the fallbacks of the provider's default block, leave out both")
+		return nil
+	case method == "":
+		return nil
+	}
+	f.checkAddress(registry, method, p.AtName("method"))
+	t := &config.Target{Method: method}
+	for i, fallback := range fallbacks {
+		at := p.AtName("fallback").AtListIndex(i).AtName("method")
+		if !fallback.GetAttr("method").IsKnown() {
+			f.notKnown(at.String())
+			continue
+		}
+		f.checkAddress(registry, text(fallback, "method"), at)
+		t.Fallbacks = append(t.Fallbacks, text(fallback, "method"))
+	}
+	return t
 }
 
 // openSources starts every kind of source with its credentials.

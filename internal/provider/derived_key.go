@@ -27,7 +27,7 @@ func derivedKey() reading {
 			argument("length", cty.Number, "The length of the key in bytes, 16 to 64. Defaults to `32`."),
 			argument("salt", cty.String, "At least 16 random bytes in standard base64. They need not be secret: keep them "+
 				"with the configuration to get the same key again. Required for `pbkdf2`."),
-			argument("wrapped_key", cty.String, "Metadata as it stands in an encrypted file (the JSON document under the key "+
+			argument("wrapped_key", cty.String, "Metadata as stored in an encrypted file (the JSON document under the key "+
 				"provider's name in `meta`, decoded from base64), in place of `salt`. Its parameters must be as strong as "+
 				"those of new keys."),
 			secret(computed("key_base64", cty.String, "The key, in standard base64.")),

@@ -25,7 +25,7 @@ func errorDiagnostic(summary, detail string) *tfprotov6.Diagnostic {
 		Severity: tfprotov6.DiagnosticSeverityError, Summary: outside.Text(summary), Detail: outside.Text(detail)}
 }
 
-// diagnostics are told once each.
+// diagnostics has each diagnostic once.
 type diagnostics []*tfprotov6.Diagnostic
 
 func (all *diagnostics) add(d *tfprotov6.Diagnostic) {
@@ -195,8 +195,8 @@ func attributePath(p path.Path) *tftypes.AttributePath {
 }
 
 // sentence is the error as a reader expects it: Go's errors begin in lowercase and
-// have no full stop. What is no word, such as an address with dots, stays as it is;
-// errors do not begin with a name that looks like a word.
+// have no full stop. An address or a path at the start stays as it is; an error must
+// not begin with a name that looks like a word.
 func sentence(err error) string {
 	s := advised(err)
 	const letters = "abcdefghijklmnopqrstuvwxyz"

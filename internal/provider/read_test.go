@@ -191,7 +191,7 @@ func TestRead(t *testing.T) {
 			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o")}), "sensitive_outputs": cty.EmptyObjectVal,
 		}, ""},
 		"both defaults": {map[string]cty.Value{"defaults": defaults("x"), "sensitive_defaults": defaults("x")},
-			map[string]cty.Value{"error": text1("stands in sensitive_defaults as well")}, ""},
+			map[string]cty.Value{"error": text1("is in sensitive_defaults as well")}, ""},
 		"defaults are no object": {map[string]cty.Value{"defaults": text1("x")},
 			map[string]cty.Value{"error": text1("the argument defaults must be an object of outputs")}, ""},
 		"right lineage": {map[string]cty.Value{"expected_lineage": text1("l-1")}, nil, ""},

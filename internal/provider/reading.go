@@ -18,7 +18,7 @@ type reading struct {
 	name, doc string
 
 	// request reads the arguments. If some are unknown, as in a validation, the
-	// request is of no use, and the problems are those of the rest.
+	// request is incomplete, and the problems are those of the rest.
 	request func(arguments cty.Value, env attr.LookupEnv) (request, []problem)
 }
 
@@ -66,8 +66,8 @@ func (r *result) warn(title, format string, args ...any) {
 	r.warnings = append(r.warnings, source.Warning{Title: title, Text: fmt.Sprintf(format, args...)})
 }
 
-// validate checks the arguments as far as they are known, also against the
-// provider block if that is complete.
+// validate checks those arguments that are known, also against the provider block if
+// that is complete.
 func (r reading) validate(arguments cty.Value, provider *configured) diagnostics {
 	req, problems := r.request(arguments, world.Here().Lookup)
 	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {

@@ -44,13 +44,13 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	}
 	got.describe(state.Outputs, wanted)
 	if s.missing != nil {
-		got.warn("Defaults in place of a state", "%v%s. The defaults stand in for its outputs.", s.missing, r.sent(s.missing))
+		got.warn("Defaults in place of a state", "%v%s. The defaults are used in place of its outputs.", s.missing, r.sent(s.missing))
 	}
 	return got, nil
 }
 
 // values decodes the outputs and splits them by their sensitivity. A default
-// never stands in for an output that the state has, sensitive or not.
+// never replaces an output that the state has, sensitive or not.
 func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain, sensitive map[string]cty.Value, err error) {
 	plain, sensitive = map[string]cty.Value{}, map[string]cty.Value{}
 	for _, name := range wanted {

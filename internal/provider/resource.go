@@ -123,7 +123,7 @@ func (r resourceRequest) result(s *openedState) (*result, error) {
 		return nil, err
 	}
 	if r.object != nil && !found.Marked() {
-		// Secrets of the cluster are among them, and nothing says which.
+		// Secrets of the cluster are among them, and are not marked.
 		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
 	}
 	out := s.header()

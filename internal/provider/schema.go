@@ -17,7 +17,7 @@ import (
 type field struct {
 	attr.Attr
 	Computed bool    // a read-only attribute
-	Many     bool    // a block that may stand any number of times
+	Many     bool    // a block that may be repeated
 	Fields   []field // the inside of a block, in place of Attr.Attrs
 }
 
@@ -67,7 +67,7 @@ func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	return attrs, blocks
 }
 
-// blockOf makes a list of blocks, even if one at most may stand there: a single
+// blockOf makes a list of blocks, even if at most one is allowed: a single
 // nested block with a required argument fails even if it is absent.
 func blockOf(f field) schema.Block {
 	attrs, blocks := schemaOf[schema.Attribute, schema.Block](f.Fields)

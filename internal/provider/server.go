@@ -211,7 +211,7 @@ func explain[T any](sent *tfprotov6.DynamicValue, framework func() (*T, error), 
 }
 
 // refusal is what the framework says about arguments that do not conform. If it
-// accepts them, as it does a null block, they are refused all the same.
+// accepts them, as it does a null block, they are still refused.
 func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	for _, d := range diags {
 		if d.Severity == tfprotov6.DiagnosticSeverityError {

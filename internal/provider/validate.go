@@ -2,6 +2,8 @@ package provider
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
@@ -12,8 +14,33 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
+// problem is a mistake in a block, with its place.
+type problem struct {
+	path path.Path
+	err  error
+}
+
+// findings are the mistakes in a block, and the first part of it that is not known
+// yet.
+type findings struct {
+	problems []problem
+	unknown  error
+}
+
+func (f *findings) fail(p path.Path, format string, args ...any) {
+	f.failAt(p, fmt.Errorf(format, args...))
+}
+
+func (f *findings) failAt(p path.Path, err error) { f.problems = append(f.problems, problem{p, err}) }
+
+func (f *findings) notKnown(what string) {
+	if f.unknown == nil {
+		f.unknown = unknownError(what)
+	}
+}
+
 // check finds key providers and methods that do not exist, and settings that no
-// variable of the environment could mend, such as a passphrase that is too short.
+// variable of the environment could correct, such as a passphrase that is too short.
 func (s encryptionSettings) check(e *encryption.Encryption) {
 	for _, kind := range s.registry.KeyProviders {
 		for _, address := range sortedKeys(s.KeyProviders) {
@@ -78,7 +105,7 @@ func (s encryptionSettings) checkValues(address string, kind encryption.Block[en
 	}
 }
 
-// reason is a mistake without the address, which a place says anyway.
+// reason is a mistake without the address, which its place shows.
 func reason(err error) error {
 	if e, ok := errors.AsType[*attr.Error](err); ok {
 		return e.Err
@@ -100,4 +127,16 @@ func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p pat
 			f.failAt(at, err)
 		}
 	}
+}
+
+func (f *findings) checkAddress(registry encryption.Registry, address string, p path.Path) {
+	isKind := func(b encryption.Block[encryption.Method]) bool { return b.Name == address }
+	if !syntax.IsMethodAddress(address) && !slices.ContainsFunc(registry.Methods, isKind) {
+		f.fail(p, "the address of a method is required, such as method.aes_gcm.main, or a kind without settings, "+
+			"such as sops or unencrypted")
+	}
+}
+
+func unknownError(what string) error {
+	return &attr.Error{Unknown: true, Err: fmt.Errorf("%s of the provider configuration is not known yet", what)}
 }

@@ -16,7 +16,7 @@ const (
 
 // ParseLock reads what Terraform tells a backend about a lock:
 // https://github.com/opentofu/opentofu/blob/v1.12.6/internal/states/statemgr/locker.go
-// If there is an error, the lock is empty; the state is locked all the same.
+// If there is an error, the lock is empty; the state is still locked.
 func ParseLock(data []byte) (*Lock, error) {
 	if len(data) > MaxLock {
 		return &Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", MaxLock)

@@ -135,7 +135,7 @@ func harmless(v vectors.Vector, file []byte) []encryptiontest.Harmless {
 		{Why: "there is no copy of the serial or lineage beside the encrypted data any more, as early versions wrote none; both are inside",
 			Is: in(l.copies)},
 		{Why: "metadata has another name, and its key provider knows it by its shape", Is: in(l.metaName)},
-		{Why: "a name in the metadata differs in the case of a letter, or all of the metadata is of no use", Is: in(l.meta)},
+		{Why: "a name in the metadata differs in the case of a letter, or none of the metadata can be used", Is: in(l.meta)},
 		{Why: "these bits of the last digit of base64 hold nothing", Is: in(l.data)},
 		{Why: "nobody needs this member", Is: in(l.rest)},
 	}

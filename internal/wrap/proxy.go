@@ -163,9 +163,9 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 	switch {
 	case err != nil || p.force:
 	case known == nil:
-		err = errors.New("the one that it would replace has not been read; -force writes it all the same")
+		err = errors.New("the one that it would replace has not been read; use -force to overwrite it")
 	case *known != "" && *known != lineage:
-		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; -force writes it all the same",
+		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; use -force to overwrite it",
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return lineage, err
@@ -263,7 +263,7 @@ func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
 	if a.status >= 300 && !expected {
 		say(p.stderr, "the backend answered "+web.Status(a.status))
 	}
-	w.Header().Set("Content-Type", "application/json") // as far as anybody here looks at it
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) //nolint:gosec // no browser, and if the child is still there
 }

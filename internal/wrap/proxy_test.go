@@ -235,7 +235,7 @@ func TestWrite(t *testing.T) {
 // A state is refused if it does not belong where it goes.
 func TestLineage(t *testing.T) {
 	t.Parallel()
-	const refused = "-force writes it all the same"
+	const refused = "use -force to overwrite it"
 	for name, c := range map[string]struct {
 		there  string // "" is none, "-" was not read, "401" could not be
 		body   string

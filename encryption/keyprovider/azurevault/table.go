@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
@@ -55,7 +56,7 @@ func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 	if err := p.checkVault(v); err != nil {
 		return nil, err
 	}
-	if p.access, err = azureauth.New(v, v.ReadsEnvironment()); err != nil {
+	if p.access, err = azureauth.New(v, world.If(v.ReadsEnvironment())); err != nil {
 		return nil, err
 	}
 	p.access.Transport, p.credential = o.Transport, o.Credential

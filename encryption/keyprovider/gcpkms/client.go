@@ -91,7 +91,7 @@ func (p *provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 		// The client's own limit is two gigabytes.
 		option.WithGRPCDialOption(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))),
 	}
-	if p.access.Environment {
+	if p.access.World.ReadsEnvironment() {
 		own = append(own, option.WithAuthCredentials(creds))
 	} else if own, err = withoutEnvironment(own, creds); err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -115,7 +116,7 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 	if len(p.additionalData) > maxAdditionalData {
 		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
 	}
-	p.access = googleauth.New(v, v.ReadsEnvironment(), kms.DefaultAuthScopes()...)
+	p.access = googleauth.New(v, world.If(v.ReadsEnvironment()), kms.DefaultAuthScopes()...)
 	p.access.ImpersonateScopes = []string{impersonateScope}
 	return p, nil
 }

@@ -33,7 +33,7 @@ type server struct {
 	proxy     *url.URL
 	tls       api.TLSConfig
 	redirects bool
-	proxies   bool // those of HTTPS_PROXY and the like are used
+	world     world.World // its proxies and authorities are used
 
 	turn    chan struct{} // held while client and session are looked at
 	client  *api.Client
@@ -44,7 +44,7 @@ func newServer(v attr.Values) (*server, error) {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),
-		proxies:   v.ReadsEnvironment(),
+		world:     world.If(v.ReadsEnvironment()),
 		turn:      make(chan struct{}, 1),
 		tls: api.TLSConfig{
 			CACert: v.String("ca_cert_file"), CAPath: v.String("ca_cert_dir"), CACertBytes: []byte(v.String("ca_cert_pem")),
@@ -112,10 +112,10 @@ func (s *server) connect() (*api.Client, error) {
 		return nil, errors.New("the API client has no transport whose proxy can be set")
 	case s.proxy != nil:
 		transport.Proxy = http.ProxyURL(s.proxy)
-	case !s.proxies:
+	case !s.world.ReadsEnvironment():
 		transport.Proxy = nil
 	}
-	transport.TLSClientConfig = trust.Config(world.If(s.proxies), transport.TLSClientConfig)
+	transport.TLSClientConfig = trust.Config(s.world, transport.TLSClientConfig)
 	client, err := api.NewClient(cfg)
 	if err != nil {
 		return nil, errors.New("the address of the server cannot be used")

@@ -50,7 +50,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 }
 
 // Key combines the keys of a file. What is stored under its own name, if
-// anything, is of no use to it.
+// anything, is ignored.
 func (p *provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMessage) ([]byte, error) {
 	a, err := keys(ctx, p.a)
 	if err != nil {

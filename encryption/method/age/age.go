@@ -62,7 +62,7 @@ func Block() encryption.Block[encryption.Method] {
 }
 
 type method struct {
-	identities         func() ([]age.Identity, error) // parsed once: a protected key takes its time
+	identities         func() ([]age.Identity, error) // parsed once: decrypting a protected key takes time
 	identityFiles      []string
 	identityPassphrase string
 	passphrase         string
@@ -162,7 +162,7 @@ const maxShown = 200 // bytes of what a file holds that are shown
 // shown is what age says of a file, with pieces of it.
 func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 
-// describe says for whom a file is encrypted, as far as the file says.
+// describe says for whom a file is encrypted, if the file says so.
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if len(types) > 5 {

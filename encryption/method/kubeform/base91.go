@@ -6,8 +6,8 @@ import (
 )
 
 // basE91 by Joachim Henke (https://base91.sourceforge.net). It is written out
-// here because the Go module that Kubeform used can no longer be had. That one
-// skips every character outside the alphabet; this one skips white space alone.
+// here because the Go module that Kubeform used is no longer available. That
+// one skips every character outside the alphabet; this one skips white space alone.
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&()*+,./:;<=>?@[]^_`{|}~\""
 

@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const maxKeyFile = 1 << 20 // bytes
@@ -46,7 +47,7 @@ func newAgeKeys(v attr.Values) (ageKeys, error) {
 }
 
 // open opens a data key with the identities that there are. Files are read
-// each time, so that what was not there may come.
+// each time, because they may be written later.
 func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed string) ([]byte, error) {
 	found, problems := a.identities()
 	if len(a.command) > 0 {
@@ -103,7 +104,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	if err != nil {
 		return nil, fmt.Errorf("age_identity_command: %w", err)
 	}
-	p := program(a.env != nil, patience, maxKeyFile, nil, a.command...)
+	p := program(world.If(a.env != nil), patience, maxKeyFile, nil, a.command...)
 	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {
@@ -144,14 +145,14 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		found = append(found, ids...)
 	}
 	for _, name := range usual {
-		ids, _ := readAge(name) // nobody said that it is there
+		ids, _ := readAge(name) // it need not exist
 		found = append(found, ids...)
 	}
 	return found, problems
 }
 
-// usual returns the paths at which sops looks by default, as far as they are
-// meant for this. Its own key file counts only if the method has no identity:
+// usual returns those paths at which sops looks by default that are meant for
+// this. Its own key file counts only if the method has no identity:
 // what is configured must be all that opens a file.
 func (a ageKeys) usual() []string {
 	var out []string

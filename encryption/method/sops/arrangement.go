@@ -14,7 +14,7 @@ import (
 // OpenTofu write. What remains possible is in the tests.
 
 // arrange checks how a decrypted state is arranged, and makes its marks
-// independent of it. What is no state is left alone.
+// independent of it. Anything else is left as it is.
 func arrange(state object) error {
 	version := 0.0
 	switch v := state.get("version").(type) {
@@ -98,7 +98,7 @@ func (s shape) check(where string, branch object) error {
 	for _, item := range branch {
 		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, item.name) })
 		if i >= 0 && s.names[i] != item.name || strings.Contains(item.name, ":") {
-			return misplaced(where, "the name "+quote(item.name)+" is not one of theirs")
+			return misplaced(where, "the name "+quote(item.name)+" is not one that they write")
 		}
 	}
 	return nil

@@ -474,7 +474,7 @@ func TestRearrangements(t *testing.T) {
 			t.Errorf("%s: %v: %s", what, err, got)
 		}
 	}
-	// The steps of two paths in one: both names are marked all the same.
+	// The steps of two paths in one: both names are marked nevertheless.
 	root = parseTree(t, []byte(file))
 	marks := (*value(instance(root, 0), "sensitive_attributes")).(*list)
 	first, second := marks.elements[0].(*list), marks.elements[1].(*list)

@@ -56,7 +56,7 @@ func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
 }
 
 // takeApart returns data, initialization vector, tag and type. As for sops, what
-// follows the last bracket means nothing.
+// follows the last bracket is ignored.
 func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	rest, ok := strings.CutPrefix(sealed, "ENC[AES256_GCM,data:")
 	end := strings.LastIndexByte(rest, ']')

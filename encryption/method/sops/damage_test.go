@@ -99,7 +99,7 @@ func TestComments(t *testing.T) {
 }
 
 // TestMutants takes pieces of files out, repeats them and overwrites them. What
-// opens all the same is what was sealed, or lacks nothing but empty values.
+// still opens is what was sealed, or lacks nothing but empty values.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	mutants := 10_000

@@ -124,7 +124,7 @@ func checkSealed(value any, path []string) error {
 		}
 	}
 	return fmt.Errorf("the value at %s is not encrypted, so anybody could have written it; "+
-		"if sops was meant to leave it in clear, set allow_unencrypted_values = true", at(path))
+		"if sops was meant to leave it unencrypted, set allow_unencrypted_values = true", at(path))
 }
 
 // at names a place in the file for a message.

@@ -15,8 +15,8 @@ import (
 )
 
 // metadata is what sops writes under its own name, as stores/stores.go of its
-// library defines it. None of it is authenticated but the MAC, and the time
-// with it.
+// library defines it. Only the MAC and, with it, the time are
+// authenticated.
 type metadata struct {
 	keyGroup             // the only one of most files
 	KeyGroups []keyGroup `json:"key_groups"`

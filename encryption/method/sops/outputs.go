@@ -40,7 +40,7 @@ func checkOutputs(outputs any) error {
 // objects are empty is looked at again at each level.
 const maxOutput = 200
 
-// nesting is how deep a value is nested, as far as that is not more than limit.
+// nesting is how deep a value is nested, but at most limit.
 func nesting(value any, limit int) int {
 	deepest := 0
 	switch v := value.(type) {
@@ -77,8 +77,8 @@ func isOutput(output object) bool {
 	return found == 2
 }
 
-// kind takes a type apart: "string", ["list", "string"], ["object", {…}]. It
-// returns "" for what is no type.
+// kind returns the name and the inside of a type: "string", ["list", "string"],
+// ["object", {…}]; "" for anything else.
 func kind(typ any) (name string, inner any) {
 	switch t := typ.(type) {
 	case string:

@@ -28,13 +28,13 @@ type pgpKeys struct {
 	useGPG     bool
 	gpg        string
 
-	environment bool // gpg gets the environment, without our secrets
+	world world.World // of gpg
 }
 
 func newPGPKeys(v attr.Values) (pgpKeys, error) {
 	p := pgpKeys{
 		armoured: v.Strings("pgp_private_keys"), passphrase: []byte(v.String("pgp_passphrase")),
-		useGPG: v.ReadsEnvironment(), gpg: v.String("gpg_command"), environment: v.ReadsEnvironment(),
+		useGPG: v.ReadsEnvironment(), gpg: v.String("gpg_command"), world: world.If(v.ReadsEnvironment()),
 	}
 	if v.Has("use_gpg") {
 		p.useGPG = v.Bool("use_gpg")
@@ -109,7 +109,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	p := program(k.environment, patience, maxPart, strings.NewReader(sealed), k.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
+	p := program(k.world, patience, maxPart, strings.NewReader(sealed), k.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
 	dataKey, stderr, err := p.Run(ctx)
 	said := "\n" + string(stderr)
 	switch {

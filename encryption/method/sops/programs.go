@@ -40,9 +40,7 @@ func (p *programs) patience(kind keyKind, instead string) (time.Duration, error)
 	return left, nil
 }
 
-// program is a program of the user. It gets the environment without our secrets
-// or, if that must not be read, what it needs to run.
-func program(environment bool, patience time.Duration, limit int, stdin io.Reader, arguments ...string) world.Program {
-	environ := world.If(environment).Environ()
-	return world.Program{Args: arguments, Environ: environ, Stdin: stdin, Patience: patience, Limit: limit}
+// program is a program of the user. It gets the environment of w, without our secrets.
+func program(w world.World, patience time.Duration, limit int, stdin io.Reader, arguments ...string) world.Program {
+	return world.Program{Args: arguments, Environ: w.Environ(), Stdin: stdin, Patience: patience, Limit: limit}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
 
-// services calls key services, as far as they are allowed. Each of its methods
+// services calls the key services that are allowed. Each of its methods
 // named after a service either refuses a key, or returns how to ask for it;
 // until that is called, nothing has been contacted.
 type services struct {

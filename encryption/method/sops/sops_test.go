@@ -471,7 +471,7 @@ func TestPartlyEncrypted(t *testing.T) {
 	file := seal(plainState, func(m *getsops.Metadata) { m.MACOnlyEncrypted = true })
 	opens(t, strict, file, plainState)
 	fails(t, strict, bytes.Replace(file, []byte(`"mac_only_encrypted": true`), []byte(`"mac_only_encrypted": false`), 1), false, "MAC")
-	// What is not encrypted is under the MAC all the same.
+	// The MAC covers what is not encrypted, too.
 	file = seal(plainState, func(m *getsops.Metadata) { m.UnencryptedRegex = "^terraform_version$" })
 	fails(t, allowed, bytes.Replace(file, []byte(`"1.5.7"`), []byte(`"1.5.8"`), 1), false, "MAC")
 	// A rule that the file has by itself does not make plaintext of ciphertext.

@@ -36,7 +36,7 @@ func table() attr.Table {
 			"with the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to " +
 			"`false`."},
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Command: true, Doc: "The program to " +
-			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command has to stand in the configuration. Defaults to " +
+			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +
 			"`gpg`."},
 		{Name: "vault_token", Type: cty.String, Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"VAULT_TOKEN",
 			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},

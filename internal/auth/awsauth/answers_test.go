@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // The SDK's own chain asks services of the machine. One that never ends its answer
@@ -44,7 +45,7 @@ func TestEndlessAnswers(t *testing.T) {
 		sent.Store(0)
 		t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
 		s, _ := parse(t, c.values)
-		s.Environment, s.attempts = true, 1
+		s.World, s.attempts = world.Here(), 1
 		_, err := s.Load(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "no AWS credentials") {
 			t.Errorf("%s: got %v", name, err)
@@ -83,7 +84,7 @@ func TestCosts(t *testing.T) {
 			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
 			answers.Run(t, func(t *testing.T) func() error {
 				s, _ := parse(t, c.values)
-				s.Environment, s.attempts = true, 1
+				s.World, s.attempts = world.Here(), 1
 				return func() error {
 					cfg, err := s.Load(t.Context())
 					if err == nil {

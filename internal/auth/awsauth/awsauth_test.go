@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 func parse(t *testing.T, values map[string]cty.Value) (Settings, attr.Values) {
@@ -92,7 +93,7 @@ func TestEndpointOfProfiles(t *testing.T) {
 		"of AWS_PROFILE":         {"", "p", ""},
 		"of AWS_PROFILE, beside": {"p", "q", ""},
 	} {
-		s := Settings{Environment: true, OwnEndpoints: true, profile: c.own}
+		s := Settings{World: world.Here(), OwnEndpoints: true, profile: c.own}
 		endpoint := aws.String("https://environment")
 		s.SetEndpoint(t.Context(), aws.Config{ConfigSources: []any{
 			awsconfig.SharedConfig{Profile: c.loaded, BaseEndpoint: "https://profile"}}}, "KMS", &endpoint)

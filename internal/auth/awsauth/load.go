@@ -24,7 +24,6 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 
@@ -49,7 +48,7 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
-		err = s.explainSTS("no AWS credentials to be had", err)
+		err = s.explainSTS("no AWS credentials found", err)
 	}
 	return keys, err
 }
@@ -62,7 +61,7 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, err
 	}
-	if !s.Environment {
+	if !s.World.ReadsEnvironment() {
 		cfg, err := s.loadWithoutEnvironment(ctx, limitedClient{client})
 		if err != nil {
 			return aws.Config{}, err
@@ -193,7 +192,7 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
 	find := proxies.ProxyFunc()
 	return awshttp.NewBuildableClient().WithTimeout(s.Timeout).WithTransportOptions(func(t *http.Transport) {
-		t.TLSClientConfig = trust.Config(world.If(s.Environment), tlsConfig)
+		t.TLSClientConfig = trust.Config(s.World, tlsConfig)
 		t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
 	}), nil
 }

@@ -173,7 +173,7 @@ func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 		if runtime.GOOS == "windows" {
 			shell, flag = "cmd.exe", "/C"
 		}
-		return world.Command(ctx, world.If(s.Environment).Environ(), shell, flag, command), nil
+		return world.Command(ctx, s.World.Environ(), shell, flag, command), nil
 	}
 }
 
@@ -211,7 +211,7 @@ func runsProgram(p awsconfig.SharedConfig) bool {
 // SetEndpoint sets the endpoint of a client if the SDK would otherwise take
 // that of the environment, which it must not read. Nil is the vendor's own.
 func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service string, to **string) {
-	if s.Environment && !s.OwnEndpoints {
+	if s.World.ReadsEnvironment() && !s.OwnEndpoints {
 		return
 	}
 	*to = nil

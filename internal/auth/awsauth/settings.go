@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 const (
@@ -39,9 +40,8 @@ type Settings struct {
 	Timeout time.Duration // of one attempt; not that of reading a long answer
 	MaxWait time.Duration // between attempts; 0 leaves it to the SDK
 
-	// Environment says that the SDK may look into the environment for who asks, and
-	// OwnEndpoints that it may not do so for where.
-	Environment, OwnEndpoints bool
+	World        world.World // in which the SDK finds who asks
+	OwnEndpoints bool        // it finds no endpoints there
 
 	STSEndpoint string // "" leaves it to the SDK
 
@@ -71,7 +71,7 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, Environment: v.ReadsEnvironment(), OwnEndpoints: v.Closed(),
+		Region: region, Timeout: requestTimeout, World: world.If(v.ReadsEnvironment()), OwnEndpoints: v.Closed(),
 		values: v, profile: v.String("profile"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),

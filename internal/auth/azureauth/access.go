@@ -34,8 +34,8 @@ type Access struct {
 	Cloud      Cloud              // zero for that of a metadata host, until [Access.FindCloud]
 	Pipeline   string             // the service connection of Azure Pipelines that gives tokens; "" is none
 
-	values      attr.Values // with [Attrs]
-	environment bool        // may be read
+	values attr.Values // with [Attrs]
+	world  world.World
 }
 
 // Open makes the credential of the first way that is completely set up, in
@@ -102,7 +102,7 @@ func (a Access) UsesCLI() bool {
 // variable that steers a part of the SDK is set. Not to sign in is better
 // than to sign in at the place that they name.
 func (a Access) refuseVariables(c world.Client) error {
-	if name := world.If(a.environment).Steering(c); name != "" {
+	if name := a.world.Steering(c); name != "" {
 		return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
 			"unset it, or choose another way to authenticate", name)
 	}
@@ -163,7 +163,7 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 }
 
 func (a Access) withPipeline(tenant, id string) (azcore.TokenCredential, error) {
-	if !a.environment {
+	if !a.world.ReadsEnvironment() {
 		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
 			"and the environment is switched off")
 	}
@@ -196,7 +196,7 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 }
 
 func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
-	if !a.environment {
+	if !a.world.ReadsEnvironment() {
 		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment " +
 			"is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
 	}

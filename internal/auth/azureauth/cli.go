@@ -96,7 +96,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 
 // az runs the Azure CLI. The arguments must have been checked.
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
-	environ := world.If(a.environment).Environ()
+	environ := a.world.Environ()
 	p := world.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
 	out, _, err := p.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {

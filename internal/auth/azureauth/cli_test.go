@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // A token is used again for as long as it lives.
@@ -36,7 +37,7 @@ func TestTokensOfTheCLI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	access, err := New(values, false)
+	access, err := New(values, world.World{})
 	if err != nil {
 		t.Fatal(err)
 	}

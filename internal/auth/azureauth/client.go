@@ -20,7 +20,7 @@ const maxAnswer = 1 << 20 // bytes
 func (a Access) ClientOptions() policy.ClientOptions {
 	transport := a.Transport
 	if transport == nil {
-		transport = HTTPClient(a.environment)
+		transport = HTTPClient(a.world)
 	}
 	return policy.ClientOptions{
 		Cloud:     a.Cloud.Configuration,
@@ -32,9 +32,9 @@ func (a Access) ClientOptions() policy.ClientOptions {
 
 // HTTPClient makes a client that goes through the proxies of the environment
 // only if that may be read.
-func HTTPClient(environment bool) *http.Client {
+func HTTPClient(w world.World) *http.Client {
 	client := &http.Client{CheckRedirect: noRedirect}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !environment {
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !w.ReadsEnvironment() {
 		direct := standard.Clone()
 		direct.Proxy = nil
 		direct.TLSClientConfig = trust.Config(world.World{}, direct.TLSClientConfig)

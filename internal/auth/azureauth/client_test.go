@@ -4,16 +4,18 @@ import (
 	"net/http"
 	"runtime"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // With the environment off, a connection that authorities of a variable have
 // verified is refused, and so is every proxy.
 func TestHTTPClient(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", "/of/a/stranger")
-	if client := HTTPClient(true); client.Transport != nil {
+	if client := HTTPClient(world.Here()); client.Transport != nil {
 		t.Errorf("with the environment on, it has the transport %v", client.Transport)
 	}
-	direct, ok := HTTPClient(false).Transport.(*http.Transport)
+	direct, ok := HTTPClient(world.World{}).Transport.(*http.Transport)
 	if !ok || direct.Proxy != nil {
 		t.Fatal("it goes through a proxy")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth/azureauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // handled is a network in which everybody is the same server.
@@ -42,7 +43,7 @@ func TestCosts(t *testing.T) {
 				t.Fatal(err)
 			}
 			answers.Run(t, func(t *testing.T) func() error {
-				access, err := New(values, false)
+				access, err := New(values, world.World{})
 				if err != nil {
 					t.Fatal(err)
 				}

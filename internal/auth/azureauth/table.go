@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Reasons of [attr.Attr.Harmless].
@@ -15,7 +16,7 @@ const (
 )
 
 // Attrs are the attributes for authentication. What a client proves itself with
-// is the group "client"; the names of the client and its tenant prove nothing.
+// is the group "client"; the IDs of the client and its tenant are not secrets.
 // Env replaces the common variables of some of them.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
@@ -75,10 +76,9 @@ func flag(name, doc string) attr.Attr {
 	return attr.Attr{Name: name, Type: cty.Bool, Default: cty.False, Harmless: flagHarmless, Doc: doc + " Defaults to `false`."}
 }
 
-// New reads [Attrs]. It looks at what can be wrong without any I/O. Without
-// environment, nothing of that is read.
-func New(v attr.Values, environment bool) (Access, error) {
-	a := Access{values: v, environment: environment}
+// New reads [Attrs]. It looks at what can be wrong without any I/O.
+func New(v attr.Values, w world.World) (Access, error) {
+	a := Access{values: v, world: w}
 	host, requestURL, msi := v.String("metadata_host"), v.String("oidc_request_url"), v.String("msi_endpoint")
 	named, ok := clouds(v.String("environment"))
 	if !ok && host == "" {

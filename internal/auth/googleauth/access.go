@@ -32,7 +32,7 @@ type Access struct {
 
 	Universe string // of Google's clouds; googleapis.com when empty
 
-	Environment bool // may be read
+	World world.World
 }
 
 // Open finds the credentials and gets a first token with them, so that a
@@ -51,7 +51,7 @@ func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
 			Logger:          Silence(),
 			UniverseDomain:  a.Universe,
 		}
-		if !a.Environment {
+		if !a.World.ReadsEnvironment() {
 			options.Client = &http.Client{Transport: Bearer{creds, DirectTransport()}}
 		}
 		creds, err = impersonate.NewCredentials(options)
@@ -76,7 +76,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		Logger:           Silence(),
 		UniverseDomain:   a.Universe,
 	}
-	if !a.Environment {
+	if !a.World.ReadsEnvironment() {
 		options.Client = &http.Client{Transport: DirectTransport()}
 	}
 	text := a.Credentials
@@ -99,7 +99,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	}
 	var creds *auth.Credentials
 	if program != nil {
-		program.world = world.If(a.Environment)
+		program.world = a.World
 		creds, err = withProgram(*program, document, options)
 	} else {
 		creds, err = credentials.NewCredentialsFromJSON(kind, document, options)

@@ -70,7 +70,7 @@ func DirectTransport() http.RoundTripper {
 // variable that steers a part of the SDK is set. No credentials are better
 // than those that they name.
 func (a Access) RefuseVariables(c world.Client) error {
-	if name := world.If(a.Environment).Steering(c); name != "" {
+	if name := a.World.Steering(c); name != "" {
 		return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
 			"unset it, or set credentials or access_token", name)
 	}
@@ -116,7 +116,7 @@ func (a Access) check(document []byte) (*program, error) {
 		}
 		return nil, err
 	}
-	if !a.Environment {
+	if !a.World.ReadsEnvironment() {
 		what := ""
 		switch {
 		case f.Source.EnvironmentID != "":

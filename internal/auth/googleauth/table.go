@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Attrs are the attributes that say who calls Google. Variables are those of
@@ -26,10 +27,10 @@ func Attrs(variables ...string) []attr.Attr {
 }
 
 // New reads [Attrs]. Scopes are those of the tokens.
-func New(v attr.Values, environment bool, scopes ...string) Access {
+func New(v attr.Values, w world.World, scopes ...string) Access {
 	return Access{
 		Credentials: v.String("credentials"), Token: v.String("access_token"),
 		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
-		Scopes: scopes, ImpersonateScopes: scopes, Environment: environment,
+		Scopes: scopes, ImpersonateScopes: scopes, World: w,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // grant is what one block of credentials, completed by the environment, gives
@@ -52,7 +53,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
 		}
 	}
-	if g.access, err = azureauth.New(v.Values, credentials.Env != nil); err != nil {
+	if g.access, err = azureauth.New(v.Values, world.If(credentials.Env != nil)); err != nil {
 		return grant{}, err
 	}
 	g.access.Pipeline = v.String("ado_service_connection_id")

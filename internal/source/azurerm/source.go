@@ -46,7 +46,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	return &run{credentials: s.Credentials, transport: azureauth.HTTPClient(s.LookupEnv != nil)}
+	return &run{credentials: s.Credentials, transport: azureauth.HTTPClient(s.World())}
 }
 
 // The rules for names are Azure's:
@@ -266,7 +266,7 @@ func lockOf(answer blob.DownloadResponse) *source.Lock {
 }
 
 // parseLock reads the description of a lock. What cannot be read is left empty;
-// there is a lock all the same.
+// the state is locked nevertheless.
 func parseLock(text string) *source.Lock {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Variables of Google's own clients.
@@ -46,7 +47,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		return settings{}, err
 	}
 	s := settings{
-		access:        googleauth.New(v.Values, lookup != nil, readScope),
+		access:        googleauth.New(v.Values, world.If(lookup != nil), readScope),
 		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), "googleapis.com"), lookup: lookup,
 	}
 	s.access.Universe = v.String("universe_domain")

@@ -55,7 +55,7 @@ func TestSSH(t *testing.T) {
 		_, err := read(t, sshRun(t, server, server.KnownHosts, vars{"SSH_PRIVATE_KEY": server.KeyFile}), at)
 		mustFail(t, err, "SSH_PRIVATE_KEY is set, and nothing says that it is meant for "+origin, `url = "`+origin+`/"`)
 		if server.Connections() != before {
-			t.Error("the server was asked all the same")
+			t.Error("the server was still called")
 		}
 	})
 	t.Run("missing file", func(t *testing.T) {

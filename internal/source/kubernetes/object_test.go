@@ -103,7 +103,7 @@ func sameState(t *testing.T, got, want []byte) {
 }
 
 // The server refuses whatever is not a GET of what the state needs, and the
-// state comes out all the same.
+// state is still read.
 func TestObject(t *testing.T) {
 	for name, c := range map[string]struct {
 		attrs, more attrs

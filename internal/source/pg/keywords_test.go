@@ -13,7 +13,7 @@ func TestKeywordsBesideAPassword(t *testing.T) {
 		"PGDATABASE": "d", "PGAPPNAME": "a", "PGTZ": "UTC", "PGCONNECT_TIMEOUT": "7", "PGTARGETSESSIONATTRS": "primary",
 		"PGSSLMODE": "verify-full", "PGREQUIREAUTH": "scram-sha-256", "PGCHANNELBINDING": "require",
 		"PGSSLCERT": "c", "PGSSLKEY": "k", "PGSSLPASSWORD": "p", // an identity of its own
-		"PGPASSWORD": "said by the code", "PGPASSFILE": "of no use beside a password",
+		"PGPASSWORD": "said by the code", "PGPASSFILE": "not used beside a password",
 	}
 	own := settings{"host": "own.test", "password": "OWN"}
 	for _, a := range keywords().Attrs {

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // access says who asks, and where.
@@ -28,7 +29,7 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	}
 	// Who asks may come from the environment for every block, as an identity
 	// that assumes its role. Where is asked may not.
-	settings.Environment, settings.MaxWait = n.Env != nil, n.MaxWait
+	settings.World, settings.MaxWait = world.If(n.Env != nil), n.MaxWait
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
 	}

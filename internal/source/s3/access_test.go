@@ -133,7 +133,7 @@ func TestNoCredentials(t *testing.T) {
 		block attrs
 		text  string
 	}{
-		"none":            {asks(), nobody, "no AWS credentials to be had"},
+		"none":            {asks(), nobody, "no AWS credentials found"},
 		"no such profile": {asks(), nobody.With("profile", "none"), `no profile "none"`},
 		"no such block": {asks().With("credentials_name", "a"), nobody,
 			`no s3 block of credentials, in the provider block, has the name "a"`},

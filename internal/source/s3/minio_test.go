@@ -185,7 +185,7 @@ func TestRealMinIO(t *testing.T) {
 			"access is denied; the credentials need s3:GetObject on this object"},
 		"reader, other none": {in.With("key", "none"), reader, "default", "", "",
 			"access is denied; the credentials need s3:GetObject on this object"},
-		"reader, not a role": {in, reader.With("secret_key", "canary"), "default", "", "", "no AWS credentials to be had: STS AssumeRole: "},
+		"reader, not a role": {in, reader.With("secret_key", "canary"), "default", "", "", "no AWS credentials found: STS AssumeRole: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := open(c.asks, settings(nil, c.block), c.workspace)

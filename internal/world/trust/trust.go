@@ -24,7 +24,7 @@ func (*Error) NonRetriable() {}
 // RetryableError tells the SDK of AWS not to try again.
 func (*Error) RetryableError() bool { return false }
 
-// Check returns an error if the system's authorities are not to be had without
+// Check returns an error if the system's authorities cannot be used without
 // those of the environment, which is off. Go reads these variables by itself, once
 // for all connections of the process, except where the system itself verifies.
 func Check(w world.World) error {
