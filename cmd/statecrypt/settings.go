@@ -8,12 +8,11 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
@@ -75,7 +74,7 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	}
 	return func(o config.Options) (*config.Config, error) {
 		o.Environment, o.Arguments, o.Uses = environment, arguments, c.uses
-		o.Backends = []attr.Table{httpsource.Backend()} // the file may serve wrap as well
+		o.Backends = wrap.Backends() // the file may serve wrap as well
 		read, err := layer(o)
 		if read != nil {
 			c.backend = read.Backend

@@ -433,7 +433,8 @@ func TestAccForgotten(t *testing.T) {
 
 // Plans are sealed when they are made, and opened when they are needed.
 func TestAccPlans(t *testing.T) {
-	t.Parallel()
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	settings := tofuKeys + "plan { method = method.aes_gcm.m }\n"
@@ -449,6 +450,9 @@ func TestAccPlans(t *testing.T) {
 	}
 	p.must(t, "apply", "new.tfplan")
 	s.checkSealed(t, secret)
+	if left, err := filepath.Glob(filepath.Join(temporary, "statecrypt-*")); err != nil || len(left) > 0 {
+		t.Errorf("these copies are left: %q, %v", left, err)
+	}
 
 	bare := &project{dir: p.dir, env: p.env}
 	write(t, filepath.Join(p.dir, "main.tf"), module(""))

@@ -32,13 +32,16 @@ type backend struct {
 	limit               int64 // bytes of an answer
 	read, write, remove endpoint
 	lock, unlock        endpoint // without a URL where there is none
-	retries             []string // variables that say how often the child tries again
+	retries             []string // variables of the child
 }
 
 type endpoint struct {
 	method string
 	url    *url.URL
 }
+
+// Backends are the kinds that the block of [Options] may have.
+func Backends() []attr.Table { return []attr.Table{httpsource.Backend()} }
 
 // newBackend reads the block of the settings, or the variables in its place.
 func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
@@ -69,16 +72,22 @@ func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
 		lock:   endpoint{v.String("lock_method"), lock},
 		unlock: endpoint{v.String("unlock_method"), unlock},
 	}
+	b.retries, err = retries(v)
+	return b, err
+}
+
+// retries are the variables that tell the child how often to try again.
+func retries(v attr.Values) (variables []string, err error) {
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
 		n, err := v.Int(name, 0, 3600)
 		if err != nil {
 			return nil, err
 		}
 		if v.Has(name) {
-			b.retries = append(b.retries, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), n))
+			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), n))
 		}
 	}
-	return b, nil
+	return variables, nil
 }
 
 // address is the URL in an attribute, nil if there is none.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -105,32 +106,20 @@ func (m *move) sealOwn(ctx context.Context) error {
 // own reads the state of the module from where Terraform without wrap has written
 // down that it lies.
 func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
-	var recorded struct {
-		Backend struct {
-			Type   string         `json:"type"`
-			Config map[string]any `json:"config"`
-		} `json:"backend"`
-	}
 	place = "terraform.tfstate"
-	record, err := keyfile.Read(filepath.Join(m.call.data, recordName))
-	if err == nil {
-		err = json.Unmarshal(record, &recorded)
-	}
+	r, err := readRecord(m.call.data)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return place, nil, errors.New("the record of the backend cannot be read")
+		return place, nil, err
 	}
 	if workspace, _ := keyfile.Read(filepath.Join(m.call.data, "environment")); len(workspace) > 0 && string(workspace) != "default" {
 		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
 	}
-	switch b := recorded.Backend; b.Type {
-	case "local":
-		if path, _ := b.Config["path"].(string); path != "" {
-			place = path
-		}
-	case "", "http":
-	default:
-		content, err = m.pull(ctx, b.Type, b.Config)
-		return "the backend " + outside.Quoted(b.Type, 100), content, err
+	switch path, _ := r.Backend.Config["path"].(string); {
+	case r.Backend.Type == "local" && path != "":
+		place = path
+	case !slices.Contains([]string{"", "local", "http"}, r.Backend.Type):
+		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
+		return "the backend " + outside.Quoted(r.Backend.Type, 100), content, err
 	}
 	content, err = readFile(join(m.call.dir, place))
 	if errors.Is(err, fs.ErrNotExist) {

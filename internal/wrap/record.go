@@ -53,33 +53,42 @@ func replace(path string, content []byte) error {
 	return err
 }
 
+// recorded is a record of a backend, as far as it is looked at.
+type recorded struct {
+	Backend struct {
+		Type   string         `json:"type"`
+		Config map[string]any `json:"config"`
+	} `json:"backend"`
+	StateStore any `json:"state_store"`
+}
+
+// readRecord reads that in a data directory. Without one, the error is
+// [fs.ErrNotExist].
+func readRecord(data string) (r recorded, err error) {
+	content, err := keyfile.Read(filepath.Join(data, recordName))
+	if err == nil && json.Unmarshal(content, &r) != nil { // the error may quote a password
+		err = errors.New("the record of the backend cannot be read")
+	}
+	return r, err
+}
+
 // checkRecord looks at the record after the run. The error says where the child
 // may have gone.
 func checkRecord(data string) error {
-	content, err := keyfile.Read(filepath.Join(data, recordName))
-	if err != nil {
+	r, err := readRecord(data)
+	switch {
+	case err != nil:
 		return err
-	}
-	var recorded struct {
-		Backend *struct {
-			Type   string         `json:"type"`
-			Config map[string]any `json:"config"`
-		} `json:"backend"`
-		StateStore any `json:"state_store"`
-	}
-	switch err := json.Unmarshal(content, &recorded); {
-	case err != nil: // it may quote a password
-		return errors.New("the record of the backend cannot be read")
-	case recorded.Backend == nil || recorded.StateStore != nil:
+	case r.Backend.Type == "" || r.StateStore != nil:
 		return notOurs("another kind")
 	}
-	for name, value := range recorded.Backend.Config {
+	for name, value := range r.Backend.Config {
 		if value != nil {
 			return hasSetting(name)
 		}
 	}
-	if recorded.Backend.Type != "http" {
-		return notOurs(outside.Quoted(recorded.Backend.Type, 100))
+	if r.Backend.Type != "http" {
+		return notOurs(outside.Quoted(r.Backend.Type, 100))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ import (
 type Options struct {
 	State    encryption.Target // opens and seals; it has methods, and was checked
 	Plan     encryption.Target // likewise, if it has methods; otherwise plans are left as they are
-	Backend  *attr.Entry       // with the table of httpsource.Backend; nil if the variables say everything
+	Backend  *attr.Entry       // one of Backends; nil if the variables say everything
 	Command  []string          // terraform or tofu, and its arguments
 	Environ  []string          // of the caller
 	Force    bool              // writes a state of another lineage than the one that was read
