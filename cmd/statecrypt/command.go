@@ -43,7 +43,10 @@ func commands() []command {
 		{name: "verify", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
 		{name: "rotate", min: 1, max: many, flags: "from to var var-file plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
-		{name: "wrap", min: 1, max: many, flags: "config var var-file force encrypt-existing leave lineage minimum-serial", program: true, run: (*call).wrap},
+		{
+			name: "wrap", min: 1, max: many, flags: "config var var-file force encrypt-existing leave lineage minimum-serial",
+			program: true, run: (*call).wrap,
+		},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
 		{name: "version", run: (*call).version},
 	}

@@ -36,7 +36,7 @@ func (p *pins) set(name, text string) error {
 func (p *pins) ofWrap() wrap.Pins {
 	w := wrap.Pins{Lineage: p.lineage}
 	if p.serial != nil {
-		w.MinimumSerial = uint64(*p.serial)
+		w.MinimumSerial = uint64(*p.serial) //nolint:gosec // it is not negative, see set
 	}
 	return w
 }
