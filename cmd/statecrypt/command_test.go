@@ -529,7 +529,8 @@ func TestWrapWithholds(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"wrap", "-config", config, "--", program, "-chdir=" + dir, "plan"}, strings.NewReader(""), &out, &out,
-				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "PATH=" + os.Getenv("PATH")})
+				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/",
+				"PATH=" + os.Getenv("PATH")})
 			text := out.String()
 			if code != 0 || strings.Contains(text, canaryKey) || name != "index" && !strings.Contains(text, "TF_VAR_other=kept") {
 				t.Errorf("%d\n%s", code, text)
@@ -556,14 +557,19 @@ func TestWrapBackend(t *testing.T) {
 		environ []string
 		want    string
 	}{
-		"a block":     {block: `address = "http://127.0.0.1:1/" ` + "\n" + `password = var.state`, want: "TF_HTTP_ADDRESS=https://127.0.0.1:"},
-		"a lock":      {block: `address = "http://127.0.0.1:1/"`, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://127.0.0.1:1/"}, want: "TF_HTTP_LOCK_ADDRESS="},
-		"retries":     {block: "address = \"http://127.0.0.1:1/\"\nretry_max = 7", want: "TF_HTTP_RETRY_MAX=7\n"},
-		"variables":   {environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_PASSWORD=" + canary}, want: "TF_HTTP_ADDRESS=https://127.0.0.1:"},
-		"none":        {want: "backend.http.address: this argument is required"},
-		"old names":   {environ: []string{"TF_HTTP_ADDRESS=http://127.0.0.1:1/"}, want: "the environment variable STATECRYPT_HTTP_ADDRESS"},
-		"no address":  {block: `address = "ftp://` + canary + `"`, want: "backend.http.address: an http or https URL is required"},
-		"redirection": {block: "password = var.state", environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/"}, want: "STATECRYPT_HTTP_ADDRESS"},
+		"a block": {block: `address = "http://127.0.0.1:1/" ` + "\n" + `password = var.state`, want: "TF_HTTP_ADDRESS=https://127.0.0.1:"},
+		"a lock":  {block: `address = "http://127.0.0.1:1/"`, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://127.0.0.1:1/"}, want: "TF_HTTP_LOCK_ADDRESS="},
+		"retries": {block: "address = \"http://127.0.0.1:1/\"\nretry_max = 7", want: "TF_HTTP_RETRY_MAX=7\n"},
+		"variables": {
+			environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_PASSWORD=" + canary},
+			want: "TF_HTTP_ADDRESS=https://127.0.0.1:",
+		},
+		"none":       {want: "backend.http.address: this argument is required"},
+		"old names":  {environ: []string{"TF_HTTP_ADDRESS=http://127.0.0.1:1/"}, want: "the environment variable STATECRYPT_HTTP_ADDRESS"},
+		"no address": {block: `address = "ftp://` + canary + `"`, want: "backend.http.address: an http or https URL is required"},
+		"redirection": {
+			block: "password = var.state", environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/"}, want: "STATECRYPT_HTTP_ADDRESS",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -578,7 +584,8 @@ func TestWrapBackend(t *testing.T) {
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"wrap", "-config", write(t, "keys.hcl", text), "--", program, "-chdir=" + dir, "plan"},
 				strings.NewReader(""), &out, &out, environ)
-			if shown := out.String(); !strings.Contains(shown, c.want) || (code == 0) != strings.HasPrefix(c.want, "TF_") || strings.Contains(shown, canary) {
+			if shown := out.String(); !strings.Contains(shown, c.want) || (code == 0) != strings.HasPrefix(c.want, "TF_") ||
+				strings.Contains(shown, canary) {
 				t.Errorf("%d\n%s", code, shown)
 			}
 		})

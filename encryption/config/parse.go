@@ -112,8 +112,9 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 	if len(p.opts.Backends) == 0 {
 		return body
 	}
-	content, rest, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}})
-	p.diagnostics(diags, &hcl.BodySchema{})
+	schema := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}}
+	content, rest, diags := body.PartialContent(schema)
+	p.diagnostics(diags, schema)
 	for i, block := range content.Blocks {
 		kind, pos := block.Labels[0], position(block.DefRange)
 		e := &attr.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]attr.Setting{}, Pos: pos}

@@ -28,13 +28,41 @@ func TestChargesDoNotWrapAround(t *testing.T) {
 	}
 }
 
+// TestLargeSets: what is not plain may cost something in a file of any size.
+func TestLargeSets(t *testing.T) {
+	for typ, c := range map[string]struct {
+		fits, refused int // elements; 0 for none that are tried
+		element       string
+	}{
+		`"string"`: {90_000, 0, `"subnet-%017[1]d"`},
+		`"number"`: {6000, 10_000, `%d`},
+		`["object",{"id":"string","from":"number","to":"number","cidr":"string"}]`: {4000, 0, `{"id":"sg-%08[1]d","from":%[1]d,"to":%[1]d,"cidr":"10.0.0.0/8"}`},
+	} {
+		of := func(n int) error {
+			elements := make([]string, n)
+			for i := range elements {
+				elements[i] = fmt.Sprintf(c.element, i)
+			}
+			s := parsed(t, []byte(`{"version":4,"outputs":{"o":{"value":[`+strings.Join(elements, ",")+`],"type":["set",`+typ+`]}}}`))
+			_, err := s.Outputs["o"].Value()
+			return err
+		}
+		if err := of(c.fits); err != nil {
+			t.Errorf("%d of %s: %v", c.fits, typ, err)
+		}
+		if c.refused > 0 && !errors.Is(of(c.refused), ErrCost) {
+			t.Errorf("%d of %s are not refused", c.refused, typ)
+		}
+	}
+}
+
 // dear is an output that costs more than half of meter.Free, in few bytes.
 const dear = `{"value":[%s],"type":["list","number"]}`
 
 // Whoever decodes all outputs one at a time pays no more than for all at once.
 func TestOutputsOneAtATime(t *testing.T) {
 	var file strings.Builder
-	numbers := strings.Repeat("1e-999,", 4) + "1e-999"
+	numbers := strings.Repeat("1e-999,", 39) + "1e-999"
 	file.WriteString(`{"version":4,"outputs":{"plain":{"value":["a","b"],"type":["list","string"]}`)
 	for i := range 50 {
 		fmt.Fprintf(&file, `,"o%d":`+dear, i, numbers)
@@ -71,13 +99,13 @@ func TestOutputsOneAtATime(t *testing.T) {
 
 // A program that reads one state again and again never runs out of budget.
 func TestValueAgain(t *testing.T) {
-	s := parsed(t, fmt.Appendf(nil, `{"version":4,"outputs":{"a":`+dear+`}}`, strings.Repeat("1e-999,", 4)+"1e-999"))
+	s := parsed(t, fmt.Appendf(nil, `{"version":4,"outputs":{"a":`+dear+`}}`, strings.Repeat("1e-999,", 39)+"1e-999"))
 	for range 20 {
 		if _, err := s.Outputs["a"].Value(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s = parsed(t, fmt.Appendf(nil, `{"version":4,"outputs":{"a":`+dear+`}}`, strings.Repeat("1e-999,", 4)+"true"))
+	s = parsed(t, fmt.Appendf(nil, `{"version":4,"outputs":{"a":`+dear+`}}`, strings.Repeat("1e-999,", 39)+"true"))
 	for range 20 {
 		if _, err := s.Outputs["a"].Value(); err == nil || errors.Is(err, ErrCost) {
 			t.Fatalf("got %v", err)

@@ -93,8 +93,8 @@ func TestSensitiveKeys(t *testing.T) {
 }
 
 func TestLongWayToAnError(t *testing.T) {
-	_, err := value(false, strings.Repeat(`["list",`, 200)+`"bool"`+strings.Repeat("]", 200), strings.Repeat("[", 200)+"7"+
-		strings.Repeat("]", 200))
+	_, err := value(false, strings.Repeat(`["list",`, 300)+`"bool"`+strings.Repeat("]", 300), strings.Repeat("[", 300)+"7"+
+		strings.Repeat("]", 300))
 	if want := `output "o": at [0][0][0][0][0][0][0][0][0][0]…: a bool is required`; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -11,15 +11,15 @@ import (
 )
 
 // Meter says how much work is left. The unit is what one plain value costs: about
-// a microsecond and 300 bytes, and never more than 600. A value takes at least two bytes of a file, so that
-// plain values always fit, however many there are.
+// a microsecond and 300 bytes, and never more than 600. A value takes at least two
+// bytes of a file, so that plain values always fit, however many there are.
 type Meter struct{ left int64 }
 
 const (
-	// Free is what a file of any size may cost, in units: 6 MB at most, and a hundredth of a
-	// second. It can't be less: to sort an honest set of a thousand numbers, which
-	// has 4 kB, package cty allocates 3 MB.
-	Free = 10_000
+	// Free is what a file of any size may cost, in units: 48 MB at most, and less than
+	// a tenth of a second. Less of it would refuse honest sets: to sort one of 1,000
+	// numbers, which has 4 kB, package cty allocates 3 MB.
+	Free = 80_000
 
 	// Rebuilt is what a value costs that is made, written and read again: by itself,
 	// or as a step of a path to it. Its text is extra.

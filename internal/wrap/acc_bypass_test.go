@@ -24,9 +24,10 @@ type attempt struct {
 	swap    map[string]string // below ROOT, between the look of wrap and that of the CLI
 	leave   bool
 	moveIn  bool
-	ready   bool // the module was applied before
-	right   bool // it is none: the run succeeds, and its state is encrypted
-	left    bool // a file with a state was there before, and stays
+	ready   bool                                   // the module was applied before
+	stored  func(sealed []byte, old string) []byte // what the backend has instead, if it was
+	right   bool                                   // it is none: the run succeeds, and its state is encrypted
+	left    bool                                   // a file with a state was there before, and stays
 }
 
 // attempts is the table of all that was ever tried.
@@ -39,10 +40,12 @@ func attempts() map[string]attempt {
 	direct := sensitive(`backend "http" { address = "DIRECT/direct" }`)
 	cli := func(words ...string) []string { return words }
 	all := map[string]attempt{
-		"nothing":                     {args: apply, right: true},
-		"nothing, again":              {args: cli("plan", "-detailed-exitcode"), ready: true, right: true},
-		"nothing, by a plan":          {args: cli("apply", "ours.tfplan"), right: true},
-		"nothing, with variables":     {args: cli("apply"), environ: []string{"TF_CLI_ARGS=-no-color", "TF_CLI_ARGS_apply=-auto-approve"}, right: true},
+		"nothing":            {args: apply, right: true},
+		"nothing, again":     {args: cli("plan", "-detailed-exitcode"), ready: true, right: true},
+		"nothing, by a plan": {args: cli("apply", "ours.tfplan"), right: true},
+		"nothing, with variables": {
+			args: cli("apply"), environ: []string{"TF_CLI_ARGS=-no-color", "TF_CLI_ARGS_apply=-auto-approve"}, right: true,
+		},
 		"no subcommand":               {args: cli("", "apply", localPlan)},
 		"no subcommand, a variable":   {environ: []string{"TF_CLI_ARGS_=apply " + localPlan}},
 		"all in a variable":           {environ: []string{"TF_CLI_ARGS=apply " + localPlan}},
@@ -63,30 +66,34 @@ func attempts() map[string]attempt {
 		"standard input":              {args: cli("apply", "/dev/stdin")},
 		"a cloud plan":                {args: cli("apply", "c.tfplan"), files: map[string]string{"mm/c.tfplan": `{"remote_plan_format":1,"run_id":"run-1","hostname":"h"}`}},
 
-		"state":                       {args: cli("apply", "-auto-approve", "-state=x")},
-		"state, false":                {args: cli("apply", "-auto-approve", "-state=false")},
-		"state-out":                   {args: cli("apply", "-auto-approve", "-state-out=x")},
-		"state, two words":            {args: cli("apply", "-auto-approve", "-state", "x")},
-		"state, two dashes":           {args: cli("apply", "-auto-approve", "--state=x")},
-		"state, upper case":           {args: cli("apply", "-auto-approve", "-STATE=x")},
-		"backup":                      {args: cli("apply", "-auto-approve", "-backup=x"), ready: true},
-		"backup of a removal":         {args: cli("state", "rm", "-backup=x", "terraform_data.x"), ready: true},
-		"moved to a file":             {args: cli("state", "mv", "-state-out=x", "terraform_data.x", "terraform_data.y"), ready: true},
-		"moved to false":              {args: cli("state", "mv", "-state-out=false", "terraform_data.x", "terraform_data.y"), ready: true},
-		"backup-out":                  {args: cli("state", "mv", "-backup-out=x", "terraform_data.x", "terraform_data.y"), ready: true},
-		"moved in the backend":        {args: cli("state", "mv", "terraform_data.x", "terraform_data.y"), ready: true, right: true},
-		"removed":                     {args: cli("state", "rm", "terraform_data.x"), ready: true, right: true},
-		"tainted":                     {args: cli("taint", "terraform_data.x"), ready: true, right: true},
-		"refreshed":                   {args: cli("refresh"), ready: true, right: true},
-		"a state of another module":   {args: cli("state", "push", "ROOT/local/terraform.tfstate"), ready: true, files: map[string]string{"local/terraform.tfstate": state}},
-		"an import's state":           {args: cli("import", "-state-out=x", "terraform_data.z", "1")},
-		"an import's module":          {args: cli("import", "-config=ROOT/local", "terraform_data.x", "1")},
-		"a workspace":                 {args: cli("workspace", "new", "w")},
-		"a workspace of a state":      {args: cli("workspace", "new", "-state=ROOT/local/x", "w")},
-		"a workspace, of a variable":  {args: apply, environ: []string{"TF_WORKSPACE=w"}},
-		"a workspace, of a file":      {args: apply, files: map[string]string{"mm/.terraform/environment": "w"}, right: true},
-		"an old name of a workspace":  {args: cli("env", "new", "w")},
-		"tests":                       {args: cli("test"), files: map[string]string{"mm/tests/a.tftest.hcl": "run \"a\" {\nbackend \"local\" {}\n}\n"}},
+		"state":                {args: cli("apply", "-auto-approve", "-state=x")},
+		"state, false":         {args: cli("apply", "-auto-approve", "-state=false")},
+		"state-out":            {args: cli("apply", "-auto-approve", "-state-out=x")},
+		"state, two words":     {args: cli("apply", "-auto-approve", "-state", "x")},
+		"state, two dashes":    {args: cli("apply", "-auto-approve", "--state=x")},
+		"state, upper case":    {args: cli("apply", "-auto-approve", "-STATE=x")},
+		"backup":               {args: cli("apply", "-auto-approve", "-backup=x"), ready: true},
+		"backup of a removal":  {args: cli("state", "rm", "-backup=x", "terraform_data.x"), ready: true},
+		"moved to a file":      {args: cli("state", "mv", "-state-out=x", "terraform_data.x", "terraform_data.y"), ready: true},
+		"moved to false":       {args: cli("state", "mv", "-state-out=false", "terraform_data.x", "terraform_data.y"), ready: true},
+		"backup-out":           {args: cli("state", "mv", "-backup-out=x", "terraform_data.x", "terraform_data.y"), ready: true},
+		"moved in the backend": {args: cli("state", "mv", "terraform_data.x", "terraform_data.y"), ready: true, right: true},
+		"removed":              {args: cli("state", "rm", "terraform_data.x"), ready: true, right: true},
+		"tainted":              {args: cli("taint", "terraform_data.x"), ready: true, right: true},
+		"refreshed":            {args: cli("refresh"), ready: true, right: true},
+		"a state of another module": {
+			args: cli("state", "push", "ROOT/local/terraform.tfstate"), ready: true, files: map[string]string{"local/terraform.tfstate": state},
+		},
+		"an import's state":          {args: cli("import", "-state-out=x", "terraform_data.z", "1")},
+		"an import's module":         {args: cli("import", "-config=ROOT/local", "terraform_data.x", "1")},
+		"a workspace":                {args: cli("workspace", "new", "w")},
+		"a workspace of a state":     {args: cli("workspace", "new", "-state=ROOT/local/x", "w")},
+		"a workspace, of a variable": {args: apply, environ: []string{"TF_WORKSPACE=w"}},
+		"a workspace, of a file":     {args: apply, files: map[string]string{"mm/.terraform/environment": "w"}, right: true},
+		"an old name of a workspace": {args: cli("env", "new", "w")},
+		"tests": {
+			args: cli("test"), files: map[string]string{"mm/tests/a.tftest.hcl": "run \"a\" {\nbackend \"local\" {}\n}\n"},
+		},
 		"migrate":                     {args: cli("state", "migrate"), ready: true},
 		"the server of a subcommand":  {args: cli("rpcapi")},
 		"a flag nobody knows":         {args: cli("apply", "-auto-approve", "-state-file=x")},
@@ -102,13 +109,19 @@ func attempts() map[string]attempt {
 		"init, an address":            {args: cli("init", "-backend-config=address=DIRECT/direct"), ready: true},
 		"init, an address, two words": {args: cli("init", "-backend-config", "address=DIRECT/direct"), ready: true},
 		"init, a file":                {args: cli("init", "-backend-config=x.tfbackend"), files: map[string]string{"mm/x.tfbackend": `address = "DIRECT/direct"`}, ready: true},
-		"init, false, migrating":      {args: cli("init", "-backend-config=false", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain}},
-		"init, migrating":             {args: cli("init", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain}},
-		"init, copying":               {args: cli("init", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain}},
-		"init, migrating directly":    {args: cli("init", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": direct}},
-		"init, reconfiguring":         {args: cli("init", "-reconfigure"), ready: true, files: map[string]string{"mm/main.tf": direct}},
-		"init, from a module":         {args: cli("init", "-from-module=ROOT/local"), files: map[string]string{"mm/main.tf": ""}},
-		"init, no backend":            {args: cli("init", "-backend=false"), ready: true, files: map[string]string{"mm/main.tf": plain}},
+		"init, false, migrating": {
+			args: cli("init", "-backend-config=false", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain},
+		},
+		"init, migrating": {
+			args: cli("init", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain},
+		},
+		"init, copying": {args: cli("init", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": plain}},
+		"init, migrating directly": {
+			args: cli("init", "-migrate-state", "-force-copy"), ready: true, files: map[string]string{"mm/main.tf": direct},
+		},
+		"init, reconfiguring": {args: cli("init", "-reconfigure"), ready: true, files: map[string]string{"mm/main.tf": direct}},
+		"init, from a module": {args: cli("init", "-from-module=ROOT/local"), files: map[string]string{"mm/main.tf": ""}},
+		"init, no backend":    {args: cli("init", "-backend=false"), ready: true, files: map[string]string{"mm/main.tf": plain}},
 		"init, in a variable": {
 			args: cli("init"), environ: []string{"TF_CLI_ARGS_init=-migrate-state -force-copy"}, ready: true,
 			files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"},
@@ -124,13 +137,18 @@ func attempts() map[string]attempt {
 		"leaving by apply":  {args: apply, leave: true, files: map[string]string{"mm/main.tf": plain}},
 		"leaving by a plan": {args: cli("apply", localPlan), leave: true},
 
-		"a local backend":        {args: apply, files: map[string]string{"mm/main.tf": plain}},
-		"no backend":             {args: apply, files: map[string]string{"mm/main.tf": sensitive("")}},
-		"an address":             {args: apply, files: map[string]string{"mm/main.tf": direct}},
-		"a lock address":         {args: apply, files: map[string]string{"mm/main.tf": sensitive(`backend "http" { lock_address = "DIRECT/lock" }`)}},
-		"no verification":        {args: apply, files: map[string]string{"mm/main.tf": sensitive(`backend "http" { skip_cert_verification = true }`)}},
-		"cloud":                  {args: apply, files: map[string]string{"mm/main.tf": sensitive("cloud {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")}},
-		"remote":                 {args: apply, files: map[string]string{"mm/main.tf": sensitive("backend \"remote\" {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")}},
+		"a local backend": {args: apply, files: map[string]string{"mm/main.tf": plain}},
+		"no backend":      {args: apply, files: map[string]string{"mm/main.tf": sensitive("")}},
+		"an address":      {args: apply, files: map[string]string{"mm/main.tf": direct}},
+		"a lock address":  {args: apply, files: map[string]string{"mm/main.tf": sensitive(`backend "http" { lock_address = "DIRECT/lock" }`)}},
+		"no verification": {args: apply, files: map[string]string{"mm/main.tf": sensitive(`backend "http" { skip_cert_verification = true }`)}},
+		"cloud": {
+			args: apply, files: map[string]string{"mm/main.tf": sensitive("cloud {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")},
+		},
+		"remote": {
+			args:  apply,
+			files: map[string]string{"mm/main.tf": sensitive("backend \"remote\" {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")},
+		},
 		"a state store":          {args: apply, files: map[string]string{"mm/main.tf": sensitive(`state_store "x" { }`)}},
 		"an override":            {args: apply, files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"}},
 		"an override in JSON":    {args: apply, files: map[string]string{"mm/x_override.tf.json": `{"terraform":{"backend":{"local":{}}}}`}},
@@ -154,18 +172,29 @@ func attempts() map[string]attempt {
 		"a plan, exchanged":           {args: cli("apply", "ours.tfplan"), swap: map[string]string{"mm/ours.tfplan": "LOCALPLAN"}, right: true},
 		"a folder, exchanged":         {args: apply, swap: map[string]string{"mm/.terraform/environment": "w"}, right: true},
 
-		"another module by a link":    {args: apply, chdir: "ROOT/link/../mm"},
-		"another module":              {args: apply, chdir: "ROOT/local"},
-		"our module by a link":        {args: apply, chdir: "ROOT/tomm", right: true},
-		"our module by /proc":         {args: apply, chdir: "/proc/self/root/ROOT/mm", right: true},
-		"another module twice":        {args: append(cli("-chdir=ROOT/local"), apply...)},
-		"another module in a word":    {args: append(cli("apply", "-chdir=ROOT/local"), apply[1:]...)},
-		"another module, a variable":  {args: apply, environ: []string{"TF_CLI_ARGS=-chdir=ROOT/local"}},
-		"an address in a variable":    {args: apply, environ: []string{"TF_HTTP_ADDRESS=DIRECT/direct", "TF_HTTP_UPDATE_METHOD=PUT"}, right: true},
-		"a proxy":                     {args: apply, environ: []string{"HTTPS_PROXY=DIRECT", "https_proxy=DIRECT", "HTTP_PROXY=DIRECT", "ALL_PROXY=DIRECT"}, right: true},
-		"settings for every command":  {args: apply, environ: []string{"TF_CLI_ARGS=-state=x"}},
-		"settings for two commands":   {args: apply, environ: []string{"TF_CLI_ARGS_apply=-lock=false -state-out=x"}},
-		"a state in a variable of mv": {args: cli("state", "mv", "terraform_data.x", "terraform_data.y"), ready: true, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"}},
+		"an answer cut off":       {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return sealed[:len(sealed)/2] }},
+		"an answer in plaintext":  {args: apply, ready: true, stored: func(_ []byte, old string) []byte { return []byte(old) }},
+		"an answer of others":     {args: apply, ready: true, stored: func([]byte, string) []byte { return []byte("<html>") }},
+		"an answer with one more": {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') }},
+
+		"another module by a link":   {args: apply, chdir: "ROOT/link/../mm"},
+		"another module":             {args: apply, chdir: "ROOT/local"},
+		"our module by a link":       {args: apply, chdir: "ROOT/tomm", right: true},
+		"our module by /proc":        {args: apply, chdir: "/proc/self/root/ROOT/mm", right: true},
+		"another module twice":       {args: append(cli("-chdir=ROOT/local"), apply...)},
+		"another module in a word":   {args: append(cli("apply", "-chdir=ROOT/local"), apply[1:]...)},
+		"another module, a variable": {args: apply, environ: []string{"TF_CLI_ARGS=-chdir=ROOT/local"}},
+		"an address in a variable": {
+			args: apply, environ: []string{"TF_HTTP_ADDRESS=DIRECT/direct", "TF_HTTP_UPDATE_METHOD=PUT"}, right: true,
+		},
+		"a proxy": {
+			args: apply, environ: []string{"HTTPS_PROXY=DIRECT", "https_proxy=DIRECT", "HTTP_PROXY=DIRECT", "ALL_PROXY=DIRECT"}, right: true,
+		},
+		"settings for every command": {args: apply, environ: []string{"TF_CLI_ARGS=-state=x"}},
+		"settings for two commands":  {args: apply, environ: []string{"TF_CLI_ARGS_apply=-lock=false -state-out=x"}},
+		"a state in a variable of mv": {
+			args: cli("state", "mv", "terraform_data.x", "terraform_data.y"), ready: true, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"},
+		},
 	}
 	for name, words := range map[string]string{
 		"semicolon": "l.tfplan;", "ampersand": "l.tfplan&", "greater": "l.tfplan >x", "pipe": "l.tfplan|x", "backticks": "`l.tfplan`",
@@ -310,7 +339,8 @@ func (sc *scene) try(t *testing.T, a attempt) {
 	if (code == 0) != a.right || (err != nil) && code == 0 {
 		t.Errorf("got %d, %v; right: %t\n%s", code, err, a.right, out)
 	}
-	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || strings.Contains(string(s.stored()), secret) {
+	leaked := strings.Contains(string(s.stored()), secret) && a.stored == nil || count(s.requests(), "POST") > 0 && !a.right
+	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || leaked {
 		t.Errorf("the secret is out:\n%s\nto a stranger: %s\nstored: %s", out, direct, s.stored())
 	}
 	sc.search(t, root, a)
@@ -337,6 +367,9 @@ func (sc *scene) build(t *testing.T, root string, s *store, a attempt, fill func
 	}
 	if a.ready {
 		s.put(bytes.Clone(sc.sealed))
+	}
+	if a.stored != nil {
+		s.put(a.stored(bytes.Clone(sc.sealed), sc.old))
 	}
 	for name, text := range a.files {
 		path := filepath.Join(root, name)
@@ -371,7 +404,8 @@ func (sc *scene) exchanger(t *testing.T, root string, a attempt, fill func(strin
 func (sc *scene) search(t *testing.T, root string, a attempt) {
 	t.Helper()
 	_ = filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
-		if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(path, ".tfplan") || a.left && path == filepath.Join(root, "mm", "terraform.tfstate") {
+		if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(path, ".tfplan") || a.left && path == filepath.Join(root, "mm",
+			"terraform.tfstate") {
 			return err
 		}
 		if content, err := os.ReadFile(path); err != nil || bytes.Contains(content, []byte(secret)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -289,6 +291,34 @@ func TestAccMigrate(t *testing.T) {
 	}
 }
 
+// A state moves in from another backend, where it was until now.
+func TestAccMoveInFromConsul(t *testing.T) {
+	t.Parallel()
+	there := consultest.New(t)
+	there.Writable = true
+	s := newStore(t)
+	p := newProject(t, s.environ(), `backend "consul" {
+  address = "`+strings.TrimPrefix(there.URL, "http://")+`"
+  scheme  = "http"
+  path    = "network"
+}`)
+	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
+		if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
+			t.Fatalf("%d\n%s", code, out)
+		}
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+	p.with = wrap.Options{EncryptExisting: true}
+	if out := p.must(t, "init"); !strings.Contains(out, `what is left in the backend "consul" is not encrypted`) {
+		t.Errorf("it says %s", out)
+	}
+	p.with = wrap.Options{}
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("moved in: %d, %v\n%s", code, err, out)
+	}
+	s.checkSealed(t, secret)
+}
+
 // A plaintext state in the backend is read if a fallback allows that, and sealed
 // when it is written.
 func TestAccPlaintextThere(t *testing.T) {
@@ -344,12 +374,14 @@ func TestAccInterrupted(t *testing.T) {
 // an empty authority stands for those of the system.
 func TestAccRemoteState(t *testing.T) {
 	t.Parallel()
-	there := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	there := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, given, _ := r.BasicAuth(); given != "p" {
 			t.Errorf("the password is %q", given)
 		}
 		_, _ = io.WriteString(w, strings.Replace(state, `"outputs":{}`, `"outputs":{"text":{"type":"string","value":"`+secret+`"}}`, 1))
 	}))
+	there.Config.ErrorLog = log.New(io.Discard, "", 0)
+	there.StartTLS()
 	t.Cleanup(there.Close)
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: there.Certificate().Raw}))
 	trusted := filepath.Join(t.TempDir(), "ca.pem")
@@ -396,8 +428,10 @@ func TestAccRealGitea(t *testing.T) {
 	writer := g.NewToken(t, "ci", "write:package")
 	const at = "/api/packages/ci/terraform/state/wrapped"
 	p := newProject(t, []string{
-		"STATECRYPT_HTTP_ADDRESS=" + g.URL + at, "STATECRYPT_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
-		"STATECRYPT_HTTP_LOCK_METHOD=POST", "STATECRYPT_HTTP_UNLOCK_METHOD=DELETE", "STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + writer,
+		"STATECRYPT_HTTP_ADDRESS=" + g.URL + at, "STATECRYPT_HTTP_LOCK_ADDRESS=" + g.URL + at + "/lock",
+		"STATECRYPT_HTTP_UNLOCK_ADDRESS=" + g.URL + at + "/lock",
+		"STATECRYPT_HTTP_LOCK_METHOD=POST", "STATECRYPT_HTTP_UNLOCK_METHOD=DELETE", "STATECRYPT_HTTP_USERNAME=ci",
+		"STATECRYPT_HTTP_PASSWORD=" + writer,
 	}, empty)
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")

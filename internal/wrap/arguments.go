@@ -69,8 +69,10 @@ func newInvocation(o Options) (*invocation, error) {
 
 // isCLI reports whether a program is called terraform or tofu, perhaps with a version.
 func isCLI(program string) bool {
-	return lazyregexp.New(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`).MatchString(filepath.Base(program))
+	return cliName.MatchString(filepath.Base(program))
 }
+
+var cliName = lazyregexp.New(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`)
 
 // locate finds the program and the folders, and returns the words that follow.
 func (i *invocation) locate(command []string, lookup func(string) (string, bool)) ([]string, error) {
@@ -86,7 +88,7 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 		at, i.chdir = strings.TrimPrefix(words[0], "-chdir="), true
 		words = words[1:]
 	}
-	if i.dir, err = resolve(".", at); err != nil {
+	if i.dir, err = resolve("", at); err != nil {
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), err)
 	}
 	i.data = ".terraform"
@@ -94,6 +96,9 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 		i.data = data
 	}
 	i.data = join(i.dir, i.data)
+	if data, err := resolve("", i.data); err == nil { // there is one
+		i.data = data
+	}
 	return words, nil
 }
 
@@ -106,15 +111,15 @@ func join(dir, path string) string {
 	return dir + string(filepath.Separator) + path
 }
 
-// resolve returns where path leads from dir: absolute, with links followed as the
-// system does.
+// resolve returns where path leads from dir, or from here: absolute, with links
+// followed as the system does.
 func resolve(dir, path string) (string, error) {
 	if path == "" {
 		return "", errors.New("there is no name")
 	}
 	here, err := os.Getwd()
 	if err == nil {
-		path, err = filepath.EvalSymlinks(join(join(here, dir), path))
+		path, err = filepath.EvalSymlinks(join(join(here, dir), path)) // which leaves ".." to the end of a link
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		err = failed.Err
@@ -163,9 +168,9 @@ func (i *invocation) words(lookup func(string) (string, bool)) (words []string, 
 }
 
 // isPlain reports whether text has the same words for everybody who reads it.
-func isPlain(text string) bool {
-	return lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`).MatchString(text)
-}
+func isPlain(text string) bool { return plainText.MatchString(text) }
+
+var plainText = lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`)
 
 // parse reads flags, which end at the first argument, as Go's package flag does.
 func (i *invocation) parse(words []string) error {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
@@ -18,26 +19,39 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	forward := prepare(cmd)
 
-	signals := make(chan os.Signal, 8)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // as with nohup
-			signal.Notify(signals, s)
-		}
+	arrived := make(chan os.Signal, 8)
+	if passed := signals(); len(passed) > 0 {
+		signal.Notify(arrived, passed...)
 	}
 	if err := cmd.Start(); err != nil {
-		signal.Stop(signals)
+		signal.Stop(arrived)
 		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), err)
 	}
 	relayed := make(chan struct{})
 	go func() {
-		for s := range signals {
+		for s := range arrived {
 			forward(s)
 		}
 		close(relayed)
 	}()
 	_ = cmd.Wait() // what the child has to say is in its exit code
-	signal.Stop(signals)
-	close(signals)
+	signal.Stop(arrived)
+	close(arrived)
 	<-relayed
 	return exitCode(cmd.ProcessState), nil
+}
+
+// untilSignal is ctx until a signal arrives, which no longer ends the process before
+// stop is called.
+func untilSignal(ctx context.Context) (until context.Context, stop context.CancelFunc) {
+	if end := signals(); len(end) > 0 {
+		return signal.NotifyContext(ctx, end...)
+	}
+	return context.WithCancel(ctx)
+}
+
+// signals are those that end a program, unless the caller ignores them, as nohup
+// does.
+func signals() []os.Signal {
+	return slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }

@@ -226,7 +226,8 @@ func TestEnvironment(t *testing.T) {
 	o, _, out := scripted(t, s, "environ GET", "plan")
 	o.Withhold = []string{"TF_VAR_key"}
 	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary,
-		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=", "STATECRYPT_HTTP_LOCK_METHOD="+canary,
+		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=",
+		"STATECRYPT_HTTP_LOCK_METHOD="+canary,
 		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept")
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)

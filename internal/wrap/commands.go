@@ -30,8 +30,9 @@ const (
 	inputs    = "var= var-file= "
 	view      = inputs + "input json json-into= compact-warnings concise consolidate-warnings consolidate-errors deprecation= show-sensitive "
 	locks     = view + "lock lock-timeout= ignore-remote-version "
-	operation = locks + "parallelism= refresh refresh-only destroy target= target-file= exclude= exclude-file= replace= invoke= allow-deferral "
-	everyone  = "no-color help h "
+	operation = locks + "parallelism= refresh refresh-only destroy allow-deferral target= target-file= exclude= exclude-file= replace= " +
+		"invoke= "
+	everyone = "no-color help h "
 )
 
 func commands() []command {
@@ -44,7 +45,10 @@ func commands() []command {
 		{name: "get", does: passes, flags: view + "update test-directory="},
 		{name: "graph", does: reads, flags: view + "draw-cycles type= module-depth= verbose plan="},
 		{name: "import", does: changes, args: 2, flags: operation},
-		{name: "init", does: writes, flags: locks + "backend cloud get upgrade lockfile= plugin-dir= target= test-directory= create-default-workspace"},
+		{
+			name: "init", does: writes,
+			flags: locks + "backend cloud get upgrade lockfile= plugin-dir= target= test-directory= create-default-workspace",
+		},
 		{name: "login", does: passes, args: 1, flags: view},
 		{name: "logout", does: passes, args: 1, flags: view},
 		{name: "metadata functions", does: passes, flags: view},
@@ -93,7 +97,8 @@ func (c command) flag(name string) (takes, known bool) {
 func whyNot(flag string) string {
 	switch flag {
 	case "backend-config":
-		return `it could send the state past the encryption; a block backend "http" in the file of -config, or the STATECRYPT_HTTP_* variables, say where it lies`
+		return `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
+			"STATECRYPT_HTTP_* variables, say where it lies"
 	case "state", "state-out", "backup", "backup-out":
 		return "it names a state that is not encrypted"
 	case "migrate-state", "force-copy", "reconfigure":

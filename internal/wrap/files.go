@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
@@ -27,31 +26,38 @@ type handover struct {
 
 // prepare opens the files that the command names, and gives their copies to the child.
 func (h *handover) prepare(ctx context.Context) error {
-	call := h.call
-	for at, name := range call.args {
-		if open := h.opener(); open != nil && name != "-" {
-			content, err := open(ctx, name)
-			if err == nil {
-				call.args[at], err = h.file(filepath.Base(name), content)
-			}
-			if err != nil {
-				return fmt.Errorf("the file %s: %w", outside.Quoted(name, 300), err)
-			}
-		}
-	}
-	for at, f := range call.flags {
-		if f.name != "plan" || !f.hasValue {
+	open := h.opener()
+	for at, name := range h.call.args {
+		if open == nil || name == "-" {
 			continue
 		}
-		content, err := h.plaintext(ctx, f.value)
-		if err == nil {
-			call.flags[at].value, err = h.file(filepath.Base(f.value), content)
+		if err := h.copy(ctx, &h.call.args[at], open); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("the plan %s: %w", outside.Quoted(f.value, 300), err)
+	}
+	for at, f := range h.call.flags {
+		if takes, _ := h.call.command.flag(f.name); f.name != "plan" || !takes { // of console, it is a switch
+			continue
+		}
+		if err := h.copy(ctx, &h.call.flags[at].value, h.plaintext); err != nil {
+			return err
 		}
 	}
 	return h.intercept()
+}
+
+// copy puts the name of a copy in the place of that of a file.
+func (h *handover) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {
+	content, err := open(ctx, *name)
+	path := ""
+	if err == nil {
+		path, err = h.file(filepath.Base(*name), content)
+	}
+	if err != nil {
+		return fmt.Errorf("the file %s: %w", outside.Quoted(*name, 300), err)
+	}
+	*name = path
+	return nil
 }
 
 // opener returns what opens the file in an argument, nil for commands whose
@@ -125,9 +131,8 @@ func (h *handover) unsealed(ctx context.Context, content []byte, sealsPlans bool
 
 // intercept has the child write its plan where nobody else looks, to be sealed.
 func (h *handover) intercept() error {
-	at := slices.IndexFunc(h.call.flags, func(f argument) bool { return f.name == "out" })
 	switch {
-	case at < 0 || h.call.name != "plan":
+	case h.call.name != "plan" || !h.call.has("out"):
 		return nil
 	case len(h.o.Plan.Methods()) == 0:
 		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")

@@ -75,53 +75,82 @@ func TestRefused(t *testing.T) {
 		"state, false":               {args: []string{"apply", "-state=false"}, err: "it names a state that is not encrypted"},
 		"state, two words":           {args: []string{"state", "list", "-state", "x"}, err: "it names a state that is not encrypted"},
 		"state-out":                  {args: []string{"state", "mv", "--state-out=x", "a", "b"}, err: "it names a state that is not encrypted"},
-		"state-out, false":           {args: []string{"state", "mv", "-state-out=false", "a", "b"}, err: "it names a state that is not encrypted"},
-		"backup":                     {args: []string{"state", "rm", "-backup=x", "a"}, err: "it names a state that is not encrypted"},
-		"backup-out":                 {args: []string{"state", "mv", "-backup-out=x", "a", "b"}, err: "it names a state that is not encrypted"},
-		"state of a new workspace":   {args: []string{"workspace", "new", "-state=x", "w"}, err: "it names a state that is not encrypted"},
-		"config of import":           {args: []string{"import", "-config=x", "a", "b"}, err: `the flag "-config" of import is refused`},
+		"state-out, false": {
+			args: []string{"state", "mv", "-state-out=false", "a", "b"}, err: "it names a state that is not encrypted",
+		},
+		"backup":                   {args: []string{"state", "rm", "-backup=x", "a"}, err: "it names a state that is not encrypted"},
+		"backup-out":               {args: []string{"state", "mv", "-backup-out=x", "a", "b"}, err: "it names a state that is not encrypted"},
+		"state of a new workspace": {args: []string{"workspace", "new", "-state=x", "w"}, err: "it names a state that is not encrypted"},
+		"config of import":         {args: []string{"import", "-config=x", "a", "b"}, err: `the flag "-config" of import is refused`},
 
 		"TF_CLI_ARGS": {
-			args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"}, err: "-backend-config\" of init is refused",
+			args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"},
+			err: "-backend-config\" of init is refused",
 		},
 		"TF_CLI_ARGS_init": {
 			args: []string{"init"}, environ: []string{"TF_CLI_ARGS_init=-migrate-state -force-copy"}, err: "wrap -encrypt-existing moves a state in",
 		},
 		"TF_CLI_ARGS_state_mv": {
-			args: []string{"state", "mv", "a", "b"}, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"}, err: "it names a state that is not encrypted",
+			args: []string{"state", "mv", "a", "b"}, environ: []string{"TF_CLI_ARGS_state_mv=-state-out=x"},
+			err: "it names a state that is not encrypted",
 		},
-		"TF_CLI_ARGS, quotes":     {args: []string{"init"}, environ: []string{`TF_CLI_ARGS='-no-color'`}, err: "TF_CLI_ARGS" + plain},
-		"TF_CLI_ARGS, backslash":  {args: []string{"init"}, environ: []string{`TF_CLI_ARGS_init=\-no-color`}, err: "TF_CLI_ARGS_init" + plain},
-		"TF_CLI_ARGS, semicolon":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan;"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, ampersand":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan&"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, greater":    {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan >x"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, pipe":       {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan |x"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, backticks":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=`l.tfplan`"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, dollar":     {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=$(l.tfplan)"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, no-break":   {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-no-color\u00a0l.tfplan"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, tabulator":  {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-no-color\vl.tfplan"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, a canary":   {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-var=x='" + canary + "'"}, err: "TF_CLI_ARGS_apply" + plain},
-		"TF_CLI_ARGS, two plans":  {args: []string{"apply", "x"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan"}, err: "apply has 2 arguments"},
-		"TF_CLI_ARGS, then flags": {args: []string{"apply", "-no-color"}, environ: []string{"TF_CLI_ARGS=l.tfplan"}, err: "flags come before all arguments"},
+		"TF_CLI_ARGS, quotes":    {args: []string{"init"}, environ: []string{`TF_CLI_ARGS='-no-color'`}, err: "TF_CLI_ARGS" + plain},
+		"TF_CLI_ARGS, backslash": {args: []string{"init"}, environ: []string{`TF_CLI_ARGS_init=\-no-color`}, err: "TF_CLI_ARGS_init" + plain},
+		"TF_CLI_ARGS, semicolon": {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan;"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, ampersand": {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan&"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, greater": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan >x"}, err: "TF_CLI_ARGS_apply" + plain,
+		},
+		"TF_CLI_ARGS, pipe": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan |x"}, err: "TF_CLI_ARGS_apply" + plain,
+		},
+		"TF_CLI_ARGS, backticks": {args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=`l.tfplan`"}, err: "TF_CLI_ARGS_apply" + plain},
+		"TF_CLI_ARGS, dollar": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=$(l.tfplan)"}, err: "TF_CLI_ARGS_apply" + plain,
+		},
+		"TF_CLI_ARGS, no-break": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-no-color\u00a0l.tfplan"}, err: "TF_CLI_ARGS_apply" + plain,
+		},
+		"TF_CLI_ARGS, tabulator": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-no-color\vl.tfplan"}, err: "TF_CLI_ARGS_apply" + plain,
+		},
+		"TF_CLI_ARGS, a canary": {
+			args: []string{"apply"}, environ: []string{"TF_CLI_ARGS_apply=-var=x='" + canary + "'"}, err: "TF_CLI_ARGS_apply" + plain,
+		},
+		"TF_CLI_ARGS, two plans": {args: []string{"apply", "x"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan"}, err: "apply has 2 arguments"},
+		"TF_CLI_ARGS, then flags": {
+			args: []string{"apply", "-no-color"}, environ: []string{"TF_CLI_ARGS=l.tfplan"}, err: "flags come before all arguments",
+		},
 
-		"no address": {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS="}, err: "required (or the environment variable STATECRYPT_HTTP_ADDRESS)"},
+		"no address": {
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS="},
+			err: "required (or the environment variable STATECRYPT_HTTP_ADDRESS)",
+		},
 		"a wrong address": {
-			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS=ftp://" + canary}, err: "STATECRYPT_HTTP_ADDRESS: an http or https URL is required",
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS=ftp://" + canary},
+			err: "STATECRYPT_HTTP_ADDRESS: an http or https URL is required",
 		},
 		"a password in an address": {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS=https://u:" + canary + "@h/"},
 			err: "STATECRYPT_HTTP_ADDRESS: it has credentials in it",
 		},
 		"a wrong lock address": {
-			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://[" + canary}, err: "STATECRYPT_HTTP_LOCK_ADDRESS: an http",
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://[" + canary},
+			err: "STATECRYPT_HTTP_LOCK_ADDRESS: an http",
 		},
 		"a wrong switch": {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_SKIP_CERT_VERIFICATION=" + canary},
 			err: "STATECRYPT_HTTP_SKIP_CERT_VERIFICATION must be true or false",
 		},
-		"a wrong number":      {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}, err: "the environment variable STATECRYPT_HTTP_RETRY_MAX: a number is required"},
-		"a wrong authority":   {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}, err: "holds no certificate"},
-		"a certificate alone": {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "are needed together"},
+		"a wrong number": {
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}, err: "STATECRYPT_HTTP_RETRY_MAX: a number is required",
+		},
+		"a wrong authority": {
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}, err: "holds no certificate",
+		},
+		"a certificate alone": {
+			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "are needed together",
+		},
 
 		"no module":          {args: []string{"init"}, files: module("main.tf", ""), err: "there is no backend block"},
 		"no backend":         {args: []string{"init"}, files: module("main.tf", "terraform {}\n"), err: "there is no backend block"},
@@ -148,9 +177,11 @@ func TestRefused(t *testing.T) {
 		"leave, nowhere to go":   {args: []string{"init", "-migrate-state"}, leave: true, err: "there is nowhere to go"},
 		"leave, another command": {args: []string{"apply"}, leave: true, err: "are for init only"},
 		"leave, no migration":    {args: []string{"init"}, leave: true, err: "-leave is for init -migrate-state only"},
-		"leave, and move in":     {args: []string{"init", "-migrate-state"}, leave: true, moveIn: true, err: "-leave is for init -migrate-state only"},
-		"move in, by a plan":     {args: []string{"plan"}, moveIn: true, err: "are for init only"},
-		"move in, with flags":    {args: []string{"init", "-migrate-state"}, moveIn: true, err: "wrap -encrypt-existing moves a state in"},
+		"leave, and move in": {
+			args: []string{"init", "-migrate-state"}, leave: true, moveIn: true, err: "-leave is for init -migrate-state only",
+		},
+		"move in, by a plan":  {args: []string{"plan"}, moveIn: true, err: "are for init only"},
+		"move in, with flags": {args: []string{"init", "-migrate-state"}, moveIn: true, err: "wrap -encrypt-existing moves a state in"},
 
 		"no such plan":   {args: []string{"apply", "tfplan"}, err: `the file "tfplan": no such file`},
 		"not a plan":     {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}, err: "it is not a plan"},
@@ -228,9 +259,10 @@ func TestArguments(t *testing.T) {
 		"two words":           {args: []string{"state", "mv", "-dry-run", "a b", "c"}, want: []string{"state", "mv", "-dry-run", "a b", "c"}},
 		"standard input":      {args: []string{"state", "push", "-"}, want: []string{"state", "push", "-"}},
 		"variables": {
-			args:    []string{"state", "rm", "-lock=true", "x"},
-			environ: []string{"TF_CLI_ARGS=-lock=false -no-color", "TF_CLI_ARGS_state_rm=\t-dry-run\n", "TF_CLI_ARGS_state=-no", "TF_CLI_ARGS_plan='"},
-			want:    []string{"state", "rm", "-dry-run", "-lock=false", "-no-color", "-lock=true", "x"},
+			args: []string{"state", "rm", "-lock=true", "x"},
+			environ: []string{"TF_CLI_ARGS=-lock=false -no-color", "TF_CLI_ARGS_state_rm=\t-dry-run\n", "TF_CLI_ARGS_state=-no",
+				"TF_CLI_ARGS_plan='"},
+			want: []string{"state", "rm", "-dry-run", "-lock=false", "-no-color", "-lock=true", "x"},
 		},
 		"an argument of a variable": {
 			args: []string{"output"}, environ: []string{"TF_CLI_ARGS_output=-raw text"}, want: []string{"output", "-raw", "text"},

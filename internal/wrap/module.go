@@ -44,7 +44,9 @@ func checkModule(dir string) error {
 }
 
 func isSource(name string) bool {
-	return slices.ContainsFunc([]string{".tf", ".tofu", ".tf.json", ".tofu.json"}, func(end string) bool { return strings.HasSuffix(name, end) })
+	return slices.ContainsFunc([]string{".tf", ".tofu", ".tf.json", ".tofu.json"}, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	})
 }
 
 // checkSource reports whether a file has our backend.
@@ -85,7 +87,8 @@ func checkBlock(b *hcl.Block) error {
 	case b.Type == "encryption":
 		return errors.New("the encryption block would encrypt the state a second time; run tofu without wrap, or remove the block")
 	case b.Type != "backend" || b.Labels[0] != "http":
-		return fmt.Errorf("the block %s keeps the state elsewhere; %s", outside.Quoted(strings.Join(append([]string{b.Type}, b.Labels...), " "), 100), wanted)
+		name := strings.Join(append([]string{b.Type}, b.Labels...), " ")
+		return fmt.Errorf("the block %s keeps the state elsewhere; %s", outside.Quoted(name, 100), wanted)
 	}
 	if attrs, diags := b.Body.JustAttributes(); len(attrs) > 0 || diags.HasErrors() {
 		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s, and the arguments belong in `+

@@ -119,7 +119,7 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return place, nil, errors.New("the record of the backend cannot be read")
 	}
-	if workspace, err := keyfile.Read(filepath.Join(m.call.data, "environment")); err == nil && len(workspace) > 0 && string(workspace) != "default" {
+	if workspace, _ := keyfile.Read(filepath.Join(m.call.data, "environment")); len(workspace) > 0 && string(workspace) != "default" {
 		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
 	}
 	switch b := recorded.Backend; b.Type {

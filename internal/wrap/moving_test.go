@@ -3,8 +3,10 @@ package wrap_test
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -24,10 +26,12 @@ func TestMoveIn(t *testing.T) {
 		says   string
 		err    string
 	}{
-		"in the backend":  {stored: state, want: state, says: "the state in the backend is in the backend now, encrypted"},
-		"both":            {stored: state, files: map[string]string{"terraform.tfstate": other}, want: state, says: "is in the backend now"},
-		"sealed already":  {stored: "sealed", want: state, says: "the state in the backend is encrypted already"},
-		"in the module":   {files: map[string]string{"terraform.tfstate": other}, want: other, says: "what is left in terraform.tfstate is not encrypted"},
+		"in the backend": {stored: state, want: state, says: "the state in the backend is in the backend now, encrypted"},
+		"both":           {stored: state, files: map[string]string{"terraform.tfstate": other}, want: state, says: "is in the backend now"},
+		"sealed already": {stored: "sealed", want: state, says: "the state in the backend is encrypted already"},
+		"in the module": {
+			files: map[string]string{"terraform.tfstate": other}, want: other, says: "what is left in terraform.tfstate is not encrypted",
+		},
 		"none":            {says: "there is no state yet"},
 		"an empty one":    {files: map[string]string{"terraform.tfstate": ""}, says: "there is no state yet"},
 		"no state":        {stored: "<html>" + canary, err: "what the backend has is not a state"},
@@ -38,9 +42,11 @@ func TestMoveIn(t *testing.T) {
 				".terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":"x/y.tfstate"}}}`, "x/y.tfstate": other,
 			}, want: other, says: "what is left in x/y.tfstate",
 		},
-		"a record of ours":     {files: record(`{"type":"http","config":{"address":"x"}}`), says: "there is no state yet"},
-		"a record that is not": {files: map[string]string{".terraform/terraform.tfstate": canary}, err: "the record of the backend cannot be read"},
-		"a workspace":          {files: map[string]string{".terraform/environment": "w"}, err: "a workspace is selected"},
+		"a record of ours": {files: record(`{"type":"http","config":{"address":"x"}}`), says: "there is no state yet"},
+		"a record that is not": {
+			files: map[string]string{".terraform/terraform.tfstate": canary}, err: "the record of the backend cannot be read",
+		},
+		"a workspace": {files: map[string]string{".terraform/environment": "w"}, err: "a workspace is selected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +71,8 @@ func TestMoveIn(t *testing.T) {
 			if (code == 0) != (c.err == "") || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Fatalf("got %d, %v; want %q\n%s", code, err, c.err, out)
 			}
-			if text := out.String(); !strings.Contains(text, c.says) || strings.Contains(text, canary) || err != nil && strings.Contains(err.Error(), canary) {
+			if text := out.String(); !strings.Contains(text, c.says) || strings.Contains(text, canary) || err != nil &&
+				strings.Contains(err.Error(), canary) {
 				t.Errorf("it says %s, want %q", text, c.says)
 			}
 			if c.want == "" {
@@ -104,6 +111,30 @@ func TestMoveInFromAnotherBackend(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `what is left in the backend "s3" is not encrypted`) {
 		t.Errorf("it says %s", out)
+	}
+}
+
+// A signal that comes before the child has begun ends the run, and the lock is
+// given back.
+func TestInterruptedBefore(t *testing.T) {
+	needSignals(t)
+	s := newStore(t)
+	s.put([]byte(state))
+	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			signalSelf(syscall.SIGTERM)
+			<-r.Context().Done()
+		}
+		return false
+	})
+	o, _, out := scripted(t, s, "ready", "init")
+	o.EncryptExisting = true
+	code, err := wrap.Run(t.Context(), o)
+	if code != 1 || err == nil || out.String() != "" {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+	if seen := s.requests(); count(seen, "LOCK") != 1 || count(seen, "UNLOCK") != 1 || count(seen, "POST") != 0 {
+		t.Errorf("the backend was asked to %q", seen)
 	}
 }
 

@@ -46,7 +46,10 @@ const (
 )
 
 func newProxy(o Options, upstream *backend) *proxy {
-	p := &proxy{state: o.State, backend: upstream, force: o.Force, pins: o.Pins, stderr: o.Stderr, password: rand.Text(), mux: http.NewServeMux()}
+	p := &proxy{
+		state: o.State, backend: upstream, force: o.Force, pins: o.Pins, stderr: o.Stderr,
+		password: rand.Text(), mux: http.NewServeMux(),
+	}
 	p.mux.HandleFunc("GET /state", p.get)
 	p.mux.HandleFunc("POST /state", p.post)
 	p.mux.HandleFunc("DELETE /state", p.relay(upstream.remove, func() { p.lineage.Store(new(string)) }))
@@ -182,7 +185,8 @@ func (p Pins) check(state []byte) (lineage string, err error) {
 	case p.Lineage != "" && p.Lineage != header.Lineage:
 		err = fmt.Errorf("its lineage is %s, and -lineage says another", outside.Quoted(header.Lineage, 100))
 	case header.Serial < p.MinimumSerial:
-		err = fmt.Errorf("its serial is %d, and -minimum-serial is %d: it may be an old state in place of a new one", header.Serial, p.MinimumSerial)
+		err = fmt.Errorf("its serial is %d, and -minimum-serial is %d: it may be an old state in place of a new one",
+			header.Serial, p.MinimumSerial)
 	}
 	return header.Lineage, err
 }

@@ -87,7 +87,8 @@ func (s *said) take() string {
 func between(t *testing.T, url, settings string, more ...string) (*proxy, *said) {
 	t.Helper()
 	environ := append([]string{
-		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + url + "/l",
+		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l",
+		"STATECRYPT_HTTP_UNLOCK_ADDRESS=" + url + "/l",
 		"STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + canary,
 	}, more...)
 	upstream, err := newBackend(nil, world.Lookup(environ))

@@ -154,7 +154,8 @@ func (s *store) checkSealed(t *testing.T, plain string) {
 // environ describes the store.
 func (s *store) environ() []string {
 	return []string{
-		"STATECRYPT_HTTP_ADDRESS=" + s.url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + s.url + "/s/lock", "STATECRYPT_HTTP_UNLOCK_ADDRESS=" + s.url + "/s/lock",
+		"STATECRYPT_HTTP_ADDRESS=" + s.url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + s.url + "/s/lock",
+		"STATECRYPT_HTTP_UNLOCK_ADDRESS=" + s.url + "/s/lock",
 		"STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + password, "STATECRYPT_HTTP_RETRY_MAX=0",
 	}
 }

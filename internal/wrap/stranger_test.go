@@ -3,6 +3,7 @@ package wrap_test
 import (
 	"crypto/tls"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,7 +110,7 @@ func TestImpostor(t *testing.T) {
 			impostor := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				t.Errorf("the impostor was asked to %s, with %v", r.Method, r.Header)
 			}))
-			impostor.Listener = listener
+			impostor.Listener, impostor.Config.ErrorLog = listener, log.New(io.Discard, "", 0)
 			start(impostor)
 			defer impostor.Close()
 			_ = goOn.Close()

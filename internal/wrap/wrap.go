@@ -10,6 +10,7 @@
 package wrap
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -83,9 +84,11 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
+	until, stop := untilSignal(ctx) // for what comes before the child; later, only so that nothing is left behind
+	defer stop()
 	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
-		err = rehearse(ctx, o.State)
+		err = rehearse(until, o.State)
 	}
 	if err != nil {
 		return 1, err
@@ -93,7 +96,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	p := newProxy(o, upstream)
 	files := &handover{o: o, call: call}
 	before := lookAround(call.dir)
-	if err := makeReady(ctx, p, files); err != nil {
+	if err := makeReady(until, p, files); err != nil {
 		return 1, errors.Join(err, files.finish(ctx))
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
@@ -125,7 +128,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	if err == nil {
 		err = files.prepare(ctx)
 	}
-	return err
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // checkUse finds a run that has taken its state elsewhere.
@@ -156,9 +159,10 @@ func (p *proxy) serve(ctx context.Context, run func(variables []string) (int, er
 		return 0, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
 	}
 	server := &http.Server{
-		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience,
-		Protocols: new(http.Protocols), TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience, IdleTimeout: -1, // a child may work for hours
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Protocols: new(http.Protocols),
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
 	}
 	server.Protocols.SetHTTP1(true)
 	ended := make(chan struct{})

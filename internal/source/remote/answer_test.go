@@ -103,11 +103,9 @@ func TestEncoding(t *testing.T) {
 	z := gzip.NewWriter(&bomb)
 	_, _ = z.Write(make([]byte, 16<<20))
 	_ = z.Close()
-	for _, path := range []string{discoveryPath, workspacePath, statePath} {
-		long := "longer than any of the API"
-		if path == statePath {
-			long = "the file is larger than"
-		}
+	for path, long := range map[string]string{
+		discoveryPath: "longer than any of the API", workspacePath: "it unpacks to more than 100 times its size", statePath: "the file is larger than",
+	} {
 		for encoding, want := range map[string]string{"gzip": long, "canary": "a content encoding other than gzip"} {
 			var asked string
 			_, err := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, r *http.Request) {

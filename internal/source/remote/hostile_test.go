@@ -17,7 +17,7 @@ const outputsPath = "/api/v2/workspaces/ws-0000000000000001/current-state-versio
 
 // A small document that would take much memory if all that is in it were kept.
 func TestManyOutputs(t *testing.T) {
-	const limit = 7 << 20 // more must not be packed so tightly
+	const limit = 1 << 20 // more must not be packed so tightly
 	a := answering(t, map[string]http.HandlerFunc{outputsPath: sourcetest.Packed(`{"data":[{}`, ",{}", "]}", limit)})
 	a.attrs, a.limit = with(a.attrs, "outputs_only", cty.True), limit
 	sourcetest.Allocates(t, 10*limit, func() {
