@@ -26,10 +26,11 @@ func Code(text, filename string) Layer {
 
 // Module is the encryption block of the OpenTofu module in a folder, found and
 // merged as OpenTofu does: in .tf and .tofu files in both syntaxes, override
-// files included. The variables are the values of var.*; for others the defaults
-// in the module are used. It is empty if the module has no such block; a folder
-// without a module is an error. Files of variables, such as terraform.tfvars, and
-// TF_VAR_… are not read.
+// files included. The variables are the values of var.*; for others those of
+// terraform.tfvars, *.auto.tfvars and their like in the folder count, in OpenTofu's
+// order, and then the defaults: without these files, a file could be sealed with
+// another key than OpenTofu has. TF_VAR_… is not read. The layer is empty if the
+// module has no such block; a folder without a module is an error.
 //
 // The commands that it names will run. Relative paths in it, except those of
 // file(), begin in the working directory of the process.

@@ -124,15 +124,17 @@ func TestModule(t *testing.T) {
 				}
 			}
 			variables := map[string]cty.Value{"unused": cty.StringVal("x")}
+			environment := map[string]string{}
 			for name, value := range c.variables {
-				variables[name] = cty.StringVal(strings.Trim(value, `"`))
+				environment[name] = strings.Trim(value, `"`)
+				variables[name] = cty.StringVal(environment[name])
 			}
 			file := sealed
 			if c.plaintext {
 				file = []byte(state)
 			}
 			if tofu := os.Getenv("STATECRYPT_TOFU"); tofu != "" {
-				file = sealIn(t, dir, tofu, c.variables, c.err == "", file)
+				file = sealIn(t, dir, tofu, environment, c.err == "", file)
 			}
 			opened, err := openModule(t, dir, variables, file)
 			switch {
@@ -160,14 +162,14 @@ func openModule(t *testing.T, dir string, variables map[string]cty.Value, file [
 
 // sealIn has OpenTofu write the state of a module; if it must not accept the
 // module, otherwise is returned.
-func sealIn(t *testing.T, dir, tofu string, variables map[string]string, accepted bool, otherwise []byte) []byte {
+func sealIn(t *testing.T, dir, tofu string, variables map[string]string, accepted bool, otherwise []byte, arguments ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), tofu, "apply", "-auto-approve")
+	cmd := exec.CommandContext(t.Context(), tofu, append([]string{"apply", "-auto-approve"}, arguments...)...)
 	cmd.Dir = dir
 	cmd.Env = append(world.World{}.Environ().Pairs(), "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_INPUT=0",
 		"CHECKPOINT_DISABLE=1")
 	for name, value := range maps.All(variables) {
-		cmd.Env = append(cmd.Env, "TF_VAR_"+name+"="+strings.Trim(value, `"`))
+		cmd.Env = append(cmd.Env, "TF_VAR_"+name+"="+value)
 	}
 	if out, err := cmd.CombinedOutput(); (err == nil) != accepted {
 		t.Fatalf("OpenTofu: %v\n%s", err, out)

@@ -38,12 +38,14 @@ const many = 1 << 30
 func commands() []command {
 	return []command{
 		{name: "inspect", max: many, flags: "json", run: (*call).inspect},
-		{name: "decrypt", max: 1, flags: "config plan o force", run: (*call).decrypt},
-		{name: "encrypt", max: 1, flags: "config plan o", run: (*call).encrypt},
-		{name: "verify", min: 1, max: many, flags: "config plan", run: (*call).verify},
+		{name: "decrypt", max: 1, flags: "config var var-file lineage minimum-serial plan o force", run: (*call).decrypt},
+		{name: "encrypt", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
+		{name: "verify", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
+		{name: "rotate", min: 1, max: many, flags: "from to var var-file plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
-		{name: "wrap", min: 1, max: many, flags: "config force encrypt-existing leave lineage minimum-serial", program: true, run: (*call).wrap},
+		{name: "wrap", min: 1, max: many, flags: "config var var-file force encrypt-existing leave lineage minimum-serial", program: true, run: (*call).wrap},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
+		{name: "version", run: (*call).version},
 	}
 }
 
@@ -55,20 +57,24 @@ type call struct {
 	stdout, stderr io.Writer
 	environ        []string
 
-	config, only, output         string
-	lineage                      string
-	minimumSerial                uint64
+	config, from, to             string
+	output                       string
+	only                         []string
+	given                        []given // -var and -var-file, in their order
+	pins                         pins
+	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
 
 	used       []string    // variables of the environment that -config uses
+	noted      []string    // what was said of them
 	backend    *attr.Entry // the block of -config; nil if there is none
 	unfinished bool        // a line of progress is on the terminal
 }
 
 // flagSet has the flags of the command.
 func (c *call) flagSet() *flag.FlagSet {
-	texts := map[string]*string{"config": &c.config, "only": &c.only, "o": &c.output, "lineage": &c.lineage}
+	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
 		"encrypt-existing": &c.encryptExisting, "leave": &c.leave,
@@ -76,16 +82,40 @@ func (c *call) flagSet() *flag.FlagSet {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	for name := range strings.FieldsSeq(c.flags) {
-		switch text, ok := texts[name]; {
-		case ok:
+		text, isText := texts[name]
+		toggle, isSwitch := switches[name]
+		switch {
+		case isText:
 			flags.StringVar(text, name, "", "")
-		case name == "minimum-serial":
-			flags.Uint64Var(&c.minimumSerial, name, 0, "")
+		case isSwitch:
+			flags.BoolVar(toggle, name, false, "")
 		default:
-			flags.BoolVar(switches[name], name, false, "")
+			flags.Func(name, "", func(text string) error {
+				c.add(name, text)
+				return nil
+			})
 		}
 	}
 	return flags
+}
+
+// add takes a flag that is more than a text or a switch. What is wrong with it is for
+// later: an error of package flag repeats the text, which may be a secret.
+func (c *call) add(name, text string) {
+	switch name {
+	case "var", "var-file":
+		c.given = append(c.given, given{text, name == "var-file"})
+	case "only":
+		for name := range strings.SplitSeq(text, ",") {
+			c.only = append(c.only, strings.TrimSpace(name))
+		}
+	case "lineage", "minimum-serial":
+		c.mistake = errors.Join(c.mistake, c.pins.set(name, text))
+	case "o":
+		if c.output = text; text == "" {
+			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
+		}
+	}
 }
 
 // parse reads flags before, between and after the arguments.
@@ -137,8 +167,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]):
 		return c.print(c.stdout, "statecrypt.txt")
 	case args[0] == "-version" || args[0] == "--version":
-		_, err := fmt.Fprintln(c.stdout, "statecrypt", version)
-		return err
+		return c.version(ctx)
 	}
 	if err := c.find(args[0]); err != nil {
 		return err
@@ -146,6 +175,12 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	err := c.parse(args[1:])
 	if n := len(c.args); err == nil && (n < c.min || n > c.max) {
 		err = fmt.Errorf("the wrong number of arguments: %d", n)
+	}
+	if err == nil {
+		err = c.mistake
+	}
+	if err == nil && c.plan && c.pins.isSet() {
+		err = errors.New("a plan has no serial and no lineage that could be pinned")
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -174,6 +209,11 @@ func (c *call) print(w io.Writer, name string) error {
 	if err == nil {
 		_, err = w.Write(text)
 	}
+	return err
+}
+
+func (c *call) version(context.Context) error {
+	_, err := fmt.Fprintln(c.stdout, "statecrypt", version)
 	return err
 }
 

@@ -139,6 +139,52 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// The values of a module are those that OpenTofu takes, and whoever seals with one of
+// a file is told so: the default would be another key.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name, text string) string { return write(t, filepath.Join(dir, name), text) }
+	keys := strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.pass", 1)
+	in("a.tf", "variable \"pass\" { default = \""+canaryKey+"02\" }\nterraform {\n encryption {\n"+keys+"}\n}\n")
+	right, wrong := "pass = \""+canaryKey+"01\"\n", "pass = \""+canaryKey+"03\"\n"
+	in("terraform.tfvars", right)
+	wrongFile, rightFile, text := in("wrong.tfvars", wrong), in("right.tfvars", right), in("keys.hcl", keys)
+	for name, c := range map[string]struct {
+		args, environ []string
+		code          int
+		want          string // on standard error
+	}{
+		"a file of the module": {args: []string{"-config", dir},
+			want: "note: var.pass is set in " + filepath.Join(dir, "terraform.tfvars") + "\n"},
+		"over TF_VAR": {args: []string{"-config", dir}, environ: []string{"TF_VAR_pass=x"}, want: "terraform.tfvars"},
+		"-var":        {args: []string{"-config", dir, "-var-file", wrongFile, "-var", "pass=" + canaryKey + "01"}},
+		"-var-file": {args: []string{"-config", dir, "-var=pass=x", "-var-file=" + rightFile},
+			want: "note: var.pass is set in " + rightFile},
+		"-var, text":      {args: []string{"-config", text, "-var", "pass=" + canaryKey + "01"}, environ: []string{"TF_VAR_pass=x"}},
+		"-var-file, text": {args: []string{"-config", text, "-var-file", rightFile}, want: "right.tfvars"},
+		"no name":         {args: []string{"-config", dir, "-var", canaryKey}, code: 2, want: "-var requires name=value"},
+		"not declared":    {args: []string{"-config", dir, "-var", "pas=" + canaryKey}, code: 1, want: `declares no variable "pas"`},
+		"no such file":    {args: []string{"-config", dir, "-var-file", dir + "/x.tfvars"}, code: 1, want: "x.tfvars: no such file"},
+		"nothing":         {args: []string{"-config", text}, code: 1, want: "var.pass has no value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), append([]string{"encrypt"}, c.args...), strings.NewReader(plain), &stdout, &stderr, c.environ)
+			if code != c.code || !strings.Contains(stderr.String(), c.want) || strings.Contains(stderr.String(), canaryKey) ||
+				c.want == "" && stderr.Len() > 0 {
+				t.Fatalf("got %d, %s", code, stderr.String())
+			}
+			if code == 0 {
+				if got := must(t, onlyOld, stdout.String(), "decrypt"); got != plain {
+					t.Errorf("got %s", got)
+				}
+			}
+		})
+	}
+}
+
 // TestRefusals has each class of errors. Nothing is on standard output, whatever
 // goes wrong.
 func TestRefusals(t *testing.T) {
@@ -226,7 +272,7 @@ func TestVerify(t *testing.T) {
 		"fallback":             {settings: newAndOld, files: []string{o, n}, code: 3, want: byOld + byNew},
 		"not opened":           {settings: newAndOld, files: []string{p, o}, code: 1, want: p + ": does not open\n" + byOld},
 		"not opened, last":     {settings: newAndOld, files: []string{o, p}, code: 1, want: byOld + p + ": does not open\n"},
-		"not there":            {settings: newAndOld, files: []string{n, dir + "/x"}, code: 1, want: byNew},
+		"not there":            {settings: newAndOld, files: []string{dir + "/x", n}, code: 1, want: dir + "/x: does not open\n" + byNew},
 		"plaintext allowed":    {settings: migration, files: []string{p, n}, code: 3, want: byPlain + byNew},
 		"the key has changed":  {settings: onlyNew, files: []string{o}, code: 1, want: o + ": does not open\n"},
 		"enforced, old method": {settings: onlyOld, files: []string{o}, code: 0, want: o + ": ok, method.aes_gcm.old\n"},
@@ -296,11 +342,18 @@ func TestOutputs(t *testing.T) {
 	const tail = `},"resources":[],"serial":7,"terraform_version":"1.9.0","version":4}`
 	const secret = `"s":{"value":"c4n4ry\u003c\u0026\u003e","type":"string","sensitive":true}`
 	for args, want := range map[string]string{
-		"outputs":                     head + `"n":{"value":12345678901234567890.1230,"type":"number"}` + tail,
-		"outputs -only s -sensitive":  head + secret + tail,
-		"outputs -sensitive -only=s,": "",
+		"outputs":                            head + `"n":{"value":12345678901234567890.1230,"type":"number"}` + tail,
+		"outputs -only s -sensitive":         head + secret + tail,
+		"outputs -sensitive -only=s,":        "",
+		"outputs -only=":                     "",
+		"outputs|-only|n, s|-sensitive":      head + `"n":{"value":12345678901234567890.1230,"type":"number"},` + secret + tail,
+		"outputs -only n -only s -sensitive": head + `"n":{"value":12345678901234567890.1230,"type":"number"},` + secret + tail,
 	} {
-		got := statecrypt(t, "", plain, strings.Fields(args)...)
+		words := strings.Fields(args)
+		if strings.Contains(args, "|") {
+			words = strings.Split(args, "|")
+		}
+		got := statecrypt(t, "", plain, words...)
 		if want == "" {
 			if got.code != 1 {
 				t.Errorf("%s: got %+v", args, got)
@@ -353,7 +406,7 @@ func TestOutputFile(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := replace(ended, state, []byte("x")); err == nil || read(t, state) != sealed {
+	if err := replace(ended, state, []byte("x"), nil); err == nil || read(t, state) != sealed {
 		t.Errorf("after an interruption: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 3 {
@@ -407,7 +460,7 @@ func TestTexts(t *testing.T) {
 		if again := must(t, "", "", "help", x.name); again != help {
 			t.Errorf("help %s: got %s", x.name, again)
 		}
-		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(help, "Usage: statecrypt "+x.name+" ") ||
+		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(strings.Join(strings.Fields(help), " "), "Usage: statecrypt "+x.name+" ") ||
 			!strings.Contains(page, "\n  statecrypt "+x.name+" ") {
 			t.Errorf("%s: the help is %s", x.name, help)
 		}
@@ -436,8 +489,10 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
-	if got := must(t, "", "", "-version"); got != "statecrypt dev\n" {
-		t.Errorf("got %q", got)
+	for _, args := range []string{"-version", "--version", "version"} {
+		if got := must(t, "", "", args); got != "statecrypt dev\n" {
+			t.Errorf("%s: got %q", args, got)
+		}
 	}
 }
 
@@ -472,10 +527,25 @@ func TestCompletionParses(t *testing.T) {
 	if err != nil {
 		t.Skipf("there is no bash; %d shells were asked", asked)
 	}
-	cmd := exec.Command(bash, "-c", must(t, "", "", "completion", "bash")+
-		"\nCOMP_WORDS=(statecrypt decrypt -c); COMP_CWORD=2; _statecrypt; echo \"${COMPREPLY[@]}\"")
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "-config\n" {
-		t.Errorf("got %v, %s", err, out)
+	dir := t.TempDir()
+	program := write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\n[ \"$COMP_LINE\" = \"$0 pl\" ] && echo plan\n")
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for words, want := range map[string]string{
+		"decrypt -c":                   "-config",
+		"wrap -enc":                    "-encrypt-existing",
+		"wrap -- tof":                  "tofu",
+		"wrap -config x -- terra":      "terraform",
+		"wrap -- " + program + " pl":   "plan",
+		"wrap -- " + program + " -con": "",
+		"wrap -- other -con":           "",
+	} {
+		script := must(t, "", "", "completion", "bash") + "\nCOMP_WORDS=(statecrypt " + words +
+			"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _statecrypt; echo \"${COMPREPLY[@]}\""
+		if out, err := exec.Command(bash, "-c", script).CombinedOutput(); err != nil || string(out) != want+"\n" {
+			t.Errorf("%s: got %v, %s", words, err, out)
+		}
 	}
 }
 
@@ -530,7 +600,7 @@ func TestWrapWithholds(t *testing.T) {
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"wrap", "-config", config, "--", program, "-chdir=" + dir, "plan"}, strings.NewReader(""), &out, &out,
 				[]string{"TF_VAR_pass=" + canaryKey + "01", "TF_VAR_other=kept", "STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/",
-				"PATH=" + os.Getenv("PATH")})
+					"PATH=" + os.Getenv("PATH")})
 			text := out.String()
 			if code != 0 || strings.Contains(text, canaryKey) || name != "index" && !strings.Contains(text, "TF_VAR_other=kept") {
 				t.Errorf("%d\n%s", code, text)
@@ -562,7 +632,7 @@ func TestWrapBackend(t *testing.T) {
 		"retries": {block: "address = \"http://127.0.0.1:1/\"\nretry_max = 7", want: "TF_HTTP_RETRY_MAX=7\n"},
 		"variables": {
 			environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_PASSWORD=" + canary},
-			want: "TF_HTTP_ADDRESS=https://127.0.0.1:",
+			want:    "TF_HTTP_ADDRESS=https://127.0.0.1:",
 		},
 		"none":       {want: "backend.http.address: this argument is required"},
 		"old names":  {environ: []string{"TF_HTTP_ADDRESS=http://127.0.0.1:1/"}, want: "the environment variable STATECRYPT_HTTP_ADDRESS"},

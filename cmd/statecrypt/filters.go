@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -16,7 +14,7 @@ func (c *call) decrypt(ctx context.Context) error {
 	if err := c.refuseTerminal(); err != nil {
 		return err
 	}
-	target, err := c.target()
+	target, err := c.target(c.config)
 	if err != nil {
 		return err
 	}
@@ -26,17 +24,20 @@ func (c *call) decrypt(ctx context.Context) error {
 			return err
 		}
 		c.warn(name, opened)
+		if err := c.pins.accept(label(opened.Data)); err != nil {
+			return err
+		}
 		return c.write(ctx, opened.Data)
 	})
 }
 
 func (c *call) encrypt(ctx context.Context) error {
-	target, err := c.target()
+	target, err := c.target(c.config)
+	if err == nil {
+		err = refusePlaintext(target)
+	}
 	if err != nil {
 		return err
-	}
-	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+attr.Unencrypted+".") {
-		return fmt.Errorf("%s encrypts nothing; name a method that does", m)
 	}
 	return c.each(ctx, func(ctx context.Context, _ string, file []byte) error {
 		sealed, err := target.Encrypt(ctx, file)
@@ -44,28 +45,6 @@ func (c *call) encrypt(ctx context.Context) error {
 			return err
 		}
 		return c.write(ctx, sealed)
-	})
-}
-
-// verify prints a line for each file.
-func (c *call) verify(ctx context.Context) error {
-	target, err := c.target()
-	if err != nil {
-		return err
-	}
-	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
-		opened, err := target.DecryptInPlace(ctx, file)
-		if err != nil {
-			_, _ = fmt.Fprintf(c.stdout, "%s: %s\n", shown(name), c.paint(c.stdout, red, "does not open"))
-			return err
-		}
-		c.warn(name, opened)
-		if opened.UsedFallback {
-			_, _ = fmt.Fprintf(c.stdout, "%s: %s, %s\n", shown(name), c.paint(c.stdout, yellow, "fallback"), opened.Method)
-			return exitStatus(exitFallback)
-		}
-		_, err = fmt.Fprintf(c.stdout, "%s: %s, %s\n", shown(name), c.paint(c.stdout, green, "ok"), opened.Method)
-		return err
 	})
 }
 
@@ -80,12 +59,9 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 	}
 	var worst error
 	for _, name := range c.args {
-		err := c.one(ctx, name, work)
-		if err != nil && err != exitStatus(exitFallback) { //nolint:errorlint // it is this very value
+		if err := c.one(ctx, name, work); err != nil {
 			c.report(fmt.Errorf("%s: %w", shown(name), err))
 			worst = exitStatus(exitFailure)
-		} else if worst == nil {
-			worst = err
 		}
 	}
 	return worst
@@ -108,7 +84,7 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 
 // wrap runs terraform or tofu with a backend that encrypts. Its exit code is ours.
 func (c *call) wrap(ctx context.Context) error {
-	enc, err := c.settings()
+	enc, err := c.settings(c.config)
 	if err == nil {
 		err = check(enc.State())
 	}
@@ -121,7 +97,7 @@ func (c *call) wrap(ctx context.Context) error {
 	code, err := wrap.Run(ctx, wrap.Options{
 		State: enc.State(), Plan: enc.Plan(), Backend: c.backend,
 		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
-		EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: wrap.Pins{Lineage: c.lineage, MinimumSerial: c.minimumSerial},
+		EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins.ofWrap(),
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	})
 	if err != nil {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,10 +15,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
-// bucket is an "aws s3" whose buckets are folders.
+// bucket is an "aws s3" whose buckets are folders. The file "broken" says for which
+// call it fails; a download that fails has begun.
 const bucket = `#!/bin/sh
+broken=$(cat broken 2>/dev/null || true)
+case "$2 $3" in
+"$broken"*)
+  if [ -n "$broken" ]; then
+    echo "the store fails" >&2
+    if [ "$broken" != ls ] && [ "${4#s3://}" = "$4" ]; then echo '{"version":' > "$4"; fi
+    exit 1
+  fi
+  ;;
+esac
 case $2 in
-ls) find states -type f | sed 's/^/2026-01-01 00:00:00 1 /; s/states\///' ;;
+ls) find states -type f | sort | sed 's/^/2026-01-01 00:00:00          1 /; s/states\///' ;;
 cp)
   from=${3#s3://} to=${4#s3://}
   if [ "$to" = - ]; then cat "$from"; else cp "$from" "$to"; fi
@@ -41,12 +54,8 @@ func TestGuides(t *testing.T) {
 		t.Parallel()
 		dir := guideFolder(t, "rotating-and-converting")
 		in := func(name string) string { return filepath.Join(dir, name) }
-		for _, folder := range []string{"bin", "states/a", ".config/sops/age"} {
-			if err := os.MkdirAll(in(folder), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(in("bin/aws"), []byte(bucket), 0o700); err != nil {
+		store(t, dir)
+		if err := os.MkdirAll(in(".config/sops/age"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		state := strings.Replace(plain, `"n":`, `"vpc_id":{"value":"vpc-1","type":"string"},"n":`, 1)
@@ -62,7 +71,7 @@ func TestGuides(t *testing.T) {
 		write(t, in("tbg.tfstate"), string(vectors.Get(t, "tbg_aes").State(t)))
 
 		follow(t, "rotating-and-converting", dir, append(environ, "HOME="+dir, "PATH="+in("bin")+":"+bin+":"+os.Getenv("PATH")))
-		for _, name := range []string{"network.tfstate", "states/a/one.tfstate", "states/two.tfstate", "opentofu.tfstate"} {
+		for _, name := range []string{"network.tfstate", "states/a/one.tfstate", "states/two.tfstate", "sops.tfstate", "tbg.tfstate"} {
 			opens(t, environ, in("new.hcl"), in(name), `"version":`)
 		}
 		if got := opens(t, environ, in("readers.hcl"), in("network-outputs.tfstate"), `"vpc-1"`); strings.Contains(got, canary) {
@@ -82,6 +91,132 @@ func TestGuides(t *testing.T) {
 			t.Error("the plan is not encrypted")
 		}
 	})
+}
+
+// store makes a bucket in a folder.
+func store(t *testing.T, dir string) {
+	t.Helper()
+	for _, folder := range []string{"bin", "states/a"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin/aws"), []byte(bucket), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A loop over a bucket that holds all sorts of files stores nothing but what it has
+// rotated, in a script and by hand, and goes on from there when it runs again.
+func TestLoopsOfGuides(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../templates/guides/*.tmpl")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(err)
+	}
+	loop := regexp.MustCompile(`(?m)\b(while|for|until)\b[^\n]*\bdo$`)
+	found := 0
+	for _, page := range append(pages, "../../templates/index.md.tmpl", "../../README.md") {
+		for _, block := range regexp.MustCompile("(?s)```(?:sh|text|shell|bash)\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {
+			if !loop.MatchString(block[1]) || !strings.Contains(block[1], "statecrypt ") || strings.Contains(block[1], "git clone") {
+				continue
+			}
+			found++
+			for _, options := range []string{"set -euo pipefail\n", ""} {
+				t.Run(filepath.Base(page)+" "+options, func(t *testing.T) {
+					t.Parallel()
+					runLoop(t, options+block[1])
+				})
+			}
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d loops of the guides were found", found)
+	}
+}
+
+// runLoop runs a loop from old.hcl to new.hcl over the bucket "states".
+func runLoop(t *testing.T, script string) {
+	t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip("there is no bash, or another one than the guides are for")
+	}
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	store(t, dir)
+	write(t, in("old.hcl"), onlyOld)
+	write(t, in("new.hcl"), onlyNew)
+	contents := map[string]string{}
+	put := func(key, text string) { contents[key] = read(t, write(t, in("states/"+key), text)) }
+	numbered := func(settings, lineage string) string {
+		return must(t, settings, strings.Replace(plain, `"l-1"`, `"`+lineage+`"`, 1), "encrypt")
+	}
+	put("a/first", numbered(onlyOld, "l-first"))
+	put("b another key", numbered(otherKey, "l-other"))
+	put("c no state", "a file that is no state")
+	put("d  with  spaces", numbered(onlyOld, "l-spaces"))
+	put("e done", numbered(onlyNew, "l-done"))
+	put("f last", numbered(onlyOld, "l-last"))
+
+	loop := func() int {
+		cmd := exec.CommandContext(t.Context(), bash, "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(world.World{}.Environ().Pairs(), "PATH="+in("bin")+":"+filepath.Dir(built(t))+":"+os.Getenv("PATH"))
+		_, err := cmd.CombinedOutput()
+		if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode()
+	}
+	check := func(step string, rotated ...string) {
+		t.Helper()
+		for key, before := range contents {
+			name := in("states/" + key)
+			if !slices.Contains(rotated, key) {
+				if read(t, name) != before {
+					t.Errorf("%s: %s was changed", step, key)
+				}
+				continue
+			}
+			lineage := `"l-` + key[strings.LastIndexAny(key, " /")+1:] + `"`
+			if got := statecrypt(t, onlyNew, "", "decrypt", name); got.code != 0 || !strings.Contains(got.stdout, lineage) {
+				t.Errorf("%s: %s: got %+v", step, key, got)
+			}
+		}
+	}
+	write(t, in("broken"), "ls")
+	loop() // without pipefail, bash does not say that the listing has failed
+	check("no listing")
+	for _, broken := range []string{"cp s3://states/a/first", "cp s3://states/f last"} {
+		write(t, in("broken"), broken)
+		if loop() == 0 {
+			t.Error("a download failed, and the loop did not")
+		}
+	}
+	check("no download", "a/first", "d  with  spaces", "f last")
+	put("a/first", contents["a/first"])
+	put("f last", contents["f last"])
+	write(t, in("broken"), "cp rotating.tfstate")
+	if loop() == 0 {
+		t.Error("uploads failed, and the loop did not")
+	}
+	check("no upload", "d  with  spaces")
+	write(t, in("broken"), "")
+	if loop() == 0 {
+		t.Error("two files cannot be rotated, and the loop does not say so")
+	}
+	check("all", "a/first", "d  with  spaces", "f last")
+	for _, key := range []string{"b another key", "c no state"} {
+		if err := os.Remove(in("states/" + key)); err != nil {
+			t.Fatal(err)
+		}
+		delete(contents, key)
+	}
+	if code := loop(); code != 0 {
+		t.Errorf("exit code %d, and all states are rotated", code)
+	}
+	check("again", "a/first", "d  with  spaces", "f last")
 }
 
 // guideFolder is a folder with a copy of a guide's examples.

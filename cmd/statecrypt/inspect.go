@@ -56,9 +56,7 @@ func inspectFile(name string, file []byte) (inspection, error) {
 		}
 	}
 	if info.Kind == encryption.State {
-		label, _ := pick(file, "serial", "lineage")
-		_ = json.Unmarshal(label["serial"], &found.Serial) // absent if it is something else
-		_ = json.Unmarshal(label["lineage"], &found.Lineage)
+		found.Serial, found.Lineage = label(file)
 	}
 	return found, err
 }

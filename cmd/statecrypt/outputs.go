@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
@@ -103,8 +102,8 @@ func (c *call) selectOutputs(in object) error {
 		return errors.New(`"outputs" is not an object`)
 	}
 	names := slices.Sorted(maps.Keys(all))
-	if c.only != "" {
-		names = strings.Split(c.only, ",")
+	if len(c.only) > 0 {
+		names = c.only
 	}
 	selected := object{}
 	for _, name := range names {
@@ -114,7 +113,7 @@ func (c *call) selectOutputs(in object) error {
 			return fmt.Errorf("there is no output %s", outside.Quoted(name, maxName))
 		case c.sensitive || !isSensitive(output):
 			selected[name] = output
-		case c.only != "":
+		case len(c.only) > 0:
 			return fmt.Errorf("the output %s is sensitive; -sensitive keeps it", outside.Quoted(name, maxName))
 		default:
 			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is left out; -sensitive keeps it", outside.Quoted(name, maxName)))

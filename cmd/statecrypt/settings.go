@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
-
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -19,9 +19,9 @@ import (
 var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
 	`plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
-// settings are those of -config, with TF_ENCRYPTION merged over them.
-func (c *call) settings() (*encryption.Encryption, error) {
-	code, err := c.code()
+// settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
+func (c *call) settings(from string) (*encryption.Encryption, error) {
+	code, err := c.code(from)
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +29,8 @@ func (c *call) settings() (*encryption.Encryption, error) {
 }
 
 // target returns the methods for states or, with -plan, for plans.
-func (c *call) target() (encryption.Target, error) {
-	enc, err := c.settings()
+func (c *call) target(from string) (encryption.Target, error) {
+	enc, err := c.settings(from)
 	if err != nil {
 		return encryption.Target{}, err
 	}
@@ -50,27 +50,31 @@ func check(target encryption.Target) error {
 	return target.Check()
 }
 
-// code is the layer of -config. It is the caller's own, so commands in it run. The
-// TF_VAR_… that it uses are noted, and so is its backend block.
-func (c *call) code() (encryption.Layer, error) {
-	variables := map[string]cty.Value{}
+// code is the layer of -config, or its like. It is the caller's own, so commands in it
+// run. What it uses of TF_VAR_… is noted, and so is its backend block.
+func (c *call) code(from string) (encryption.Layer, error) {
+	arguments, err := c.variables()
+	if err != nil {
+		return nil, err
+	}
+	environment := map[string]string{}
 	for _, pair := range c.environ {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
-			variables[strings.TrimPrefix(name, "TF_VAR_")] = cty.StringVal(value)
+			environment[strings.TrimPrefix(name, "TF_VAR_")] = value
 		}
 	}
-	layer := encryption.Module(c.config, variables)
-	if info, err := os.Stat(c.config); err != nil || !info.IsDir() {
+	layer := encryption.Module(from, nil)
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		var text []byte
-		if c.config != "" {
-			if text, err = keyfile.Read(c.config); err != nil {
+		if from != "" {
+			if text, err = keyfile.Read(from); err != nil {
 				return nil, err
 			}
 		}
-		layer = encryption.Code(string(text), c.config).WithVariables(cty.ObjectVal(variables))
+		layer = encryption.Code(string(text), from)
 	}
 	return func(o config.Options) (*config.Config, error) {
-		o.Uses = func(name string) { c.used = append(c.used, "TF_VAR_"+name) }
+		o.Environment, o.Arguments, o.Uses = environment, arguments, c.uses
 		o.Backends = []attr.Table{httpsource.Backend()} // the file may serve wrap as well
 		read, err := layer(o)
 		if read != nil {
@@ -78,4 +82,36 @@ func (c *call) code() (encryption.Layer, error) {
 		}
 		return read, err
 	}, nil
+}
+
+// uses notes a variable of the settings. Which file decides a key is said, because
+// nobody named the file.
+func (c *call) uses(name, file string) {
+	c.used = append(c.used, "TF_VAR_"+name)
+	if note := fmt.Sprintf("var.%s is set in %s", name, file); file != "" && !slices.Contains(c.noted, note) {
+		c.noted = append(c.noted, note)
+		c.say(yellow, "note:", note)
+	}
+}
+
+// variables reads -var and -var-file. An error repeats nothing of a value.
+func (c *call) variables() (arguments []config.Argument, err error) {
+	for _, v := range c.given {
+		name, text, ok := strings.Cut(v.text, "=")
+		switch {
+		case v.isFile:
+			arguments = append(arguments, config.Argument{File: v.text})
+		case !ok || name == "":
+			return nil, usageError("-var requires name=value")
+		default:
+			arguments = append(arguments, config.Argument{Name: name, Text: text})
+		}
+	}
+	return arguments, nil
+}
+
+// given is what -var or -var-file says.
+type given struct {
+	text   string
+	isFile bool
 }

@@ -53,7 +53,7 @@ func (c *call) clear() {
 
 // refuseTerminal keeps secrets off the screen.
 func (c *call) refuseTerminal() error {
-	if c.output == "" && !c.force && isTerminal(c.stdout) {
+	if c.toStdout() && !c.force && isTerminal(c.stdout) {
 		return usageError("standard output is a terminal; redirect it, or use -o FILE, or -force to show secrets there")
 	}
 	return nil

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,18 +15,25 @@ import (
 
 // ParseModule reads the encryption block of the module in a folder, as OpenTofu
 // does: from its .tf, .tofu, .tf.json and .tofu.json files, x.tofu in the place
-// of x.tf, and override files merged over the others. It may use variables (of
-// opts, else their defaults), locals, path.module and path.root; relative paths
-// of file() begin in the folder. A module without the block gives a nil Config; a
-// folder without a module is an error.
+// of x.tf, and override files merged over the others. It may use variables,
+// locals, path.module and path.root; relative paths of file() begin in the folder.
+// A variable has the value that opts or a file of values in the folder gives it, in
+// OpenTofu's order, and else its default. A module without the block gives a nil
+// Config; a folder without a module is an error.
 func ParseModule(dir string, opts Options) (*Config, error) {
 	m := &module{
-		dir: dir, defaults: map[string]cty.Value{}, locals: map[string]hcl.Expression{}, values: map[string]cty.Value{},
+		dir: dir, variables: map[string]*variable{}, locals: map[string]hcl.Expression{}, values: map[string]cty.Value{},
 	}
 	if err := m.read(); err != nil {
 		return nil, err
 	}
-	scope := newScope(m.withDefaults(opts.Variables), m, opts.Uses)
+	given, err := opts.given(m)
+	if err != nil {
+		return nil, err
+	}
+	m.fit(given)
+	scope := newScope(given.object(), m, opts.Uses)
+	scope.given = given
 	layers := make([]*Config, len(m.blocks))
 	var errs attr.Errors
 	for i, block := range m.blocks {
@@ -44,11 +50,11 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 
 // module has what an encryption block may use of a module's files.
 type module struct {
-	dir      string
-	blocks   hcl.Blocks // encryption blocks, each over the earlier ones
-	defaults map[string]cty.Value
-	locals   map[string]hcl.Expression
-	values   map[string]cty.Value // of the locals that were needed so far
+	dir       string
+	blocks    hcl.Blocks // encryption blocks, each over the earlier ones
+	variables map[string]*variable
+	locals    map[string]hcl.Expression
+	values    map[string]cty.Value // of the locals that were needed so far
 }
 
 func (m *module) read() error {
@@ -110,23 +116,11 @@ var moduleSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 }}
 
 func (m *module) readVariable(block *hcl.Block) {
-	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "default"}}})
-	written, ok := content.Attributes["default"]
-	if !ok {
-		return
+	name := block.Labels[0]
+	if m.variables[name] == nil {
+		m.variables[name] = &variable{constraint: cty.DynamicPseudoType}
 	}
-	if value, diags := written.Expr.Value(nil); !diags.HasErrors() {
-		m.defaults[block.Labels[0]] = value
-	}
-}
-
-// withDefaults lays the values that the caller gives over the defaults.
-func (m *module) withDefaults(given cty.Value) cty.Value {
-	values := maps.Clone(m.defaults)
-	if given != cty.NilVal && !given.IsNull() && given.IsKnown() {
-		maps.Copy(values, given.AsValueMap())
-	}
-	return cty.ObjectVal(values)
+	m.variables[name].declare(block)
 }
 
 // moduleFiles lists the files of a module in the order in which they are read:

@@ -26,9 +26,17 @@ type Options struct {
 	// or hold unknown values. NilVal when there are none.
 	Variables cty.Value
 
+	// Environment and Arguments give var.* values as OpenTofu takes them, from
+	// TF_VAR_name and from -var and -var-file. In a module, its files of values win
+	// over the environment, the arguments over both, a later one over the earlier
+	// ones, and Variables over all.
+	Environment map[string]string // :: name of a variable → text
+	Arguments   []Argument
+
 	// Uses is told the name of each variable that an expression refers to, or ""
-	// for one that refers to var as a whole. It may be nil.
-	Uses func(variable string)
+	// for one that refers to var as a whole, and the file that gives it a value, or
+	// "". It may be nil.
+	Uses func(variable, file string)
 }
 
 // Parse reads the body of an OpenTofu encryption block, in native syntax or,
@@ -72,6 +80,14 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
+	if len(p.opts.Environment)+len(p.opts.Arguments) > 0 {
+		given, err := p.opts.given(nil)
+		if err != nil {
+			return nil, err
+		}
+		p.scope = newScope(given.object(), nil, p.opts.Uses)
+		p.scope.given = given
+	}
 	if !p.fromEnvironment {
 		body = p.unwrap(p.backend(body))
 	}

@@ -15,12 +15,13 @@ import (
 // a module local.* and path.*.
 type scope struct {
 	variables cty.Value
+	given     values  // what variables are made from, if that is known
 	module    *module // nil for text
-	uses      func(variable string)
+	uses      func(variable, file string)
 	context   *hcl.EvalContext
 }
 
-func newScope(variables cty.Value, m *module, uses func(string)) scope {
+func newScope(variables cty.Value, m *module, uses func(variable, file string)) scope {
 	if variables == cty.NilVal || variables.IsNull() {
 		variables = cty.EmptyObjectVal
 	}
@@ -90,9 +91,11 @@ func (s scope) check(t hcl.Traversal) error {
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
-		s.uses(name)
+		s.uses(name, s.given[name].file)
 	}
 	switch {
+	case t.RootName() == "var" && s.given[name].err != nil:
+		return s.given[name].refused(name)
 	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil
 	case s.module != nil:

@@ -168,7 +168,7 @@ func TestArgumentMistakes(t *testing.T) {
 			[]string{"Step: recognizing the file", "the file is a plaintext state"}},
 		"garbage is not missing":   {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: recognizing the file"}},
 		"directory is not missing": {"", []string{in("ws"), defaultsIfMissing}, []string{"this is a directory"}},
-		"too large":                {"", []string{in("sealed"), "max_size = 100"}, []string{"larger than 100 bytes", "max_size"}},
+		"too large":                {"", []string{in("sealed"), "max_size = 100"}, []string{"larger than 100 bytes; if that is expected, raise max_size"}},
 		"no size":                  {"", []string{in("sealed"), "max_size = 0"}, []string{"max_size", "at least 1"}},
 		"on_missing, misspelt": {"", []string{in("sealed"), `on_missing = "default"`},
 			[]string{"on_missing", `"error" or "defaults" is required`}},

@@ -87,6 +87,9 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	if missing, ok := source.IsMissing(err); ok {
 		return &openedState{source: src, missing: missing, lock: missing.Lock}, nil
 	}
+	if source.IsTooLarge(err) {
+		err = fmt.Errorf("%w; if that is expected, raise max_size", err)
+	}
 	if err != nil {
 		return nil, &stepError{step: stepFetch, source: src, err: err}
 	}

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,18 +47,33 @@ func expectEnd(r io.Reader) error {
 	}
 }
 
-// Patience is how long the requests for one state may take together.
+// Patience is enough for the requests for one state, however large it is.
 const Patience = 10 * time.Minute
 
-// Within ends a read that takes several requests when they take too long
-// together: how many there are may be the server's choice.
-func Within(ctx context.Context, patience time.Duration, read func(context.Context) (*Snapshot, error)) (*Snapshot, error) {
-	patience = cmp.Or(patience, Patience)
-	limited, cancel := context.WithTimeout(ctx, patience)
+// bounded is what every source has around it: reads end in time, and hold no more
+// than may be.
+type bounded struct {
+	Source
+	patience time.Duration // 0 for the source's own
+	limit    int64
+}
+
+// Fetch reads the file.
+func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	limited, cancel := ctx, func() {}
+	if b.patience > 0 {
+		limited, cancel = context.WithTimeout(ctx, b.patience)
+	}
 	defer cancel()
-	snapshot, err := read(limited)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes", patience)
+	snapshot, err := b.Source.Fetch(limited)
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes", b.patience)
+	case err == nil && int64(len(snapshot.Data)) > b.limit:
+		return nil, TooLarge(b.limit)
 	}
 	return snapshot, err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -97,6 +98,10 @@ type Kind struct {
 	Workspaces bool
 	Objects    bool // reads the state of a Request.Object by itself
 
+	// Patience is how long all requests for one state may take together. It is for
+	// kinds whose servers choose how many there are; others have their own.
+	Patience time.Duration
+
 	// Begin begins a run: see [Kind.Start].
 	Begin func(Settings) Open
 }
@@ -104,7 +109,16 @@ type Kind struct {
 // Start begins a run: what it returns may share fetches, connections and
 // temporary files among the sources of one configured provider, and lives as long
 // as that. It does no I/O.
-func (k Kind) Start(s Settings) Open { return k.Begin(s.For(k)) }
+func (k Kind) Start(s Settings) Open {
+	open := k.Begin(s.For(k))
+	return func(req Request) (Source, error) {
+		src, err := open(req)
+		if err != nil {
+			return nil, err
+		}
+		return bounded{src, k.Patience, req.MaxSize}, nil
+	}
+}
 
 // NameAttr is the first attribute of a block of credentials that says itself
 // which server is asked, or as whom. A data source chooses it by the attribute
@@ -146,7 +160,7 @@ func TooLarge(max int64) error { return tooLargeError(max) }
 type tooLargeError int64
 
 func (e tooLargeError) Error() string {
-	return fmt.Sprintf("the file is larger than %d bytes; if that is expected, raise max_size", int64(e))
+	return fmt.Sprintf("the file is larger than %d bytes", int64(e))
 }
 
 // IsTooLarge reports whether err comes from [TooLarge].

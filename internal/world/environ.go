@@ -41,10 +41,11 @@ func (e Environ) Lookup(name string) (string, bool) { return Lookup(e.pairs)(nam
 // TF_TOKEN_*, STATECRYPT_HTTP_PASSWORD). Those of the clouds and of key services are not among them: a
 // program needs them to do its work, and they never were ours to hand out.
 var withheld = []string{
-	"GIT_PASSWORD", "GITHUB_TOKEN",
+	"GIT_PASSWORD", "GIT_PASSWORD_FILE", "GITHUB_TOKEN", "GITHUB_TOKEN_FILE",
 	// What only Terraform's backends and our sources of the same names read.
-	"ARM_ACCESS_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_ENCRYPTION_KEY", "KUBE_PASSWORD",
-	"KUBE_TOKEN", "OCI_S3_SECRET_KEY", "PG_CONN_STR",
+	"ARM_ACCESS_KEY", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_BACKEND_CREDENTIALS",
+	"GOOGLE_ENCRYPTION_KEY", "KUBE_CLIENT_KEY_DATA", "KUBE_PASSWORD", "KUBE_TOKEN", "OCI_S3_SECRET_KEY",
+	"OCI_SSE_CUSTOMER_KEY", "PG_CONN_STR",
 	// What writes the secrets of others to files and logs.
 	"SSLKEYLOGFILE", "AZURE_SDK_GO_LOGGING", "GOOGLE_SDK_GO_LOGGING_LEVEL",
 }

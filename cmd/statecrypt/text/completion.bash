@@ -1,15 +1,32 @@
 _statecrypt() {
-  local words
+  local words i
+  if [[ ${COMP_WORDS[1]} == wrap ]]; then
+    for ((i = 2; i < COMP_CWORD; i++)); do
+      [[ ${COMP_WORDS[i]} == -- ]] && { _statecrypt_wrapped $((i + 1)); return; }
+    done
+  fi
   case $COMP_CWORD,${COMP_WORDS[1]} in
-    1,*) words='inspect decrypt encrypt verify outputs wrap completion help -version' ;;
+    1,*) words='inspect decrypt encrypt verify rotate outputs wrap completion version help' ;;
     *,inspect) words='-json' ;;
-    *,decrypt) words='-config -plan -o -force' ;;
-    *,encrypt) words='-config -plan -o' ;;
-    *,verify) words='-config -plan' ;;
+    *,decrypt) words='-config -var -var-file -lineage -minimum-serial -plan -o -force' ;;
+    *,encrypt) words='-config -var -var-file -plan -o' ;;
+    *,verify) words='-config -var -var-file -lineage -minimum-serial -plan -json' ;;
+    *,rotate) words='-from -to -var -var-file -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
-    *,wrap) words='-config -force -encrypt-existing -leave -lineage -minimum-serial' ;;
+    *,wrap) words='-config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial' ;;
     *,completion) words='bash zsh fish' ;;
   esac
+  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+# What is wrapped completes its own arguments, as after "complete -C terraform".
+_statecrypt_wrapped() {
+  local words='terraform tofu'
+  if (( COMP_CWORD > $1 )); then
+    case ${COMP_WORDS[$1]##*/} in
+      terraform*|tofu*) words=$(COMP_LINE="${COMP_WORDS[*]:$1}" "${COMP_WORDS[$1]}" 2>/dev/null) ;;
+      *) words='' ;;
+    esac
+  fi
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _statecrypt statecrypt

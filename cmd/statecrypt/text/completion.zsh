@@ -1,16 +1,24 @@
 #compdef statecrypt
 _statecrypt() {
   if (( CURRENT == 2 )); then
-    compadd -- inspect decrypt encrypt verify outputs wrap completion help -version
+    compadd -- inspect decrypt encrypt verify rotate outputs wrap completion version help
+    return
+  fi
+  local wrapped=${words[(i)--]}
+  if [[ $words[2] == wrap ]] && (( wrapped < CURRENT )); then
+    shift $wrapped words
+    (( CURRENT -= wrapped ))
+    _normal
     return
   fi
   case $words[2] in
     inspect) compadd -- -json ;;
-    decrypt) compadd -- -config -plan -o -force ;;
-    encrypt) compadd -- -config -plan -o ;;
-    verify) compadd -- -config -plan ;;
+    decrypt) compadd -- -config -var -var-file -lineage -minimum-serial -plan -o -force ;;
+    encrypt) compadd -- -config -var -var-file -plan -o ;;
+    verify) compadd -- -config -var -var-file -lineage -minimum-serial -plan -json ;;
+    rotate) compadd -- -from -to -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
-    wrap) compadd -- -config -force -encrypt-existing -leave -lineage -minimum-serial ;;
+    wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files

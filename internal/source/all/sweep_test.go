@@ -23,7 +23,7 @@ func (a arena) hostile(name string) string {
 }
 
 // TestSweep: no variable that a library reads by itself leads the secret of a
-// block to a stranger. git is not among these sources: it gets what is on a list.
+// block to a stranger. git, which gets what is on a list, has a sweep of its own.
 func TestSweep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads from each source a few hundred times")

@@ -35,7 +35,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	var patience time.Duration
 	patient := kind(nil)
 	patient.Begin = func(s source.Settings) source.Open {
-		open := kind(client).Start(s)
+		open := kind(client).Begin(s)
 		return func(req source.Request) (source.Source, error) {
 			src, err := open(req)
 			if l, ok := src.(*location); ok {

@@ -75,7 +75,6 @@ func (r *run) newClient(s settings) (*client, error) {
 	c.asks = web.Wire{
 		Patience:  r.patience,
 		Transport: t,
-		Redirect:  func(*http.Request, []*http.Request) error { return errRedirect },
 		Trust:     "set ca_file in a consul block of credentials, in the provider block",
 	}
 	return c, nil

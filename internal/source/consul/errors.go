@@ -10,10 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-var (
-	errNoKey    = web.Final("there is no such key")
-	errRedirect = web.Final("the server redirects to another place, which Consul does not do for keys; nothing was sent there")
-)
+var errNoKey = web.Final("there is no such key")
 
 // refusal is an answer that is not the key. Consul says why in words; those that
 // are looked for are its own, and none is shown.
@@ -42,6 +39,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 		return web.Final("Consul knows no datacenter %q, or cannot reach it (%s)", x.where.datacenter, web.Status(code))
 	case says("No cluster leader"):
 		return web.Final("the cluster of Consul has no leader at the moment (%s)", web.Status(code))
+	case code/100 == 3:
+		return web.Final("the server redirects to another place, which Consul does not do for keys; nothing was sent there")
 	default:
 		return web.Final("the server answered %s", web.Status(code))
 	}

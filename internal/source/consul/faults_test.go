@@ -53,7 +53,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			"endless body":                source.TooLarge(1 << 20).Error(),
 			"endless gzip of nothing":     source.TooLarge(1 << 20).Error(),
 			"nested a million deep":       notConsul,
-			"301 that names another host": "the server answered 301 Moved Permanently",
+			"301 that names another host": redirects,
 			"401 that names another host": "the server did not accept the user name and password (401 Unauthorized)",
 			"gzip bomb":                   source.TooLarge(1 << 20).Error(),
 			"another service":             notConsul,

@@ -49,11 +49,11 @@ func TestManySlowParts(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `[{"Key":%q,"Value":%q}]`, key, base64.StdEncoding.EncodeToString([]byte(value)))
 	}))
 	defer s.Close()
-	run := newRun(settingsOf(attrs{"address": text(s.URL)}).For(Kind()))
-	run.patience.Whole = 200 * time.Millisecond
+	kind := Kind()
+	kind.Patience = 200 * time.Millisecond
 	request := request(t, attrs{"path": text("network")}, nil)
 	request.MaxSize = parts * chunk
-	src, err := run.open(request)
+	src, err := kind.Start(settingsOf(attrs{"address": text(s.URL)}))(request)
 	if err != nil {
 		t.Fatal(err)
 	}

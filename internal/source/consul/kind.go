@@ -15,7 +15,7 @@ import (
 
 // Kind is the consul source.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Begin: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Patience: source.Patience, Begin: start}
 }
 
 // home is for secrets, and for all that has to do with them. CONSUL_HTTP_SSL

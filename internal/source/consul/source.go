@@ -97,14 +97,9 @@ func (l *location) String() string {
 	return fmt.Sprintf("the key %q in %s", l.key, in)
 }
 
-// Fetch reads the state.
-func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	return source.Within(ctx, l.patience.Whole, l.fetch)
-}
-
-// fetch reads the state. A large one is not read at one moment: if it was
+// Fetch reads the state. A large one is not read at one moment: if it was
 // replaced meanwhile, it is read once more.
-func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return l.newClient(l.settings) })
 	if err != nil {
 		return nil, err

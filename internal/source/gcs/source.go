@@ -106,9 +106,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c.transport, Authorize: c.authorize,
-		// What is sent with a request is for the endpoint alone.
-		Redirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // and no redirects: what is sent is for the endpoint alone
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
 	err = asks.Get(ctx, l.address, header, x.receive)

@@ -17,7 +17,10 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
-	ownTLS   bool // settings of TLS in the environment are meant for other secrets
+
+	// Settings of the environment are meant for other secrets: those of TLS, and, if
+	// the password is a block's, whatever is not harmless to it.
+	ownTLS, ownPassword bool
 
 	sshKeyFile string
 	onlyKey    bool   // no key of the agent beside it

@@ -128,9 +128,10 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	return a, a.check(where, grant.Bool("allow_plain_http"))
 }
 
-// useBlock takes over what only a block says. Settings of TLS in the
-// environment are meant for the secrets of the environment: they do not apply
-// to a block with a password or an authority of its own.
+// useBlock takes over what only a block says. Settings in the environment are
+// meant for the secrets of the environment: those of TLS do not apply to a block
+// with an authority of its own, nor others than harmless ones to a block with a
+// password.
 func (a *access) useBlock(where remote, block source.Grant) error {
 	base, err := source.ParseBase(block.String("url"))
 	if err != nil {
@@ -138,7 +139,8 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 	}
 	a.scope = scope(where, base.Path)
 	a.caFile, err = readableFile("ca_file", block)
-	a.ownTLS = a.caFile != "" || block.HoldsSecret()
+	a.ownPassword = block.HoldsSecret()
+	a.ownTLS = a.caFile != "" || a.ownPassword
 	return err
 }
 

@@ -31,11 +31,11 @@ type variables struct{ why, names string }
 var forGit = []variables{
 	{"where the program's parts and libraries are, as PATH says where the program is",
 		"GIT_EXEC_PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH MSYSTEM"},
-	{"the user's configuration, see withoutTLS",
+	{"the user's configuration, see withhold",
 		"GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM XDG_CONFIG_HOME GIT_CONFIG_COUNT GIT_CONFIG_KEY_* GIT_CONFIG_VALUE_* " +
 			"GIT_CONFIG_PARAMETERS"},
 	{"the machine's proxies, and how git talks over HTTP", "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY GIT_HTTP_*"},
-	{"the machine's authorities, and the user's settings of TLS, see withoutTLS",
+	{"the machine's authorities, and the user's settings of TLS, see withhold",
 		"SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE GIT_SSL_* GIT_PROXY_SSL_*"},
 	{"the user's ssh and its agent",
 		"GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT SSH_AUTH_SOCK SSH_AGENT_PID SSH_ASKPASS SSH_ASKPASS_REQUIRE SSH_SK_PROVIDER"},
@@ -74,14 +74,28 @@ var (
 	tlsSetting  = lazyregexp.New(`(?i)^http\.(.*\.)?(proxy)?(ssl|schannel)[a-z]*$|^include(if)?\.`)
 	tlsWord     = lazyregexp.New(`(?i)ssl|schannel|include`)
 	configFile  = lazyregexp.New(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
+
+	// harmlessSetting are those that may stand beside a password of a block: they
+	// run no program, and the password is for the addresses below the block's url,
+	// wherever these lead. A proxy sees nothing of a verified connection.
+	harmlessSetting = lazyregexp.New(`(?i)^(url\..*\.insteadof|safe\.directory|` +
+		`http\.(.*\.)?(proxy|proxyauthmethod|version|postbuffer|lowspeed(limit|time)|useragent|extraheader))$`)
 )
 
-// withoutTLS returns environ without settings of TLS: without the variables,
-// without the configuration in variables, and without the files that variables
-// name, which may hold anything. Those in the home directory and of the system
-// are left, and so is the choice to read none. What git -c has put into
-// GIT_CONFIG_PARAMETERS is withheld as a whole if it may be about TLS.
-func withoutTLS(environ world.Environ) world.Environ {
+// withhold returns environ without the user's configuration as far as it is not
+// meant for the secrets of a block: without settings of TLS, in variables and in
+// the files that variables name, which may hold anything; and beside a password
+// without all that is not harmless, because programs that git runs can read what
+// git has. Files in the home directory and of the system are left, and so is the
+// choice to read none. What git -c has put into GIT_CONFIG_PARAMETERS takes
+// precedence over what is set here, and is withheld as a whole.
+func (a *access) withhold(environ world.Environ) world.Environ {
+	if !a.ownTLS {
+		return environ
+	}
+	isWithheld := func(setting string) bool {
+		return tlsSetting.MatchString(setting) || a.ownPassword && !harmlessSetting.MatchString(setting)
+	}
 	withheld := "statecrypt.withheld" // in place of a name, because the entries are numbered
 	renamed := []string{}
 	kept := environ.Only(func(name string) bool {
@@ -89,9 +103,9 @@ func withoutTLS(environ world.Environ) world.Environ {
 		switch {
 		case tlsVariable.MatchString(name), configFile.MatchString(name) && value != "" && value != os.DevNull:
 			return false
-		case name == "GIT_CONFIG_PARAMETERS" && tlsWord.MatchString(value):
+		case name == "GIT_CONFIG_PARAMETERS" && (a.ownPassword || tlsWord.MatchString(value)):
 			return false
-		case strings.HasPrefix(name, "GIT_CONFIG_KEY_") && tlsSetting.MatchString(value):
+		case strings.HasPrefix(name, "GIT_CONFIG_KEY_") && isWithheld(value):
 			renamed = append(renamed, name+"="+withheld)
 		}
 		return true
@@ -101,10 +115,7 @@ func withoutTLS(environ world.Environ) world.Environ {
 
 // environ is what git runs with, without secrets.
 func (d *repository) environ() world.Environ {
-	env := d.run.userEnviron()
-	if d.access.ownTLS {
-		env = withoutTLS(env)
-	}
+	env := d.access.withhold(d.run.userEnviron())
 	if d.access.password != "" {
 		env = env.Only(func(name string) bool { return !isAmong(forHelpers, name) })
 	}

@@ -22,26 +22,28 @@ func TestVariablesOfGit(t *testing.T) {
 		"SSL_CERT_FILE=x", "NIX_SSL_CERT_FILE=x", "AWS_SECRET_ACCESS_KEY=x", "GH_TOKEN=x", "KRB5CCNAME=x", "VSCODE_GIT_IPC_HANDLE=x",
 		"LC_CTYPE=x", "GIT_EXEC_PATH=x",
 	}
-	withheld := []string{
-		"TF_ENCRYPTION=s", "TF_VAR_password=s", "TF_HTTP_PASSWORD=s", "TF_TOKEN_app_terraform_io=s", "GIT_PASSWORD=s", "git_password=s",
-		"GITHUB_TOKEN=s", "STATE_PASSPHRASE=s", "GIT_DIR=s", "git_dir=s", "GIT_TRACE_CURL=s", "GIT_TRACE2_EVENT=s", "GIT_CURL_VERBOSE=s",
-		"SSLKEYLOGFILE=s", "GNUTLS_KEYLOGFILE=s", "GNUTLS_SYSTEM_PRIORITY_FILE=s", "GNUTLS_DEBUG_LEVEL=s", "OPENSSL_CONF=s",
-		"OPENSSL_MODULES=s", "OPENSSL_ENGINES=s", "CURL_CA_BUNDLE=s", "CURL_SSL_BACKEND=s", "KRB5_TRACE=s", "LD_PRELOAD=s",
-		"GIT_PROXY_COMMAND=s", "GIT_TEMPLATE_DIR=s", "GIT_ALLOW_PROTOCOL=s", "PKCS11_PROVIDER_MODULE=s", "BAO_TOKEN=s",
-	}
 	r := newTestRun(t, nil)
-	r.environ = append(slices.Clone(kept), withheld...)
+	r.environ = append(slices.Clone(kept), withheldFromGit...)
 	got := r.userEnviron().Pairs()
 	for _, pair := range kept {
 		if !slices.Contains(got, pair) {
 			t.Errorf("git does not get %s", pair)
 		}
 	}
-	for _, pair := range withheld {
+	for _, pair := range withheldFromGit {
 		if slices.Contains(got, pair) {
 			t.Errorf("git gets %s", pair)
 		}
 	}
+}
+
+// withheldFromGit write down secrets, load code or belong to another repository.
+var withheldFromGit = []string{
+	"TF_ENCRYPTION=s", "TF_VAR_password=s", "TF_HTTP_PASSWORD=s", "TF_TOKEN_app_terraform_io=s", "GIT_PASSWORD=s", "git_password=s",
+	"GITHUB_TOKEN=s", "STATE_PASSPHRASE=s", "GIT_DIR=s", "git_dir=s", "GIT_TRACE_CURL=s", "GIT_TRACE2_EVENT=s", "GIT_CURL_VERBOSE=s",
+	"SSLKEYLOGFILE=s", "GNUTLS_KEYLOGFILE=s", "GNUTLS_SYSTEM_PRIORITY_FILE=s", "GNUTLS_DEBUG_LEVEL=s", "OPENSSL_CONF=s",
+	"OPENSSL_MODULES=s", "OPENSSL_ENGINES=s", "CURL_CA_BUNDLE=s", "CURL_SSL_BACKEND=s", "KRB5_TRACE=s", "LD_PRELOAD=s",
+	"GIT_PROXY_COMMAND=s", "GIT_TEMPLATE_DIR=s", "GIT_ALLOW_PROTOCOL=s", "PKCS11_PROVIDER_MODULE=s", "BAO_TOKEN=s",
 }
 
 // git sets these for the repository at hand.

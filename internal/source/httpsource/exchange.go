@@ -17,8 +17,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-const maxRedirects = 10
-
 // exchange is one fetch: its tries, their redirects, and the answer.
 type exchange struct {
 	*location
@@ -30,7 +28,7 @@ type exchange struct {
 
 func (x *exchange) client() web.Wire {
 	return web.Wire{
-		Patience: x.patience, Transport: x, Redirect: checkRedirect,
+		Patience: x.patience, Transport: x, Redirects: true,
 		Trust: "set client_ca_certificate_pem in an http block of credentials, in the provider block",
 	}
 }
@@ -53,20 +51,6 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.warnings = append(x.warnings, warning)
 	}
 	return resp, err
-}
-
-func checkRedirect(to *http.Request, via []*http.Request) error {
-	switch {
-	case len(via) >= maxRedirects:
-		return web.Final("the server redirected more than %d times", maxRedirects)
-	case to.URL.User != nil:
-		return web.Final("the server redirected to a URL with a user name or password in it")
-	case to.URL.Scheme != "https" && to.URL.Scheme != "http":
-		return web.Final("the server redirected to something that is neither http nor https")
-	case to.URL.Scheme == "http" && via[len(via)-1].URL.Scheme == "https":
-		return web.Final("the server redirected from https to http, where anybody on the way could read and replace the state")
-	}
-	return nil
 }
 
 // receive reads the state, if the answer is one.

@@ -198,7 +198,7 @@ func TestRefusedRedirects(t *testing.T) {
 	s := serveTLS(t, func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, to, 302) })
 	own := block(s.URL, attrs{"client_ca_certificate_pem": s.ca()}, everything())
 	for target, want := range map[string]string{
-		plain.URL + "/" + canary:                                 "from https to http",
+		plain.URL + "/" + canary:                                 "http instead of https",
 		"https://u:" + canary + "@" + s.Listener.Addr().String(): "user name or password",
 		"ftp://example.com/" + canary:                            "neither http nor https",
 		"/again":                                                 "more than 10 times",

@@ -20,11 +20,11 @@ func TestManySlowParts(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"kind":"Secret","metadata":{"name":%q},"data":{"tfstate":%q}}`, path.Base(r.URL.Path), part)
 		return true
 	}
-	run := newRun(settingsOf(access(s)).For(Kind()))
-	run.whole = 200 * time.Millisecond
+	kind := Kind()
+	kind.Patience = 200 * time.Millisecond
 	request := request(t, attrs{"secret_suffix": text("prod")}, nil)
 	request.MaxSize = 30 * chunk
-	src, err := run.open(request)
+	src, err := kind.Start(settingsOf(access(s)))(request)
 	if err != nil {
 		t.Fatal(err)
 	}

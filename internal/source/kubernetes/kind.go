@@ -18,7 +18,7 @@ import (
 // Kind is the kubernetes source.
 func Kind() source.Kind {
 	return source.Kind{
-		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Begin: start,
+		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Patience: source.Patience, Begin: start,
 		Home: source.Home{Vars: []string{"KUBE_HOST"}, Attrs: []string{"host", "config_path", "config_paths", "in_cluster_config"}, Near: near},
 	}
 }
@@ -86,6 +86,7 @@ func credentials() attr.Table {
 					"`HTTP_PROXY` and `NO_PROXY`."},
 			{
 				Name: "exec", Group: "account",
+				Excludes: []string{"token", "username", "password", "client_certificate", "client_key"},
 				Doc: "A credential plugin: a program that prints a token or a client certificate, in a minute at most. It gets the environment " +
 					"without the secrets that are meant for this provider.",
 				Attrs: []attr.Attr{

@@ -70,9 +70,6 @@ func (s *settings) execBlock() (*api.ExecConfig, error) {
 	if !ok {
 		return nil, nil
 	}
-	if s.hasAccount() {
-		return nil, s.Errorf("", "exec excludes token, username, password, client_certificate and client_key")
-	}
 	e := &api.ExecConfig{APIVersion: b.String("api_version"), Command: b.String("command"), Args: b.Strings("args")}
 	env := b.StringMap("env")
 	for _, name := range slices.Sorted(maps.Keys(env)) {

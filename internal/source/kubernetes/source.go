@@ -26,7 +26,6 @@ type run struct {
 	world          world.World
 	serviceAccount string
 	patience       time.Duration // for one answer
-	whole          time.Duration // for all of them; 0 is [source.Patience]
 
 	clients memo.Memo[string, *client] // :: cluster as the data source names it → client
 }
@@ -89,14 +88,9 @@ func (l *location) String() string {
 	return fmt.Sprintf("secret %s/%s in %s", l.namespace, l.name, in)
 }
 
-// Fetch reads the state.
+// Fetch reads the state. If the server refuses credentials that were used
+// before, they may have expired: Fetch tries once more with new ones.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	return source.Within(ctx, l.whole, l.read)
-}
-
-// read reads the state. If the server refuses credentials that were used
-// before, they may have expired: read tries once more with new ones.
-func (l *location) read(ctx context.Context) (*source.Snapshot, error) {
 	c, fresh, err := l.client(ctx, nil)
 	if err == nil && c.expired(time.Now()) && !fresh {
 		c, fresh, err = l.client(ctx, c)

@@ -93,7 +93,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"half a certificate":       {off(attrs{"host": text("a.test"), "client_key": text("secret-a")}), "", "needed together"},
 		"two ways to be someone":   {off(attrs{"host": text("a.test"), "token": text("secret-a"), "password": text("secret-a")}), "", "excludes"},
 		"plugin and token": {off(attrs{"host": text("a.test"), "token": text("secret-a"),
-			"exec": execBlock(attrs{"command": text("x")})}), "", "exec excludes"},
+			"exec": execBlock(attrs{"command": text("x")})}), "", "and exec are mutually exclusive"},
 		"old plugin": {off(attrs{"host": text("a.test"),
 			"exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), "",
 			"api_version must be"},

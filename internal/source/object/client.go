@@ -72,10 +72,8 @@ func (n Network) Wire(near bool) web.Wire {
 	if n.MaxWait > 0 {
 		p.WaitMin, p.WaitMax = n.MaxWait, n.MaxWait
 	}
-	return web.Wire{Patience: p, Transport: t, Redirect: noRedirect}
+	return web.Wire{Patience: p, Transport: t}
 }
-
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Place is a store other than AWS's own, and who asks it.
 type Place struct {
@@ -113,7 +111,9 @@ func NewClient(p Place, n Network) *s3.Client {
 // says.
 func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	transport.ResponseHeaderTimeout = cmp.Or(n.Timeout, answerTimeout)
-	o.HTTPClient = &http.Client{Transport: web.ReadOnly{Next: transport}, CheckRedirect: noRedirect}
+	o.HTTPClient = &http.Client{Transport: web.ReadOnly{Next: transport}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, cmp.Or(n.MaxWait, retry.DefaultMaxBackoff)).(aws.RetryerV2); ok { // it always is one
 		o.Retryer = retryer{r}
 	}

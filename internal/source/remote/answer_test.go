@@ -77,7 +77,7 @@ func TestStrangeAnswers(t *testing.T) {
 		"a download URL with http": {currentPath, version(`"hosted-state-download-url":"http://canary.test/"`), 200,
 			"the service keeps the state at a place with http instead of https"},
 		"a download URL of a file": {currentPath, version(`"hosted-state-download-url":"file:///canary"`), 200,
-			"the service keeps the state at a place that is no https URL"},
+			"the service keeps the state at a place that is neither http nor https"},
 		"a download URL, broken": {currentPath, version(`"hosted-state-download-url":"https://canary:x/"`), 200, "that is no URL"},
 		"403 for the state":      {statePath, "canary", 403, `does the token's team have "Read" for the workspace's state versions`},
 		"401 for the state":      {statePath, "canary", 401, "refused the token (401 Unauthorized)"},

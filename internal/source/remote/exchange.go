@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	maxRedirects = 5
 	// maxDocument is enough for the longest list of resources in the document of
 	// a state version, which nobody reads here.
 	maxDocument = 8 << 20
@@ -42,7 +41,7 @@ type exchange struct {
 func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read func(*http.Response) error) error {
 	x.asked, x.tokenSent = from, false
 	asks := web.Wire{
-		Patience: x.patience, Transport: x, Redirect: checkRedirect, Backoff: wait,
+		Patience: x.patience, Transport: x, Redirects: true, Backoff: wait,
 		Trust: "set client_ca_certificate_pem in a remote block of credentials with this URL, in the provider block",
 	}
 	header := http.Header{"Accept": {accept}, "Accept-Encoding": {"identity"}}
@@ -103,16 +102,6 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.warnings = append(x.warnings, warning)
 	}
 	return resp, err
-}
-
-func checkRedirect(to *http.Request, via []*http.Request) error {
-	if len(via) > maxRedirects {
-		return web.Final("the server redirected more than %d times", maxRedirects)
-	}
-	if err := checkForeign(to.URL); err != nil {
-		return web.Final("the server redirected us: the answer is %w", err)
-	}
-	return nil
 }
 
 var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")

@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 		"429 with Retry-After":           "429 Too Many Requests",
 		"429 with Retry-After of a year": "429 Too Many Requests",
 
-		"redirect loop":          "the server redirected more than 5 times",
+		"redirect loop":          "the server redirected more than 10 times",
 		"redirect to plain http": "the server redirected us: the answer is at a place with http instead of https",
 
 		"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a " +

@@ -21,7 +21,7 @@ import (
 // Kind is the remote source. There is no second one for the cloud backend: the
 // states of both are the same, in the same places.
 func Kind() source.Kind {
-	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Begin: start}
+	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Patience: source.Patience, Begin: start}
 }
 
 func table() attr.Table {

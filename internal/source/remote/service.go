@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -67,27 +66,13 @@ func (x *exchange) parseService(text string) (*url.URL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s names a service in a URL that cannot be read", x.origin())
 	}
-	if err := checkForeign(u); err != nil {
+	if err := source.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("%s names a service %w", x.origin(), err)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("%s names a service in a URL with a query or a fragment", x.origin())
 	}
 	return u, nil
-}
-
-// checkForeign looks at a URL that a server gave. Its error goes on a sentence that
-// says what the URL is for.
-func checkForeign(u *url.URL) error {
-	switch {
-	case u.Scheme == "http":
-		return errors.New("at a place with http instead of https, where anybody on the way could read and replace the state")
-	case u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
-		return errors.New("at a place that is no https URL")
-	case u.User != nil:
-		return errors.New("at a URL with a user name or password in it")
-	}
-	return nil
 }
 
 // checkToken refuses to ask without a token: the service would answer that there

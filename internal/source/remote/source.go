@@ -138,14 +138,9 @@ func (l *location) address() *url.URL {
 	return &url.URL{Scheme: "https", Host: l.host, Path: "/app/" + l.organization + "/workspaces/" + l.workspace}
 }
 
-// Fetch reads the state.
-func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	return source.Within(ctx, l.patience.Whole, l.fetch)
-}
-
-// fetch finds the service, its workspace and the state version, and downloads
+// Fetch finds the service, its workspace and the state version, and downloads
 // the state.
-func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
+func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	service, err := l.service(ctx)
 	if err != nil {
 		return nil, err

@@ -148,8 +148,8 @@ func TestRedirects(t *testing.T) {
 			for to, want := range map[string]string{
 				"http://" + thief.host + "/":      "the server redirected us: the answer is at a place with http instead of https",
 				"https://canary:pw@" + thief.host: "the server redirected us: the answer is at a URL with a user name or password in it",
-				"ftp://" + thief.host + "/canary": "the server redirected us: the answer is at a place that is no https URL",
-				"https:opaque":                    "the server redirected us: the answer is at a place that is no https URL",
+				"ftp://" + thief.host + "/canary": "the server redirected us: the answer is at a place that is neither http nor https",
+				"https:opaque":                    "the server redirected us: the answer is at a place that is neither http nor https",
 			} {
 				a := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Location", to)

@@ -195,7 +195,7 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("the service gives a place to download the state from that is no URL")
 	}
-	if err := checkForeign(u); err != nil {
+	if err := source.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("the service keeps the state %w", err)
 	}
 	return u, nil

@@ -24,10 +24,6 @@ type Patience struct {
 	Tries            int           // beyond the first
 	WaitMin, WaitMax time.Duration
 	Attr             string // that sets Timeout; "" if none does
-
-	// Whole is how long all requests for one state may take together, for
-	// [source.Within]; 0 is [source.Patience].
-	Whole time.Duration
 }
 
 // Wire is how a service is asked. Requests that read may be sent several times.
@@ -42,8 +38,9 @@ type Wire struct {
 	// Errors in our own words are those of [Final]. It may be nil.
 	Authorize func(*http.Request) error
 
-	// Redirect is as in [http.Client.CheckRedirect].
-	Redirect func(to *http.Request, via []*http.Request) error
+	// Redirects has redirects followed. Transport then says for each request what
+	// its own URL may receive. Otherwise a redirect is an answer like any other.
+	Redirects bool
 
 	// Trust says how to trust an authority that the system does not know, such
 	// as "set ca_file in a consul block of credentials". It is "" if there is no
@@ -124,7 +121,7 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 		w.Backoff = Backoff
 	}
 	return &retryablehttp.Client{
-		HTTPClient:     &http.Client{Transport: authorizing(w), CheckRedirect: w.Redirect, Timeout: w.Timeout},
+		HTTPClient:     &http.Client{Transport: authorizing(w), CheckRedirect: w.checkRedirect, Timeout: w.Timeout},
 		RetryMax:       w.Tries,
 		RetryWaitMin:   w.WaitMin,
 		RetryWaitMax:   w.WaitMax,
@@ -133,6 +130,21 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 		Backoff:        w.Backoff,
 		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
 	}
+}
+
+const maxRedirects = 10
+
+func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
+	if !w.Redirects {
+		return http.ErrUseLastResponse
+	}
+	if len(via) >= maxRedirects {
+		return Final("the server redirected more than %d times", maxRedirects)
+	}
+	if err := source.MayLead(via[len(via)-1].URL, to.URL); err != nil {
+		return Final("the server redirected us: the answer is %w", err)
+	}
+	return nil
 }
 
 // worthAnotherTry decides after each try.

@@ -54,7 +54,6 @@ func TestFaults(t *testing.T) {
 				Patience:  Patience{Timeout: f.Patience / 2, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond},
 				Transport: transport,
 				Authorize: func(r *http.Request) error { r.SetBasicAuth("reader", password); return nil },
-				Redirect:  func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 				Trust:     "set ca_file",
 			}
 			return faults.Client{Secrets: []string{password}, Ask: func(ctx context.Context) (data []byte, err error) {

@@ -146,7 +146,6 @@ func TestAsk(t *testing.T) {
 			signed := 0
 			w := Wire{
 				Patience: Patience{Tries: 2}, Transport: Transport(world.World{}, new(tls.Config), Proxies(nil)),
-				Redirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 				Authorize: func(r *http.Request) error {
 					signed++
 					text := strings.Repeat("s", signed) // signatures differ in length once they are encoded

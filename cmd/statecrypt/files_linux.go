@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// unnamed returns a new file of a folder that has no name there, nil where the file
+// system has no such files.
+func unnamed(dir string) *os.File {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	if _, err := os.Stat(descriptor(f)); err != nil { // link goes by that name
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+// link gives it a name.
+func link(f *os.File, name string) error {
+	return unix.Linkat(unix.AT_FDCWD, descriptor(f), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
+}
+
+func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// The results of verify and rotate for one file.
+const (
+	resultOK       = "ok"
+	resultFallback = "fallback"
+	resultRefused  = "refused" // it opens, and is not what the pins say
+	resultRotated  = "rotated"
+	resultSkipped  = "skipped"
+	resultFailed   = "failed"
+)
+
+// finding is what became of one of many files. The help of the commands documents
+// its JSON.
+type finding struct {
+	File    string `json:"file"`
+	Result  string `json:"result"`
+	Method  string `json:"method,omitempty"`
+	Serial  *int64 `json:"serial,omitempty"`
+	Lineage string `json:"lineage,omitempty"`
+	Error   string `json:"error,omitempty"`
+
+	err    error
+	opened *encryption.Opened // without data; nil if the file did not open, or nothing of it is worth a warning
+}
+
+// add notes a file that was opened, and lets go of its content.
+func (f *finding) add(opened *encryption.Opened) {
+	f.Method = opened.Method
+	if opened.Kind == encryption.State {
+		f.Serial, f.Lineage = label(opened.Data)
+	}
+	f.opened = new(*opened)
+	f.opened.Data = nil
+}
+
+// all examines the files, several at once, and prints a line for each in the order
+// of the arguments. It returns the worst exit status.
+func (c *call) all(ctx context.Context, examine func(ctx context.Context, name string) (finding, error)) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the process
+	var worst error
+	for f := range c.inOrder(func(name string) finding {
+		f, err := examine(ctx, name)
+		if f.File = name; err != nil {
+			f.Error, f.err = err.Error(), err
+		}
+		return f
+	}) {
+		switch err := c.tell(f); {
+		case err != nil:
+			return err
+		case f.err != nil:
+			worst = exitStatus(exitFailure)
+		case worst == nil && f.Result == resultFallback:
+			worst = exitStatus(exitFallback)
+		}
+	}
+	return worst
+}
+
+// maxAtOnce is how many bytes of files are worked on at once. A larger file is
+// worked on alone.
+const maxAtOnce = 256 << 20
+
+// inOrder calls work for each file, on all processors, and yields the findings in
+// the order of the arguments.
+func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
+	found, sizes := make([]chan finding, len(c.args)), make([]int64, len(c.args))
+	for i, name := range c.args {
+		found[i], sizes[i] = make(chan finding, 1), maxAtOnce // if nobody knows
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			sizes[i] = info.Size()
+		}
+	}
+	go func() {
+		room, workers := newRoom(maxAtOnce), make(chan struct{}, runtime.GOMAXPROCS(0))
+		for i, name := range c.args {
+			workers <- struct{}{}
+			taken := room.take(sizes[i])
+			go func() {
+				found[i] <- work(name)
+				room.give(taken)
+				<-workers
+			}()
+		}
+	}()
+	return func(yield func(finding) bool) {
+		for i := range found {
+			c.progress("working on", int(sizes[i]))
+			f := <-found[i]
+			c.clear()
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// room is what is left of the memory for files.
+type room struct {
+	sync.Mutex
+	freed      sync.Cond
+	left, most int64
+}
+
+func newRoom(size int64) *room {
+	r := &room{left: size, most: size}
+	r.freed.L = r
+	return r
+}
+
+// take waits for room for a file, and returns how much it took.
+func (r *room) take(size int64) int64 {
+	size = min(size, r.most)
+	r.Lock()
+	defer r.Unlock()
+	for r.left < size {
+		r.freed.Wait()
+	}
+	r.left -= size
+	return size
+}
+
+func (r *room) give(size int64) {
+	r.Lock()
+	r.left += size
+	r.Unlock()
+	r.freed.Signal() // only one waits
+}
+
+// readUntil reads a file until ctx ends: a pipe may bring nothing for a long time.
+func (c *call) readUntil(ctx context.Context, name string) (file []byte, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		file, err = c.read(name)
+	}()
+	select {
+	case <-done:
+		return file, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// tell prints what became of a file.
+func (c *call) tell(f finding) error {
+	if f.opened != nil {
+		c.warn(f.File, f.opened)
+	}
+	text := c.line(f)
+	if c.json {
+		encoded, _ := json.Marshal(f) // of texts and numbers
+		text = outside.JSON(string(encoded))
+	}
+	_, err := io.WriteString(c.stdout, text+"\n")
+	if f.err != nil {
+		c.report(fmt.Errorf("%s: %w", shown(f.File), f.err))
+	}
+	return err
+}
+
+// line is a finding for people.
+func (c *call) line(f finding) string {
+	text, colour := f.Result, red
+	switch f.Result {
+	case resultOK, resultRotated:
+		colour = green
+	case resultFallback:
+		colour = yellow
+	case resultSkipped:
+		text, colour = "has the new key already", green
+	case resultFailed:
+		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.name]
+	}
+	text = shown(f.File) + ": " + c.paint(c.stdout, colour, text)
+	if f.err == nil {
+		text += ", " + f.Method
+	}
+	return text
+}
+
+// verify prints a line for each file.
+func (c *call) verify(ctx context.Context) error {
+	target, err := c.target(c.config)
+	if err != nil {
+		return err
+	}
+	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
+		f := finding{Result: resultFailed}
+		file, err := c.readUntil(ctx, name)
+		if err != nil {
+			return f, err
+		}
+		opened, err := target.DecryptInPlace(ctx, file)
+		if err != nil {
+			return f, err
+		}
+		f.add(opened)
+		if err := c.pins.accept(f.Serial, f.Lineage); err != nil {
+			f.Result = resultRefused
+			return f, err
+		}
+		if f.Result = resultOK; opened.UsedFallback {
+			f.Result = resultFallback
+		}
+		return f, nil
+	})
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rotating is a folder with settings and files.
+type rotating struct {
+	dir, from, to string
+}
+
+func newRotating(t *testing.T) rotating {
+	t.Helper()
+	dir := t.TempDir()
+	return rotating{dir, write(t, filepath.Join(dir, "old.hcl"), onlyOld), write(t, filepath.Join(dir, "new.hcl"), onlyNew)}
+}
+
+func (r rotating) file(t *testing.T, name, text string) string {
+	t.Helper()
+	return write(t, filepath.Join(r.dir, name), text)
+}
+
+func (r rotating) rotate(t *testing.T, args ...string) called {
+	t.Helper()
+	return statecrypt(t, "", "", append([]string{"rotate", "-from", r.from, "-to", r.to}, args...)...)
+}
+
+const otherKey = `
+key_provider "static" "other" { key = "` + canaryKey + `03" }
+method "aes_gcm" "other" { keys = key_provider.static.other }
+state { method = method.aes_gcm.other }
+`
+
+// TestRotate: each file is rotated, skipped or left alone, whatever becomes of the
+// others, and a second run does what is left.
+func TestRotate(t *testing.T) {
+	t.Parallel()
+	r := newRotating(t)
+	old := must(t, onlyOld, plain, "encrypt")
+	files := []string{
+		r.file(t, "a", old),
+		r.file(t, "b", must(t, onlyNew, plain, "encrypt")),
+		r.file(t, "c", must(t, otherKey, plain, "encrypt")),
+		r.file(t, "d", plain),
+		r.file(t, "e", "no state"),
+		filepath.Join(r.dir, "missing"),
+		r.file(t, "f", strings.Replace(old, `"serial":7`, `"serial":8`, 1)),
+		r.file(t, "g", must(t, onlyOld, strings.Replace(plain, `"serial":7`, `"serial":9`, 1), "encrypt")),
+	}
+	before := map[string]string{}
+	for _, name := range files {
+		text, _ := os.ReadFile(name)
+		before[name] = string(text)
+	}
+	if err := os.Chmod(files[0], 0o640); err != nil {
+		t.Fatal(err)
+	}
+	line := func(i int, text string) string { return files[i] + ": " + text + "\n" }
+	const by = ", method.aes_gcm.new"
+	for _, again := range []bool{false, true} {
+		done := "rotated"
+		if again {
+			done = "has the new key already"
+		}
+		got := r.rotate(t, files...)
+		want := line(0, done+by) + line(1, "has the new key already"+by) + line(2, "not rotated") + line(3, "not rotated") +
+			line(4, "not rotated") + line(5, "not rotated") + line(6, "not rotated") + line(7, done+by)
+		if got.code != exitFailure || got.stdout != want || !strings.Contains(got.stderr, files[2]+": it opens neither with -from nor with -to") {
+			t.Errorf("got %d, %s\nwant %s\n%s", got.code, got.stdout, want, got.stderr)
+		}
+		for _, i := range []int{1, 2, 3, 4, 6} {
+			if read(t, files[i]) != before[files[i]] {
+				t.Errorf("%s was changed", files[i])
+			}
+		}
+		if got := must(t, onlyNew, read(t, files[0]), "decrypt"); got != plain {
+			t.Errorf("got %s", got)
+		}
+		if got := must(t, onlyNew, read(t, files[7]), "decrypt"); !strings.Contains(got, `"serial":9`) {
+			t.Errorf("got %s", got)
+		}
+	}
+	if info, err := os.Stat(files[0]); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o640 {
+		t.Errorf("got %v, %v", info.Mode(), err)
+	}
+	if left, err := os.ReadDir(r.dir); err != nil || len(left) != len(files)-1+2 {
+		t.Errorf("these were left: %v, %v", left, err)
+	}
+}
+
+func TestRotateJSON(t *testing.T) {
+	t.Parallel()
+	r := newRotating(t)
+	old, current, wrong := r.file(t, "old", must(t, onlyOld, plain, "encrypt")), r.file(t, "new", must(t, onlyNew, plain, "encrypt")),
+		r.file(t, "other", "##c4n4ry")
+	got := r.rotate(t, "-json", wrong, old, current)
+	var rows []finding
+	for decoder := json.NewDecoder(strings.NewReader(got.stdout)); decoder.More(); {
+		var f finding
+		if err := decoder.Decode(&f); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, f)
+	}
+	if len(rows) != 3 || rows[0].Result != "failed" || rows[0].File != wrong || !strings.Contains(rows[0].Error, "neither") ||
+		rows[0].Method != "" || rows[1].Result != "rotated" || *rows[1].Serial != 7 || rows[1].Lineage != "l-1" ||
+		rows[2].Result != "skipped" || rows[2].Method != "method.aes_gcm.new" || strings.Count(got.stdout, "\n") != 3 {
+		t.Errorf("got %s", got.stdout)
+	}
+}
+
+func TestRotateRefuses(t *testing.T) {
+	t.Parallel()
+	r := newRotating(t)
+	sealed := must(t, onlyOld, plain, "encrypt")
+	file, toPlaintext := r.file(t, "a", sealed), r.file(t, "plain.hcl", plainText+"state { method = method.unencrypted.p }")
+	for name, c := range map[string]struct {
+		args     []string
+		settings string
+		code     int
+		want     string
+	}{
+		"no -to":        {args: []string{"-from", r.from, file}, code: 2, want: "both -from and -to are required"},
+		"no -from":      {args: []string{"-to", r.to, file}, code: 2, want: "both -from and -to are required"},
+		"no file":       {args: []string{"-from", r.from, "-to", r.to}, code: 2, want: "the wrong number of arguments"},
+		"TF_ENCRYPTION": {args: []string{"-from", r.from, "-to", r.to, file}, settings: onlyNew, code: 2, want: "TF_ENCRYPTION is set"},
+		"a stream":      {args: []string{"-from", r.from, "-to", r.to, "-"}, code: 2, want: "standard input cannot be replaced"},
+		"to plaintext": {code: 1, args: []string{"-from", r.from, "-to", toPlaintext, file},
+			want: "-to: method.unencrypted.p encrypts nothing"},
+		"no state block": {args: []string{"-from", r.file(t, "none.hcl", oldText), "-to", r.to, file}, code: 1, want: "-from: no method is set"},
+		"plans":          {args: []string{"-plan", "-from", r.from, "-to", r.to, file}, code: 1, want: "-to: no method is set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := statecrypt(t, c.settings, "", append([]string{"rotate"}, c.args...)...)
+			if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || read(t, file) != sealed {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// A file that only a fallback of the new settings opens is rotated, one in plaintext
+// is encrypted, and a link stays a link.
+func TestRotateFrom(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ from, to, file string }{
+		"a fallback of the new":  {from: onlyOld, to: newAndOld, file: must(t, onlyOld, plain, "encrypt")},
+		"a fallback of the old":  {from: newAndOld, to: otherKey, file: must(t, onlyOld, plain, "encrypt")},
+		"plaintext":              {from: plainText + "state { method = method.unencrypted.p }", to: onlyNew, file: plain},
+		"plaintext, by fallback": {from: plainText + "state { method = method.unencrypted.p }", to: migration, file: plain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			in := func(name string) string { return filepath.Join(dir, name) }
+			write(t, in("from"), c.from)
+			write(t, in("to"), c.to)
+			write(t, in("state"), c.file)
+			if err := os.Symlink("state", in("link")); err != nil {
+				t.Skip(err)
+			}
+			if got := statecrypt(t, "", "", "rotate", "-from", in("from"), "-to", in("to"), in("link")); got.code != 0 ||
+				!strings.Contains(got.stdout, "rotated") {
+				t.Fatalf("got %+v", got)
+			}
+			if got := must(t, "", "", "verify", "-config", in("to"), in("state")); !strings.Contains(got, ": ok, ") {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// A state that somebody writes while it is rotated is not lost.
+func TestRotateChanged(t *testing.T) {
+	t.Parallel()
+	name := write(t, "a", "old")
+	before, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, "new")
+	if err := os.Chtimes(name, time.Time{}, before.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(t.Context(), name, []byte("x"), before); err == nil || !strings.Contains(err.Error(), "changed it meanwhile") ||
+		read(t, name) != "new" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestManyFiles: the lines are in the order of the arguments, whichever file is
+// finished first.
+func TestManyFiles(t *testing.T) {
+	t.Parallel()
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one processor works on one file at a time")
+	}
+	var stdout bytes.Buffer
+	first, second := write(t, "first", ""), write(t, "second", "")
+	c := &call{command: command{name: "verify"}, args: []string{first, second}, stdout: &stdout}
+	finished := make(chan struct{})
+	err := c.all(t.Context(), func(_ context.Context, name string) (finding, error) {
+		if name == second {
+			close(finished)
+		}
+		<-finished
+		return finding{Result: resultOK, Method: "m"}, nil
+	})
+	if want := first + ": ok, m\n" + second + ": ok, m\n"; err != nil || stdout.String() != want {
+		t.Errorf("got %v, %s", err, stdout.String())
+	}
+}
+
+// A pipe that brings nothing does not keep the program after a signal.
+func TestManyFilesEnd(t *testing.T) {
+	t.Parallel()
+	silent, keep := io.Pipe()
+	defer keep.Close()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	var stdout, stderr bytes.Buffer
+	if code := run(ended, []string{"verify", "-"}, silent, &stdout, &stderr, []string{"TF_ENCRYPTION=" + onlyOld}); code != exitFailure ||
+		stdout.String() != "standard input: does not open\n" {
+		t.Errorf("got %d, %s%s", code, stdout.String(), stderr.String())
+	}
+}
+
+// What is worked on at once is bounded, and a file that is larger than that is
+// worked on alone.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	r := newRoom(10)
+	if a, b := r.take(4), r.take(6); a != 4 || b != 6 || r.left != 0 {
+		t.Fatalf("took %d and %d", a, b)
+	}
+	all := make(chan int64)
+	go func() { all <- r.take(1 << 40) }()
+	for range 2 {
+		select {
+		case n := <-all:
+			t.Fatalf("took %d of what was not there", n)
+		default:
+			r.give(5)
+		}
+	}
+	if n := <-all; n != 10 {
+		t.Errorf("took %d", n)
+	}
+}

@@ -1,0 +1,245 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+const maxName = 100 // bytes of a name that are shown
+
+// Argument is an argument -var or -var-file of OpenTofu.
+type Argument struct {
+	Name, Text string // of -var; the type of the variable says how the text is read
+	File       string // of -var-file
+}
+
+// variable is a variable that a module declares.
+type variable struct {
+	constraint cty.Type
+	optional   *typeexpr.Defaults // of attributes; nil without any
+	isList     bool               // or anything else that is no plain value, so texts are expressions
+	notNull    bool
+	preset     cty.Value // its default, as it was written; NilVal if there is none
+	broken     bool      // the type is none
+}
+
+// declare lays a block over what earlier files say of the variable.
+func (v *variable) declare(block *hcl.Block) {
+	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"},
+		{Name: "nullable"}}})
+	if written, ok := content.Attributes["type"]; ok {
+		v.setType(written.Expr)
+	}
+	if written, ok := content.Attributes["default"]; ok {
+		if value, diags := written.Expr.Value(nil); !diags.HasErrors() {
+			v.preset = value
+		}
+	}
+	if written, ok := content.Attributes["nullable"]; ok {
+		value, diags := written.Expr.Value(nil)
+		v.notNull = !diags.HasErrors() && value.RawEquals(cty.False)
+	}
+}
+
+func (v *variable) setType(expr hcl.Expression) {
+	v.optional, v.isList, v.broken = nil, true, false
+	switch hcl.ExprAsKeyword(expr) { // short for list(any) and map(any)
+	case "list":
+		v.constraint = cty.List(cty.DynamicPseudoType)
+		return
+	case "map":
+		v.constraint = cty.Map(cty.DynamicPseudoType)
+		return
+	}
+	var diags hcl.Diagnostics
+	v.constraint, v.optional, diags = typeexpr.TypeConstraintWithDefaults(expr)
+	v.isList, v.broken = !v.constraint.IsPrimitiveType(), diags.HasErrors()
+}
+
+// value is what a variable is given.
+type value struct {
+	cty.Value
+	file string // that gives it, "" if none does
+	err  error
+}
+
+// refused says what is wrong with the value of a variable.
+func (v value) refused(name string) error {
+	if v.file != "" {
+		return fmt.Errorf("var.%s: the value in %s: %w", name, v.file, v.err)
+	}
+	return fmt.Errorf("var.%s: %w", name, v.err)
+}
+
+// text is a value that is written as text, in TF_VAR_… or -var. V is nil if nothing
+// is known of the variable.
+func (v *variable) text(text string) value {
+	if v == nil || !v.isList {
+		return value{Value: cty.StringVal(text)}
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
+	if diags.HasErrors() { // what it says repeats the text
+		return value{err: errors.New("it is not a string, so an expression is required, such as [1, 2]")}
+	}
+	return evaluate(expr, "")
+}
+
+// evaluate returns a value without references.
+func evaluate(expr hcl.Expression, file string) value {
+	v, diags := expr.Value(nil)
+	if diags.HasErrors() {
+		return value{err: safeError(diags), file: file}
+	}
+	return value{Value: v, file: file}
+}
+
+// fit makes a value one of the declared type.
+func (v *variable) fit(given value) value {
+	if given.err != nil {
+		return given
+	}
+	if v.broken {
+		given.err = errors.New("the type of the variable is none")
+		return given
+	}
+	fitted := given.Value
+	if v.optional != nil && !fitted.IsNull() {
+		fitted = v.optional.Apply(fitted)
+	}
+	fitted, err := convert.Convert(fitted, v.constraint)
+	switch {
+	case err != nil: // it may name members
+		given.err = fmt.Errorf("the value does not fit the type of the variable, %s", v.constraint.FriendlyNameForConstraint())
+	case fitted.IsNull() && v.notNull && v.preset == cty.NilVal:
+		given.err = errors.New("the variable must not be null")
+	case fitted.IsNull() && v.notNull && !v.preset.IsNull():
+		return v.fit(value{Value: v.preset})
+	}
+	given.Value = fitted
+	return given
+}
+
+// values are what variables are given, by name.
+type values map[string]value
+
+// given returns the values of the options: of text without a module if m is nil. Files
+// win over the environment, arguments over both, and Variables over all.
+func (o Options) given(m *module) (values, error) {
+	all := values{}
+	for name, text := range o.Environment {
+		all[name] = m.declared(name).text(text)
+	}
+	files, err := m.valueFiles()
+	for _, file := range files {
+		err = errors.Join(err, all.readFile(file))
+	}
+	for _, a := range o.Arguments {
+		switch {
+		case a.File != "":
+			err = errors.Join(err, all.readFile(a.File))
+		case m != nil && m.declared(a.Name) == nil:
+			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s", outside.Quoted(a.Name, maxName)))
+		default:
+			all[a.Name] = m.declared(a.Name).text(a.Text)
+		}
+	}
+	if o.Variables != cty.NilVal && !o.Variables.IsNull() && o.Variables.IsKnown() {
+		for name, v := range o.Variables.AsValueMap() {
+			all[name] = value{Value: v}
+		}
+	}
+	return all, err
+}
+
+// readFile reads the values of a file, in either syntax.
+func (all values) readFile(path string) error {
+	text, err := os.ReadFile(path) //nolint:gosec // the caller's own
+	if err != nil {
+		return err
+	}
+	isJSON := strings.HasSuffix(path, ".json") || !strings.HasSuffix(path, ".tfvars") && strings.HasPrefix(strings.TrimSpace(string(text)), "{")
+	body, err := parseBody(text, path, isJSON)
+	if err != nil {
+		return err
+	}
+	attrs, diags := body.JustAttributes()
+	if diags.HasErrors() {
+		var pos attr.Pos
+		if diags[0].Subject != nil {
+			pos = position(*diags[0].Subject)
+		}
+		return &attr.Error{Pos: pos, Err: errors.New("a file of values has nothing but lines such as name = \"value\"")}
+	}
+	for name, a := range attrs {
+		all[name] = evaluate(a.Expr, path)
+	}
+	return nil
+}
+
+// valueFiles are the files of values that OpenTofu reads of its own accord, in order.
+func (m *module) valueFiles() (paths []string, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	for _, name := range []string{"terraform.tfvars", "terraform.tfvars.json"} {
+		path := filepath.Join(m.dir, name)
+		switch _, err := os.Stat(path); {
+		case err == nil:
+			paths = append(paths, path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	entries, err := os.ReadDir(m.dir) // sorted by name
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".auto.tfvars") || strings.HasSuffix(e.Name(), ".auto.tfvars.json") {
+			paths = append(paths, filepath.Join(m.dir, e.Name()))
+		}
+	}
+	return paths, err
+}
+
+// declared returns the declaration of a variable, nil if there is none.
+func (m *module) declared(name string) *variable {
+	if m == nil {
+		return nil
+	}
+	return m.variables[name]
+}
+
+// fit makes the values those of the module's variables, with the defaults of others.
+func (m *module) fit(all values) {
+	for name, v := range m.variables {
+		given, ok := all[name]
+		switch {
+		case ok:
+			all[name] = v.fit(given)
+		case v.preset != cty.NilVal:
+			all[name] = v.fit(value{Value: v.preset})
+		}
+	}
+}
+
+// object is what var means.
+func (all values) object() cty.Value {
+	usable := map[string]cty.Value{}
+	for name, v := range all {
+		if v.err == nil {
+			usable[name] = v.Value
+		}
+	}
+	return cty.ObjectVal(usable)
+}
