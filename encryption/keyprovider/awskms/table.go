@@ -18,8 +18,9 @@ const doc = "AWS KMS wraps the key of each file. Reading requires `kms:Decrypt` 
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{
 		Name: "endpoints", Always: true, Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
-			{Name: "kms", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"}, Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
-				"not have. The variables count without an `endpoints` block as well."},
+			{Name: "kms", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"},
+				Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
+					"not have. The variables count without an `endpoints` block as well."},
 			{Name: "sts", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
 			{Name: "iam", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Harmless: "AWS IAM is never called.", Doc: "Accepted as " +
 				"in OpenTofu. AWS IAM is never called."},
@@ -30,7 +31,8 @@ func table() attr.Table {
 
 func keyAttrs() []attr.Attr {
 	return []attr.Attr{
-		{Name: "kms_key_id", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The KMS key: its ID, its ARN, or an alias such as `alias/tf-state`."},
+		{Name: "kms_key_id", Type: cty.String, Required: true, Harmless: keyHarmless,
+			Doc: "The KMS key: its ID, its ARN, or an alias such as `alias/tf-state`."},
 		{Name: "key_spec", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The kind of data key for new files: `AES_256` " +
 			"or `AES_128`. A file that is read holds its own."},
 		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Doc: "The encryption context for new keys, which " +

@@ -82,8 +82,9 @@ func credentials() attr.Table {
 				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says."},
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
 			Name: "endpoints", Always: true, Doc: "Endpoints in the place of AWS's own.", Attrs: []attr.Attr{
-				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar, "AWS_ENDPOINT_URL"}, Doc: "The URL of S3, or of a store that " +
-					"speaks its protocol. The variables count without an `endpoints` block as well."},
+				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar, "AWS_ENDPOINT_URL"},
+					Doc: "The URL of S3, or of a store that " +
+						"speaks its protocol. The variables count without an `endpoints` block as well."},
 				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The " +
 					"variables count without an `endpoints` block as well."},
 				{Name: "iam", Type: cty.String, Doc: "Accepted as in the backend. AWS IAM is never called."},
