@@ -229,7 +229,7 @@ func TestParts(t *testing.T) {
 		if size < chunk {
 			// No backend writes so many of them for so little.
 			src := opened(t, settingsOf(access(s)), request(t, attrs{"path": text(path)}, nil))
-			if _, err := src.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "max_size") {
+			if _, err := src.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "is larger than") {
 				t.Errorf("got %v", err)
 			}
 		}
