@@ -57,7 +57,7 @@ func (s Setting) fills(a Attr) bool {
 	if s.IsSet() {
 		return true
 	}
-	return s.Value != cty.NilVal && !s.Value.IsNull() && (a.Empty || s.Value.Type() == cty.Bool)
+	return s.Value != cty.NilVal && !s.Value.IsNull() && (a.AllowEmpty || s.Value.Type() == cty.Bool)
 }
 
 // Pos is a place in configuration text. The zero value means that the setting

@@ -19,13 +19,13 @@ import (
 type Scope struct {
 	Lookup LookupEnv // nil reads no variable
 
-	// Elsewhere says that the variables are meant for another server than the
+	// OtherServer says that the variables are meant for another server than the
 	// one that is asked.
-	Elsewhere bool
+	OtherServer bool
 
-	// NoCode says that the environment gives the entry itself: nothing is
+	// OnlyEnvironment says that the environment gives the entry itself: nothing is
 	// required of it, and no secret in it is the code's.
-	NoCode bool
+	OnlyEnvironment bool
 }
 
 // Decode is [Entry.Resolve] with variables that are meant for whatever is asked.
@@ -53,7 +53,7 @@ func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
 		return Values{}, e.Err
 	}
 	r := resolver{Scope: scope}
-	if !scope.NoCode {
+	if !scope.OnlyEnvironment {
 		r.secrets = e.secrets(t)
 	}
 	if err := e.checkLayer(t, r.secrets); err != nil {
@@ -75,7 +75,7 @@ type resolver struct {
 // beside returns a secret of the code that is no entry of the file in the
 // attribute called name, nil for none.
 func (r resolver) beside(name string) *Written {
-	i := slices.IndexFunc(r.secrets, func(w Written) bool { return !slices.Contains(w.Within, name) })
+	i := slices.IndexFunc(r.secrets, func(w Written) bool { return !slices.Contains(w.EntryOf, name) })
 	if i < 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func groupsOf(attrs []Attr, settings map[string]Setting) groups {
 			g.closed[a.Group] = a.Group != ""
 		}
 		if a.isSecret() {
-			g.secrets[a.Group], g.secrets[a.Follows] = a.Group != "", a.Follows != ""
+			g.secrets[a.Group], g.secrets[a.BelongsTo] = a.Group != "", a.BelongsTo != ""
 		}
 	}
 	return g
@@ -142,7 +142,7 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
 			return v.Errorf(a.Name, "a %s is required", friendly(a.Type))
 		}
-	case a.Required && !v.resolver.NoCode:
+	case a.Required && !v.resolver.OnlyEnvironment:
 		return v.Errorf(a.Name, "this argument is required%s", orEnv(a.Env))
 	default:
 		v.attrs[a.Name] = cty.NullVal(a.Type)
@@ -161,8 +161,8 @@ func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs Er
 				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive", other, a.Name))
 			}
 		}
-		if a.Needs != "" && isEmpty(v.get(a.Needs)) {
-			errs = append(errs, v.Errorf(a.Needs, "%s requires it", a.Name))
+		if a.RequiredWith != "" && isEmpty(v.get(a.RequiredWith)) {
+			errs = append(errs, v.Errorf(a.RequiredWith, "%s requires it", a.Name))
 		}
 	}
 	return errs
@@ -188,9 +188,9 @@ func (r resolver) variable(a Attr, g groups) (name, text string, err error) {
 	name, text = r.Lookup.first(a.Env)
 	harmless := a.isHarmless(text)
 	switch {
-	case name == "", g.closed[a.Group], g.closed[a.Follows]:
+	case name == "", g.closed[a.Group], g.closed[a.BelongsTo]:
 		return "", "", nil
-	case r.Elsewhere && (!harmless || a.InPlaceOf != "" || a.isSecret() || g.secrets[a.Group] || g.secrets[a.Follows]):
+	case r.OtherServer && (!harmless || a.InPlaceOf != "" || a.isSecret() || g.secrets[a.Group] || g.secrets[a.BelongsTo]):
 		return "", "", nil
 	case harmless, isProxyOfMachine(name), r.beside(a.Name) == nil:
 		return name, text, nil
@@ -223,7 +223,7 @@ func (v Values) setBlock(a Attr, s Setting) (err error) {
 		v.blocks[a.Name], err = v.resolver.decodeBlock(v.Address+"."+a.Name, a, s)
 	case a.Always:
 		v.blocks[a.Name], err = v.resolver.decode(v.Address+"."+a.Name, a.Attrs, nil, s.Pos)
-	case a.Required && !v.resolver.NoCode:
+	case a.Required && !v.resolver.OnlyEnvironment:
 		err = v.Errorf(a.Name, "this block is required")
 	}
 	return err

@@ -19,7 +19,7 @@ type situation struct {
 	must     bool   // x has a default
 	empty    bool   // an empty string is a value
 	lone     bool   // x is one of Table.Variables, which nobody can write
-	group    string // "": none; "same": the secret's; "half": one of which the code says a part; "same follows", "half follows": by Follows
+	group    string // "": none; "same": the secret's; "half": one of which the code says a part; "same follows", "half follows": by BelongsTo
 
 	code   string // how the code sets x: "absent", "null", "empty", "false", "value"
 	by     string // who else sets x: "nobody", "layer" (TF_ENCRYPTION), "layer, var" (with a variable of the code), "variable"
@@ -82,7 +82,7 @@ const given = "true" // by a variable or a layer, of any type
 
 // table declares x and what may stand beside it.
 func (s situation) table() Table {
-	x := Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Sensitive: s.secret, Empty: s.empty, Harmless: "reason"}
+	x := Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Sensitive: s.secret, AllowEmpty: s.empty, Harmless: "reason"}
 	switch s.harmless {
 	case "closed":
 		x.Harmless = ""
@@ -103,15 +103,15 @@ func (s situation) table() Table {
 	case "same":
 		x.Group, secret.Group = "identity", "identity"
 	case "same follows":
-		x.Follows, secret.Group = "identity", "identity"
+		x.BelongsTo, secret.Group = "identity", "identity"
 	case "half":
 		x.Group, part.Group = "half", "half"
 	case "half follows":
-		x.Follows, part.Group = "half", "half"
+		x.BelongsTo, part.Group = "half", "half"
 	}
-	entry := Attr{Name: "profile", Type: cty.String, Secret: true, Within: []string{"x", "y"}}
+	entry := Attr{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"x", "y"}}
 	if s.beside == "within another" {
-		entry.Within = []string{"y"}
+		entry.EntryOf = []string{"y"}
 	}
 	if s.lone {
 		x.InPlaceOf = "part"
@@ -155,7 +155,7 @@ func (s situation) scope() Scope {
 	if s.env == "off" {
 		return Scope{}
 	}
-	return Scope{Elsewhere: s.env == "elsewhere", NoCode: s.env == "no code", Lookup: func(name string) (string, bool) {
+	return Scope{OtherServer: s.env == "elsewhere", OnlyEnvironment: s.env == "no code", Lookup: func(name string) (string, bool) {
 		return given, name == "X" && s.by == "variable" || name == "SECRET" && s.beside == "variable"
 	}}
 }
@@ -295,7 +295,7 @@ func TestRefusals(t *testing.T) {
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, "e.other.address: a setting"},
 		"the same name of a group in a block": {[]Attr{grouped, {Name: "other", Attrs: []Attr{user}}}, map[string]Setting{"token": code,
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, ""},
-		"a part of the identity of a secret": {[]Attr{{Name: "token", Type: cty.String, Sensitive: true, Follows: "identity"}, user},
+		"a part of the identity of a secret": {[]Attr{{Name: "token", Type: cty.String, Sensitive: true, BelongsTo: "identity"}, user},
 			map[string]Setting{"token": code, "user": ofLayer("x", false)}, "e.user: a setting"},
 		"an empty secret": {[]Attr{sent, place}, map[string]Setting{"token": {Value: text("")}}, ""},
 	} {
@@ -312,7 +312,7 @@ func TestCompany(t *testing.T) {
 	t.Parallel()
 	table := Table{Name: "kind", Attrs: []Attr{
 		{Name: "id", Type: cty.String, Env: []string{"ID"}},
-		{Name: "key", Type: cty.String, Env: []string{"KEY"}, Needs: "id"},
+		{Name: "key", Type: cty.String, Env: []string{"KEY"}, RequiredWith: "id"},
 		{Name: "profile", Type: cty.String, Env: []string{"PROFILE"}, Excludes: []string{"id"}},
 	}}
 	value := Setting{Value: cty.StringVal("x")}
@@ -392,7 +392,7 @@ func TestErrorsNameTheVariable(t *testing.T) {
 		{nil, true, "x", "the environment variable X: wrong"},
 		{nil, true, "", "e: wrong"},
 	} {
-		v, err := (&Entry{Address: "e", Settings: c.code}).Resolve(table, Scope{Lookup: env, NoCode: c.noCode})
+		v, err := (&Entry{Address: "e", Settings: c.code}).Resolve(table, Scope{Lookup: env, OnlyEnvironment: c.noCode})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -414,11 +414,11 @@ func TestNothingIsRequiredOfTheEnvironment(t *testing.T) {
 	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(Errors)) != 2 {
 		t.Errorf("got %v", err)
 	}
-	v, err := e.Resolve(table, Scope{Lookup: env, NoCode: true})
+	v, err := e.Resolve(table, Scope{Lookup: env, OnlyEnvironment: true})
 	if err != nil || v.Environment() == nil {
 		t.Errorf("got %v", err)
 	}
-	if v, err = e.Resolve(table, Scope{Lookup: env, NoCode: true, Elsewhere: true}); err != nil || v.Environment() != nil {
+	if v, err = e.Resolve(table, Scope{Lookup: env, OnlyEnvironment: true, OtherServer: true}); err != nil || v.Environment() != nil {
 		t.Errorf("elsewhere: got %v", err)
 	}
 }

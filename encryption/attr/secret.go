@@ -121,7 +121,7 @@ func (w Written) endangers(secret Written) bool {
 }
 
 func (a Attr) sharesGroup(b Attr) bool {
-	return a.Group != "" && (a.Group == b.Group || a.Group == b.Follows) || a.Follows != "" && a.Follows == b.Group
+	return a.Group != "" && (a.Group == b.Group || a.Group == b.BelongsTo) || a.BelongsTo != "" && a.BelongsTo == b.Group
 }
 
 // textOf is a value as a variable would have it; "" if none can.

@@ -58,32 +58,32 @@ type Attr struct {
 	// password of a proxy.
 	Local bool
 
-	// Empty says that an empty string is a value, such as no proxy at all. For
+	// AllowEmpty says that an empty string is a value, such as no proxy at all. For
 	// other attributes it counts as absent, because an absent variable of Terraform
 	// becomes one.
-	Empty bool
+	AllowEmpty bool
 
 	// Group names attributes that belong together, such as the file of a
 	// certificate and that of its key: the environment fills all that are
 	// absent, or, if the user set one of them, none. False does not count as set.
 	Group string
 
-	// Follows names a group that this attribute belongs to without closing it:
+	// BelongsTo names a group that this attribute belongs to without closing it:
 	// it is filled only if the user set nothing of the group.
-	Follows string
+	BelongsTo string
 
-	// Within names the attributes for the files that this secret is an entry of,
+	// EntryOf names the attributes for the files that this secret is an entry of,
 	// such as a profile. Whoever names such a file brings the secret, so a
 	// variable may name it beside this one.
-	Within []string
+	EntryOf []string
 
 	// Excludes names attributes that the code must not set beside this one. Of
 	// variables, the kind says which counts.
 	Excludes []string
 
-	// Needs names the attribute without which the code must not set this one, such
+	// RequiredWith names the attribute without which the code must not set this one, such
 	// as the ID that a secret key belongs to.
-	Needs string
+	RequiredWith string
 
 	// InPlaceOf is for one of [Table.Variables]: the attribute that users write, whose
 	// type or meaning is another.

@@ -31,7 +31,7 @@ type Values struct {
 // nothing, if the environment must not be read, or has no say about the server
 // that is asked. Build may keep it, but reads nothing from it.
 func (v Values) Environment() LookupEnv {
-	if v.resolver.Elsewhere {
+	if v.resolver.OtherServer {
 		return nil
 	}
 	return v.resolver.Lookup
@@ -46,28 +46,28 @@ func (v Values) ReadsEnvironment() bool { return v.Environment() != nil }
 // say it or nobody does.
 func (v Values) Variable(name string) string { return v.variables[name] }
 
-// HoldsSecret reports whether the code gives a secret that is sent somewhere.
+// HasSecret reports whether the code gives a secret that is sent somewhere.
 // Variables then say neither where it goes nor how it is protected on the way,
 // and a client library that looks into the environment by itself must be kept
 // from that.
-func (v Values) HoldsSecret() bool { return len(v.resolver.secrets) > 0 }
+func (v Values) HasSecret() bool { return len(v.resolver.secrets) > 0 }
 
-// Closed reports whether variables say nothing but what has filled attributes: they
+// Isolated reports whether variables say nothing but what has filled attributes: they
 // are not to be read, are meant for another server, or stand beside a secret of the
 // code. A client library that looks into the environment by itself must be kept
 // from what they say of servers.
-func (v Values) Closed() bool { return v.Environment() == nil || v.HoldsSecret() }
+func (v Values) Isolated() bool { return v.Environment() == nil || v.HasSecret() }
 
-// HoldsSecretBeside is [Values.HoldsSecret] of a secret that is no entry of the
-// file in the attribute called name, see [Attr.Within].
-func (v Values) HoldsSecretBeside(name string) bool { return v.resolver.beside(name) != nil }
+// HasSecretNotIn is [Values.HasSecret] of a secret that is no entry of the
+// file in the attribute called name, see [Attr.EntryOf].
+func (v Values) HasSecretNotIn(name string) bool { return v.resolver.beside(name) != nil }
 
 // Refuse returns an error if one of variables is set beside a secret of the
 // code. It is for variables that a client library looks up by itself, in place
 // of an absent attribute.
 func (v Values) Refuse(attribute string, variables ...string) error {
 	variable, _ := v.Environment().first(variables)
-	if variable == "" || !v.HoldsSecret() {
+	if variable == "" || !v.HasSecret() {
 		return nil
 	}
 	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))
@@ -177,13 +177,13 @@ func (v Values) Block(name string) (Values, bool) {
 func (v Values) Errorf(attr, format string, args ...any) error {
 	e := &Error{Address: v.Address, Attr: attr, Pos: v.pos[attr], Err: fmt.Errorf(format, args...)}
 	variable := v.variables[attr]
-	if variable == attr || v.resolver.NoCode { // nobody can write it, or has written anything
+	if variable == attr || v.resolver.OnlyEnvironment { // nobody can write it, or has written anything
 		e.Attr = ""
 	}
 	if variable != "" {
 		e.Err = fmt.Errorf("the environment variable %s: %w", variable, e.Err)
 	}
-	if variable != "" && v.resolver.NoCode {
+	if variable != "" && v.resolver.OnlyEnvironment {
 		e.Address = ""
 	}
 	return e

@@ -47,7 +47,7 @@ func (r routed) decoded(settings map[string]cty.Value, env attr.LookupEnv) (attr
 func optional(attrs []attr.Attr) []attr.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
-		out[i].Required, out[i].Needs, out[i].Attrs = false, "", slices.Clone(out[i].Attrs)
+		out[i].Required, out[i].RequiredWith, out[i].Attrs = false, "", slices.Clone(out[i].Attrs)
 		if out[i].Attrs != nil {
 			out[i].Attrs = optional(out[i].Attrs)
 		}
@@ -93,7 +93,7 @@ func TestPolicy(t *testing.T) {
 		for _, route := range r.route {
 			for _, variable := range route.Env {
 				for _, secret := range r.secrets {
-					if route.path[0] != secret.path[0] && !slices.Contains(secret.Within, route.path[0]) {
+					if route.path[0] != secret.path[0] && !slices.Contains(secret.EntryOf, route.path[0]) {
 						r.obeys(t, secret, route, variable)
 					}
 				}
@@ -109,7 +109,7 @@ func TestPolicy(t *testing.T) {
 // that of the block that it stands in.
 func (r routed) isOneIdentity(secret, route leaf) bool {
 	around, _ := r.table.Attr(secret.path[0])
-	return around.Group != "" && (route.Group == around.Group || route.Follows == around.Group)
+	return around.Group != "" && (route.Group == around.Group || route.BelongsTo == around.Group)
 }
 
 func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {

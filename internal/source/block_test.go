@@ -17,11 +17,11 @@ func server() Credentials {
 		{Name: "use_directory", Type: cty.Bool, Group: "key", Env: []string{"X_USE_DIRECTORY"}},
 		{Name: "in_cluster", Type: cty.Bool, Group: "cluster", Env: []string{"X_IN_CLUSTER"}},
 	}}
-	return Credentials{Table: table, Home: Home{Vars: []string{"X_HOST"}, Attrs: []string{"host"}, Near: func(home, asked string) Nearness {
+	return Credentials{Table: table, Home: Home{Vars: []string{"X_HOST"}, Attrs: []string{"host"}, Compare: func(home, asked string) Match {
 		if home == asked {
 			return SameServer
 		}
-		return Elsewhere
+		return OtherServer
 	}}}
 }
 

@@ -54,19 +54,19 @@ type Home struct {
 	// kinds whose blocks do. If a block says several, the nearest counts.
 	Attrs []string
 
-	// Near compares the value of Vars with what is asked: a URL, or the value of
+	// Compare compares the value of Vars with what is asked: a URL, or the value of
 	// one of Attrs, "" for one that is no string. Nil compares URLs.
-	Near func(home, asked string) Nearness
+	Compare func(home, asked string) Match
 }
 
-// Nearness is how what is asked relates to the home of a family.
-type Nearness int
+// Match is how what is asked relates to the home of a family.
+type Match int
 
 const (
-	Unsaid     Nearness = iota // nobody can tell: the same as without a home
-	Elsewhere                  // the family says nothing about the place
-	SameServer                 // it completes a block for the place
-	SamePlace                  // it needs no block
+	Undecided   Match = iota // nobody can tell: the same as without a home
+	OtherServer              // the family says nothing about the place
+	SameServer               // it completes a block for the place
+	SamePlace                // it needs no block
 )
 
 // Grant is what may be used at one place. Without a block and without variables
@@ -87,7 +87,7 @@ type Grant struct {
 // would fail in a less helpful way, and with it anybody's address would get it.
 func (c Credentials) For(target *url.URL) (Grant, error) {
 	g, near, err := c.at(target)
-	if err != nil || g.Found || near != Unsaid {
+	if err != nil || g.Found || near != Undecided {
 		return g, err
 	}
 	if name := c.stray(); name != "" {
@@ -102,10 +102,10 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	return g, nil
 }
 
-// Missed names the blocks for the server of target that do not cover it, as the
+// Uncovered names the blocks for the server of target that do not cover it, as the
 // reason why none is used: ", because no http block covers …; there is one for …".
 // It is "" if there are none.
-func (c Credentials) Missed(target *url.URL) string {
+func (c Credentials) Uncovered(target *url.URL) string {
 	var bases []string
 	for _, e := range c.Entries {
 		if base, err := c.base(e); err == nil && sameOrigin(base, target) && !Covers(base, target) {
@@ -129,10 +129,10 @@ func (c Credentials) Redirected(target *url.URL) (Grant, error) {
 	return g, err
 }
 
-func (c Credentials) at(target *url.URL) (Grant, Nearness, error) {
+func (c Credentials) at(target *url.URL) (Grant, Match, error) {
 	block, err := c.covering(target)
 	if err != nil {
-		return Grant{}, Unsaid, err
+		return Grant{}, Undecided, err
 	}
 	near := c.Home.near(c.Env, target.String())
 	if block == nil && near != SamePlace {
@@ -171,16 +171,16 @@ func (h Home) Is(env attr.LookupEnv, target *url.URL) bool {
 }
 
 // near returns the nearest of what is asked.
-func (h Home) near(env attr.LookupEnv, asked ...string) Nearness {
+func (h Home) near(env attr.LookupEnv, asked ...string) Match {
 	home, set := env.Get(h.Vars...)
 	if !set && h.Default == "" {
-		return Unsaid
+		return Undecided
 	}
-	compare := h.Near
+	compare := h.Compare
 	if compare == nil {
 		compare = nearURL
 	}
-	near := Unsaid
+	near := Undecided
 	for _, a := range asked {
 		near = max(near, compare(cmp.Or(home, h.Default), a))
 	}
@@ -189,7 +189,7 @@ func (h Home) near(env attr.LookupEnv, asked ...string) Nearness {
 
 // nearBlock is [Home.near] for what a block says. One that says no server leaves
 // it to the environment.
-func (h Home) nearBlock(env attr.LookupEnv, block *attr.Entry) Nearness {
+func (h Home) nearBlock(env attr.LookupEnv, block *attr.Entry) Match {
 	var asked []string
 	for _, name := range h.Attrs {
 		if block != nil && block.Settings[name].IsSet() {
@@ -210,18 +210,18 @@ func text(v cty.Value) string {
 }
 
 // nearURL is for kinds whose home is a URL.
-func nearURL(home, asked string) Nearness {
+func nearURL(home, asked string) Match {
 	h, err := url.Parse(home)
 	a, errAsked := url.Parse(asked)
 	switch {
 	case err != nil || errAsked != nil:
-		return Elsewhere
+		return OtherServer
 	case Covers(h, a) || h.String() == a.String(): // however it is spelled: GitLab's instructions have encoded slashes
 		return SamePlace
 	case Covers(&url.URL{Scheme: h.Scheme, Host: h.Host}, a):
 		return SameServer
 	}
-	return Elsewhere
+	return OtherServer
 }
 
 // stray returns a variable that holds a secret; "" if none does.
@@ -241,11 +241,11 @@ func (c Credentials) stray() string {
 }
 
 // fill completes a block, nil for none, with the variables that have a say.
-func (c Credentials) fill(block *attr.Entry, found bool, near Nearness) (Grant, error) {
+func (c Credentials) fill(block *attr.Entry, found bool, near Match) (Grant, error) {
 	if block == nil {
 		block = attr.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
 	}
-	values, err := block.Resolve(c.Table, attr.Scope{Lookup: c.Env, Elsewhere: near == Elsewhere, NoCode: !found})
+	values, err := block.Resolve(c.Table, attr.Scope{Lookup: c.Env, OtherServer: near == OtherServer, OnlyEnvironment: !found})
 	return Grant{Values: values, Found: found, Env: values.Environment()}, err
 }
 

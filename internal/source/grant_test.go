@@ -28,7 +28,7 @@ func TestCredentialsFor(t *testing.T) {
 			block("other", "https://other.example.com/a/b/c"),
 		},
 		Env:  func(name string) (string, bool) { return "from " + name, true },
-		Home: Home{Vars: []string{"ADDRESS"}, Near: func(string, string) Nearness { return SameServer }},
+		Home: Home{Vars: []string{"ADDRESS"}, Compare: func(string, string) Match { return SameServer }},
 	}
 	for target, want := range map[string]string{
 		"https://example.com/x":     "whole host",
@@ -130,7 +130,7 @@ func sample() (attr.Table, Home) {
 	secret := func(a *attr.Attr) { a.Sensitive, a.Harmless = true, attr.HarmlessSecret }
 	harmless := func(a *attr.Attr) { a.Harmless = "It does no harm." }
 	in := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Group = group } }
-	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Follows = group } }
+	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.BelongsTo = group } }
 	return attr.Table{Name: "test", Attrs: []attr.Attr{
 			text("name", ""),
 			text("host", "X_HOST", in("where")),
@@ -145,11 +145,11 @@ func sample() (attr.Table, Home) {
 			{Name: "insecure", Type: cty.Bool, Env: []string{"X_INSECURE"}, Harmless: "It verifies.", HarmlessIf: attr.False},
 			text("timeout", "X_TIMEOUT", harmless),
 			{Name: "plugin", Attrs: []attr.Attr{text("args", "", secret)}},
-		}}, Home{Vars: []string{"X_HOST"}, Attrs: []string{"host", "local"}, Near: func(home, asked string) Nearness {
+		}}, Home{Vars: []string{"X_HOST"}, Attrs: []string{"host", "local"}, Compare: func(home, asked string) Match {
 			if home == asked {
 				return SameServer
 			}
-			return Elsewhere
+			return OtherServer
 		}}
 }
 
@@ -249,8 +249,8 @@ func TestFill(t *testing.T) {
 func TestHomeIsURL(t *testing.T) {
 	table := attr.Table{Name: "http", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String, Required: true},
-		{Name: "user", Type: cty.String, Env: []string{"X_USER"}, Follows: "who"},
-		{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"X_PASSWORD"}, Follows: "who"},
+		{Name: "user", Type: cty.String, Env: []string{"X_USER"}, BelongsTo: "who"},
+		{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"X_PASSWORD"}, BelongsTo: "who"},
 	}}
 	const place = "https://example.com/a/state"
 	for name, tt := range map[string]struct {

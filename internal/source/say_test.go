@@ -21,23 +21,23 @@ func TestWhichVariablesHaveASay(t *testing.T) {
 	}}
 	for _, c := range []struct {
 		block, name string // the url of a block, "" for none; its name
-		near        Nearness
+		near        Match
 		want        string // what is filled, or "error"
 	}{
-		{"https://example.com/", "", Unsaid, "token timeout "},
-		{"https://example.com/", "", Elsewhere, "timeout "},
+		{"https://example.com/", "", Undecided, "token timeout "},
+		{"https://example.com/", "", OtherServer, "timeout "},
 		{"https://example.com/", "", SameServer, "token timeout "},
 		{"https://example.com/", "", SamePlace, "token timeout "},
-		{"https://example.com/", "a", Unsaid, ""},
+		{"https://example.com/", "a", Undecided, ""},
 		{"https://example.com/", "a", SamePlace, ""},
 		{"https://other.example.com/", "", SameServer, ""},
-		{"", "", Unsaid, "error"}, // a secret that is meant for nobody
-		{"", "", Elsewhere, ""},
+		{"", "", Undecided, "error"}, // a secret that is meant for nobody
+		{"", "", OtherServer, ""},
 		{"", "", SameServer, ""},
 		{"", "", SamePlace, "token timeout "},
 	} {
 		creds := Credentials{Table: table, Env: func(name string) (string, bool) { return "of " + name, name != "HOME" }}
-		creds.Home = Home{Vars: []string{"ADDRESS"}, Default: "home", Near: func(string, string) Nearness { return c.near }}
+		creds.Home = Home{Vars: []string{"ADDRESS"}, Default: "home", Compare: func(string, string) Match { return c.near }}
 		if c.block != "" {
 			creds.Entries = []*attr.Entry{attr.NewEntry("block", table, map[string]cty.Value{
 				"url": cty.StringVal(c.block), "name": cty.StringVal(c.name)})}

@@ -20,7 +20,7 @@ func table() attr.Table {
 		Name: "endpoints", Always: true, Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
 			{Name: "kms", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"},
 				Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
-				"not have. The variables count without an `endpoints` block as well."},
+					"not have. The variables count without an `endpoints` block as well."},
 			{Name: "sts", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_STS"}, Doc: "The URL of AWS STS, which assumes roles."},
 			{Name: "iam", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_IAM"}, Harmless: "AWS IAM is never called.", Doc: "Accepted as " +
 				"in OpenTofu. AWS IAM is never called."},
@@ -31,7 +31,8 @@ func table() attr.Table {
 
 func keyAttrs() []attr.Attr {
 	return []attr.Attr{
-		{Name: "kms_key_id", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The KMS key: its ID, its ARN, or an alias such as `alias/tf-state`."},
+		{Name: "kms_key_id", Type: cty.String, Required: true, Harmless: keyHarmless,
+			Doc: "The KMS key: its ID, its ARN, or an alias such as `alias/tf-state`."},
 		{Name: "key_spec", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The kind of data key for new files: `AES_256` " +
 			"or `AES_128`. A file that is read holds its own."},
 		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Doc: "The encryption context for new keys, which " +

@@ -64,10 +64,10 @@ func table() attr.Table {
 				{Name: "jwt_file", Type: str, Group: "jwt", Secret: true, Doc: "The path of a file that holds the token."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("jwt"), Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
-			{Name: "ca_cert_file", Type: str, Empty: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
+			{Name: "ca_cert_file", Type: str, AllowEmpty: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},
-			{Name: "ca_cert_dir", Type: str, Empty: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
-			{Name: "ca_cert_pem", Type: str, Empty: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
+			{Name: "ca_cert_dir", Type: str, AllowEmpty: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
+			{Name: "ca_cert_pem", Type: str, AllowEmpty: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
 			{Name: "client_cert_file", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
 				Doc: "The path of a PEM file with a client certificate."},
 			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Harmless: attr.HarmlessSecret, Env: both("CLIENT_KEY"),
@@ -76,13 +76,13 @@ func table() attr.Table {
 				Doc: "A client certificate itself, in PEM."},
 			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Harmless: attr.HarmlessSecret, Env: both("CLIENT_KEY_BYTES"),
 				Doc: "The key of the client certificate itself, in PEM."},
-			{Name: "tls_server_name", Type: str, Empty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
+			{Name: "tls_server_name", Type: str, AllowEmpty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
 				"the server's certificate must have. Defaults to the host of the address."},
 			{Name: "skip_tls_verify", Type: flag, Env: both("SKIP_VERIFY"), Default: cty.False,
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: attr.False,
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},
-			{Name: "proxy_address", Type: str, Sensitive: true, Local: true, Empty: true, Env: both("PROXY_ADDR",
+			{Name: "proxy_address", Type: str, Sensitive: true, Local: true, AllowEmpty: true, Env: both("PROXY_ADDR",
 				"HTTP_PROXY"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
 			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Harmless: patienceHarmless, Default: cty.NumberIntVal(2),
 				Doc: "How often a request is repeated when the server is overloaded, fails or is not reached. " +

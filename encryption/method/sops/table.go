@@ -31,7 +31,8 @@ func table() attr.Table {
 			"Defaults to `false`."},
 		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Harmless: identityHarmless, Doc: "PGP private " +
 			"keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
-		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Harmless: identityHarmless, Doc: "The passphrase of `pgp_private_keys`."},
+		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Harmless: identityHarmless,
+			Doc: "The passphrase of `pgp_private_keys`."},
 		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` opens what is encrypted for PGP keys, " +
 			"with the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to " +
 			"`false`."},

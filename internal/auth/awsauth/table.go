@@ -28,19 +28,19 @@ var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 // the documentation.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "access_key", Type: cty.String, Group: "keys", Needs: "secret_key",
+		{Name: "access_key", Type: cty.String, Group: "keys", RequiredWith: "secret_key",
 			Harmless: "It is the name of a key, which proves nothing by itself.",
 			Doc:      "The ID of an access key. It takes precedence over every other source of credentials."},
-		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", Needs: "access_key", Doc: "The secret of the access key."},
-		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", Needs: "access_key",
+		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", RequiredWith: "access_key", Doc: "The secret of the access key."},
+		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", RequiredWith: "access_key",
 			Doc: "The session token of a temporary access key."},
-		{Name: "profile", Type: cty.String, Secret: true, Within: []string{"shared_config_files", "shared_credentials_files"},
+		{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"shared_config_files", "shared_credentials_files"},
 			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment."},
 		// Both kinds of files may say which endpoints are asked; credentials files
 		// only of profiles that are in no configuration file.
-		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, Follows: "keys", Within: []string{"shared_credentials_files"},
+		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, BelongsTo: "keys", EntryOf: []string{"shared_credentials_files"},
 			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
-		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, Follows: "keys",
+		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, BelongsTo: "keys",
 			Env: []string{"AWS_SHARED_CREDENTIALS_FILE"},
 			Doc: "Paths of shared credentials files. Defaults to `~/.aws/credentials`."},
 		{Name: "assume_role", Doc: "A role to assume with the credentials.", Attrs: append(roleAttrs(
@@ -103,16 +103,17 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 		{Name: "sts_region", Type: cty.String, Doc: "The region of AWS STS. Defaults to `region`."},
 		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Harmless: retriesHarmless, Doc: "How often a " +
 			"request is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
-		{Name: "retry_mode", Type: cty.String, Harmless: retriesHarmless, Doc: "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
+		{Name: "retry_mode", Type: cty.String, Harmless: retriesHarmless,
+			Doc: "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
 		{Name: "http_proxy", Type: cty.String, Sensitive: true, Local: true, Doc: "The URL of a proxy, also for " +
 			"HTTPS when there is no `https_proxy`."},
-		{Name: "https_proxy", Type: cty.String, Sensitive: true, Local: true, Empty: true, Env: []string{"HTTPS_PROXY",
+		{Name: "https_proxy", Type: cty.String, Sensitive: true, Local: true, AllowEmpty: true, Env: []string{"HTTPS_PROXY",
 			"https_proxy"}, Doc: "The URL of a proxy for HTTPS. The empty string means none."},
-		{Name: "no_proxy", Type: cty.String, Empty: true, Env: []string{"NO_PROXY",
+		{Name: "no_proxy", Type: cty.String, AllowEmpty: true, Env: []string{"NO_PROXY",
 			"no_proxy"}, Doc: "Hosts, domains and networks that are reached without a proxy, separated by commas."},
 		{Name: "insecure", Type: cty.Bool, Doc: "Whether to accept any TLS certificate. Whoever sits " +
 			"in between then gets the " + what + "."},
-		{Name: "custom_ca_bundle", Type: cty.String, Empty: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
+		{Name: "custom_ca_bundle", Type: cty.String, AllowEmpty: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
 			"of a PEM file with the only certificate authorities to trust."},
 		{Name: "use_fips_endpoint", Type: cty.Bool, Doc: "Whether to use the FIPS endpoints. Defaults " +
 			"to what `AWS_USE_FIPS_ENDPOINT` says."},

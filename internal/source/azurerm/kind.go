@@ -57,10 +57,10 @@ func credentials() attr.Table {
 			"identity. The variables `ARM_*` fill only the block without a name.",
 		Attrs: append([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", Follows: "client",
+			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", BelongsTo: "client",
 				Env: []string{"ARM_ACCESS_KEY"}, Harmless: attr.HarmlessSecret,
 				Doc: "An access key of the storage account. It may do everything there; a reader needs less."},
-			{Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", Follows: "client",
+			{Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", BelongsTo: "client",
 				Env: []string{"ARM_SAS_TOKEN"}, Harmless: attr.HarmlessSecret,
 				Doc: "A shared access signature, with the permission to read blobs (`sp=r`)."},
 			{Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},

@@ -21,7 +21,7 @@ func Kind() source.Kind {
 // home is for secrets, and for all that has to do with them. CONSUL_HTTP_SSL
 // counts as a part of the address.
 func home() source.Home {
-	return source.Home{Vars: []string{"CONSUL_HTTP_ADDR"}, Attrs: []string{"address"}, Near: near}
+	return source.Home{Vars: []string{"CONSUL_HTTP_ADDR"}, Attrs: []string{"address"}, Compare: near}
 }
 
 func table() attr.Table {
@@ -67,7 +67,7 @@ func credentials() attr.Table {
 				Doc: "A file with the ACL token. The variable counts more than that of `access_token`."},
 			{Name: "http_auth", Type: cty.String, Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"CONSUL_HTTP_AUTH"},
 				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy before it may."},
-			{Name: "ca_file", Type: cty.String, Empty: true, Env: []string{"CONSUL_CACERT"},
+			{Name: "ca_file", Type: cty.String, AllowEmpty: true, Env: []string{"CONSUL_CACERT"},
 				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "cert_file", Type: cty.String, Group: "certificate", Env: []string{"CONSUL_CLIENT_CERT"},
 				Harmless: "A certificate is shown to whatever server the code names, and proves nothing without its key.",
@@ -75,7 +75,7 @@ func credentials() attr.Table {
 			{Name: "key_file", Type: cty.String, Secret: true, Group: "certificate", Harmless: attr.HarmlessSecret,
 				Env: []string{"CONSUL_CLIENT_KEY"},
 				Doc: "A file with the private key of `cert_file` in PEM format."},
-			{Name: "tls_server_name", Type: cty.String, Empty: true, Env: []string{"CONSUL_TLS_SERVER_NAME"},
+			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, Env: []string{"CONSUL_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
 			{Name: "ssl_verify", Type: cty.Bool, Env: []string{"CONSUL_HTTP_SSL_VERIFY"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: attr.True,
@@ -83,7 +83,7 @@ func credentials() attr.Table {
 					"read warns of it. Defaults to `true`."},
 		},
 		Variables: []attr.Attr{
-			{Name: sslVar, Type: cty.Bool, Env: []string{sslVar}, InPlaceOf: "scheme", Follows: "scheme",
+			{Name: sslVar, Type: cty.Bool, Env: []string{sslVar}, InPlaceOf: "scheme", BelongsTo: "scheme",
 				Harmless: "It can switch TLS on, but not off: an address that begins with https stays so."},
 			attr.Variable(namespaceVar, "namespace", "It names a part of the server's keys, and not the server."),
 			attr.Variable(partitionVar, "partition", "It names a part of the server's keys, and not the server."),

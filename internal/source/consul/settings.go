@@ -54,13 +54,13 @@ func check(g source.Grant) error {
 
 // near compares two addresses: a secret that is meant for one server goes to no
 // other.
-func near(home, asked string) source.Nearness {
+func near(home, asked string) source.Match {
 	a, errA := parsePlace(home, "")
 	b, errB := parsePlace(asked, "")
 	if errA == nil && errB == nil && strings.EqualFold(a.base.Host, b.base.Host) && a.socket == b.socket {
 		return source.SameServer
 	}
-	return source.Elsewhere
+	return source.OtherServer
 }
 
 var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with " +

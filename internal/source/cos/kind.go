@@ -67,12 +67,13 @@ func credentials() attr.Table {
 			source.NameAttr("credentials_name"),
 			{Name: "secret_id", Type: cty.String, Group: "identity", Excludes: []string{"cam_role_name"}, Env: []string{"TENCENTCLOUD_SECRET_ID"},
 				Doc: "The ID of an API key. It needs `secret_key`."},
-			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Needs: "secret_id", Env: []string{"TENCENTCLOUD_SECRET_KEY"},
+			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "secret_id",
+				Env: []string{"TENCENTCLOUD_SECRET_KEY"},
 				Doc: "The key of `secret_id`."},
-			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", Needs: "secret_id",
+			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "secret_id",
 				Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
 				Doc: "The token that belongs to `secret_id` where that is a temporary one of STS."},
-			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", Within: []string{"shared_credentials_dir"},
+			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", EntryOf: []string{"shared_credentials_dir"},
 				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
 				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
 			{Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
@@ -116,7 +117,7 @@ func roleVariables() []attr.Attr {
 		attr.Variable(externalVar, "assume_role", "It is compared by the owner of the role, and gives nobody a right."),
 	}
 	for i := range variables {
-		variables[i].Follows = "role"
+		variables[i].BelongsTo = "role"
 	}
 	variables[2].Type = cty.Number
 	return variables

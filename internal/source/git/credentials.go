@@ -139,7 +139,7 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 	}
 	a.scope = scope(where, base.Path)
 	a.caFile, err = readableFile("ca_file", block)
-	a.ownPassword = block.HoldsSecret()
+	a.ownPassword = block.HasSecret()
 	a.ownTLS = a.caFile != "" || a.ownPassword
 	return err
 }
@@ -271,18 +271,18 @@ func readableFile(name string, grant source.Grant) (string, error) {
 // nearRepository compares the repository that terraform-backend-git's
 // environment names with the one that is asked. It says nothing about the other
 // transport, nor does a folder about servers.
-func nearRepository(home, asked string) source.Nearness {
+func nearRepository(home, asked string) source.Match {
 	named, err := parseRepository(home)
 	where, askedErr := url.Parse(asked)
 	switch {
 	case err != nil || askedErr != nil:
-		return source.Elsewhere
+		return source.OtherServer
 	case named.url == nil || (named.protocol == "ssh") != (where.Scheme == "ssh"):
-		return source.Unsaid
+		return source.Undecided
 	case named.is(where):
 		return source.SamePlace
 	case source.Covers(&url.URL{Scheme: named.url.Scheme, Host: named.url.Host}, where):
 		return source.SameServer
 	}
-	return source.Elsewhere
+	return source.OtherServer
 }

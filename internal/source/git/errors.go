@@ -110,7 +110,7 @@ func deniedAdvice(d *repository, _ ref) string {
 	if d.access.password != "" {
 		return "the server rejected the credentials"
 	}
-	if missed := d.run.http.Missed(d.remote.url); missed != "" {
+	if missed := d.run.http.Uncovered(d.remote.url); missed != "" {
 		return "the server wants credentials: " + missed
 	}
 	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with username and password "+

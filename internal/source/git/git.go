@@ -24,7 +24,7 @@ import (
 func Kind() source.Kind {
 	return source.Kind{
 		Table: table(), Credentials: credentialsTable(), Begin: start,
-		Home: source.Home{Vars: []string{repositoryVar}, Near: nearRepository},
+		Home: source.Home{Vars: []string{repositoryVar}, Compare: nearRepository},
 	}
 }
 
@@ -61,7 +61,7 @@ func credentialsTable() attr.Table {
 			{Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block covers: `https://git.example.com/acme/` is every repository below `/acme`, on this scheme, host and port. " +
 					"For `git@git.example.com:…`, write `ssh://git.example.com/…`."},
-			{Name: "username", Type: cty.String, Follows: "authorization", Env: []string{"GIT_USERNAME"},
+			{Name: "username", Type: cty.String, BelongsTo: "authorization", Env: []string{"GIT_USERNAME"},
 				Harmless: "A user name proves nothing, and goes only where url says.",
 				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
 					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
@@ -72,7 +72,7 @@ func credentialsTable() attr.Table {
 			{Name: keyFileAttr, Type: cty.String, Secret: true, Group: "key",
 				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
 					"offered after those of the agent. The default is what ssh uses."},
-			{Name: hostKeysAttr, Type: cty.String, Empty: true, Env: []string{"StrictHostKeyChecking"},
+			{Name: hostKeysAttr, Type: cty.String, AllowEmpty: true, Env: []string{"StrictHostKeyChecking"},
 				Harmless: "Only known hosts are then accepted.", HarmlessIf: attr.OneOf("yes"),
 				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, which ssh adds to `known_hosts`, and `no` any, " +
 					"with a warning. Defaults to ssh's own setting, then to `yes`."},
@@ -82,9 +82,9 @@ func credentialsTable() attr.Table {
 				Doc: "Send credentials over plain http. Without it they go over https, or to this machine itself."},
 		},
 		Variables: []attr.Attr{
-			{Name: passwordFileVar, Type: cty.String, Secret: true, Follows: "authorization", Env: []string{passwordFileVar},
+			{Name: passwordFileVar, Type: cty.String, Secret: true, BelongsTo: "authorization", Env: []string{passwordFileVar},
 				InPlaceOf: "password", Harmless: attr.HarmlessSecret},
-			{Name: keyFileVar, Type: cty.String, Secret: true, Follows: "key", Env: []string{keyFileVar}, InPlaceOf: keyFileAttr,
+			{Name: keyFileVar, Type: cty.String, Secret: true, BelongsTo: "key", Env: []string{keyFileVar}, InPlaceOf: keyFileAttr,
 				Harmless: attr.HarmlessSecret},
 		},
 	}

@@ -90,7 +90,7 @@ func isPage(contentType string, data []byte) bool {
 // refusal says what an unwelcome status means.
 func (x *exchange) refusal(code int) error {
 	origin := source.Origin(x.asked)
-	missed := x.credentials.Missed(x.asked)
+	missed := x.credentials.Uncovered(x.asked)
 	switch {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Final("the server answered %s", web.Status(code))

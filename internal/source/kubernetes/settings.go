@@ -92,13 +92,13 @@ func (s *settings) saysWhere() bool {
 }
 
 // near compares two hosts: a secret that comes with one goes to no other.
-func near(home, asked string) source.Nearness {
+func near(home, asked string) source.Match {
 	u, errHome := parseHost(home)
 	v, errAsked := parseHost(asked)
 	if errHome == nil && errAsked == nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v) {
 		return source.SameServer
 	}
-	return source.Elsewhere
+	return source.OtherServer
 }
 
 func (s *settings) check() error {

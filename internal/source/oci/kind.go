@@ -74,7 +74,7 @@ func credentials() attr.Table {
 			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"OCI_S3_ACCESS_KEY"},
 				Harmless: "It is the name of a key, which proves nothing by itself.",
 				Doc:      "The ID of a Customer Secret Key, which the console calls access key. It needs `secret_key`."},
-			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", Needs: "access_key",
+			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "access_key",
 				Env: []string{"OCI_S3_SECRET_KEY"}, Harmless: attr.HarmlessSecret,
 				Doc: "The Customer Secret Key itself."},
 			{Name: "sse_customer_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_sse_customer_key"},

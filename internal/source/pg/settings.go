@@ -96,14 +96,14 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 
 // home is for secrets, and for what protects them.
 func home() source.Home {
-	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Near: near}
+	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Compare: near}
 }
 
-func near(home, asked string) source.Nearness {
+func near(home, asked string) source.Match {
 	if strings.EqualFold(home, asked) {
 		return source.SameServer
 	}
-	return source.Elsewhere
+	return source.OtherServer
 }
 
 // keywords are those of a connection string that libpq has variables for.

@@ -35,7 +35,7 @@ func (l *location) grantFor(u *url.URL) (source.Grant, error) {
 	c := l.credentials
 	names := variables(u.Host)
 	c.Table = credentials(names...)
-	c.Home = source.Home{Vars: names, Near: func(string, string) source.Nearness { return source.SamePlace }}
+	c.Home = source.Home{Vars: names, Compare: func(string, string) source.Match { return source.SamePlace }}
 	return c.Redirected(target)
 }
 
