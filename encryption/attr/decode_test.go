@@ -87,7 +87,7 @@ func TestDecode(t *testing.T) {
 			t.Error("an attribute that the table does not declare was read")
 		}
 	}()
-	all.String("nmae")
+	all.String("undeclared")
 }
 
 // TestMistakesInValues: each mistake names the entry and the attribute.
@@ -98,12 +98,13 @@ func TestMistakesInValues(t *testing.T) {
 		env   map[string]string
 		want  string
 	}{
-		"a list for a string": {attrs: map[string]cty.Value{"name": cty.ListVal([]cty.Value{text("x")})}, want: "kind.e.name: a string is required"},
-		"text for a number":   {attrs: map[string]cty.Value{"count": text("many")}, want: "kind.e.count: a number is required"},
-		"text for a list":     {attrs: map[string]cty.Value{"list": text("x")}, want: "kind.e.list: a list of strings is required"},
-		"text for a map":      {attrs: map[string]cty.Value{"map": text("x")}, want: "kind.e.map: a map of strings is required"},
-		"text for a block":    {attrs: map[string]cty.Value{"role": text("x")}, want: "kind.e.role: a block is required"},
-		"a word for a bool":   {env: map[string]string{"ON": "maybe"}, want: "the environment variable ON must be true or false"},
+		"a list for a string": {attrs: map[string]cty.Value{"name": cty.ListVal([]cty.Value{text("x")})},
+			want: "kind.e.name: a string is required"},
+		"text for a number": {attrs: map[string]cty.Value{"count": text("many")}, want: "kind.e.count: a number is required"},
+		"text for a list":   {attrs: map[string]cty.Value{"list": text("x")}, want: "kind.e.list: a list of strings is required"},
+		"text for a map":    {attrs: map[string]cty.Value{"map": text("x")}, want: "kind.e.map: a map of strings is required"},
+		"text for a block":  {attrs: map[string]cty.Value{"role": text("x")}, want: "kind.e.role: a block is required"},
+		"a word for a bool": {env: map[string]string{"ON": "maybe"}, want: "the environment variable ON must be true or false"},
 		"nothing required in a block": {attrs: map[string]cty.Value{"role": cty.EmptyObjectVal},
 			want: "kind.e.role.arn: this argument is required (or the environment variable ARN)"},
 		"a misspelt argument in a block": {attrs: map[string]cty.Value{"role": cty.ObjectVal(map[string]cty.Value{"arm": text("a")})},
@@ -218,7 +219,8 @@ func TestTextOfErrors(t *testing.T) {
 		}
 	}
 	several := attr.Errors{errors.New("one"), why}
-	if several.Err().Error() != "one\nwhy" || !errors.Is(several.Err(), why) || several[1:].Err() != why || several[:0].Err() != nil {
+	one := several[1:].Err()
+	if several.Err().Error() != "one\nwhy" || !errors.Is(several.Err(), why) || one.Error() != "why" || several[:0].Err() != nil {
 		t.Error("several errors")
 	}
 }
@@ -283,16 +285,19 @@ func TestBools(t *testing.T) {
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	arn := map[string]cty.Value{"arn": text("a"), "off": cty.NullVal(cty.Bool)}
+	unknown := cty.UnknownVal(cty.Object(map[string]cty.Type{"arn": cty.String}))
+	some, none := []string{"name", "role.arn", "role.duration"}, []string{"name", "role.duration"}
 	for name, c := range map[string]struct {
 		block attr.Setting
 		want  []string
 	}{
-		"an object":          {attr.Setting{Value: cty.ObjectVal(arn)}, []string{"name", "role.arn", "role.duration"}},
-		"a map":              {attr.Setting{Value: cty.MapVal(map[string]cty.Value{"arn": text("a")})}, []string{"name", "role.arn", "role.duration"}},
-		"an unknown object":  {attr.Setting{Value: cty.UnknownVal(cty.Object(map[string]cty.Type{"arn": cty.String}))}, []string{"name", "role.duration"}},
-		"a null object":      {attr.Setting{Value: cty.NullVal(cty.Map(cty.String))}, []string{"name", "role.duration"}},
-		"a string":           {attr.Setting{Value: text("x")}, []string{"name", "role.duration"}},
-		"of the environment": {attr.Setting{Value: cty.ObjectVal(arn), FromEnvironment: true}, []string{"name", "role.arn", "role.duration", "role.off"}},
+		"an object":         {attr.Setting{Value: cty.ObjectVal(arn)}, some},
+		"a map":             {attr.Setting{Value: cty.MapVal(map[string]cty.Value{"arn": text("a")})}, some},
+		"an unknown object": {attr.Setting{Value: unknown}, none},
+		"a null object":     {attr.Setting{Value: cty.NullVal(cty.Map(cty.String))}, none},
+		"a string":          {attr.Setting{Value: text("x")}, none},
+		"of the environment": {attr.Setting{Value: cty.ObjectVal(arn), FromEnvironment: true},
+			[]string{"name", "role.arn", "role.duration", "role.off"}},
 	} {
 		e := attr.Entry{Settings: map[string]attr.Setting{"role": c.block, "name": {Value: text("x")}}}
 		var got []string

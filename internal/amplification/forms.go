@@ -1,6 +1,7 @@
 package amplification
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -135,7 +136,8 @@ func inXML(text string) []Grammar {
 	begin += strings.Index(text[begin:], ">") + 1
 	inside := text[begin:end]
 	around := func(content string) string { return text[:begin] + content + text[end:] }
-	strange := with(unlimited("elements", "attributes", "length of names", "length of texts", "escapes", "comments"), Production{"depth", 9000})
+	strange := with(unlimited("elements", "attributes", "length of names", "length of texts", "escapes", "comments"),
+		Production{"depth", 9000})
 	return []Grammar{
 		{"XML", unlimited("content"), func(n Counts) string { return around(strings.Repeat(inside, n["content"])) }},
 		{"strange elements", strange, func(n Counts) string {
@@ -158,7 +160,8 @@ func inMessage(text string) []Grammar {
 	if len(text) < 5 {
 		return nil
 	}
-	return []Grammar{{"strange fields", with(unlimited("numbers", "texts", "length of texts"), Production{"depth", 9000}), func(n Counts) string {
+	fields := with(unlimited("numbers", "texts", "length of texts"), Production{"depth", 9000})
+	return []Grammar{{"strange fields", fields, func(n Counts) string {
 		const unknown = 1000
 		message := []byte(text[5:])
 		for range n["numbers"] {
@@ -173,6 +176,6 @@ func inMessage(text string) []Grammar {
 		for range n["depth"] {
 			message = protowire.AppendTag(message, unknown, protowire.EndGroupType)
 		}
-		return string([]byte{0, byte(len(message) >> 24), byte(len(message) >> 16), byte(len(message) >> 8), byte(len(message))}) + string(message)
+		return string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))) + string(message) //nolint:gosec // far below 4 GiB
 	}}}
 }

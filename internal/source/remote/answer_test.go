@@ -104,7 +104,9 @@ func TestEncoding(t *testing.T) {
 	_, _ = z.Write(make([]byte, 16<<20))
 	_ = z.Close()
 	for path, long := range map[string]string{
-		discoveryPath: "longer than any of the API", workspacePath: "it unpacks to more than 100 times its size", statePath: "the file is larger than",
+		discoveryPath: "longer than any of the API",
+		workspacePath: "it unpacks to more than 100 times its size",
+		statePath:     "the file is larger than",
 	} {
 		for encoding, want := range map[string]string{"gzip": long, "canary": "a content encoding other than gzip"} {
 			var asked string
