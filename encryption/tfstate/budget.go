@@ -114,8 +114,8 @@ func (b *budget) set(values []cty.Value, work int64) error {
 	n := int64(len(values))
 	sorting := work * int64(bits.Len(uint(len(values))))
 	switch typ := values[0].Type(); {
-	case typ == cty.String: // two of them are compared in no time
-		sorting /= 6
+	case typ == cty.String:
+		sorting /= 3
 	case !typ.IsPrimitiveType(): // they are hashed again each time that somebody looks
 		sorting = 2*work + sorting/2
 	}

@@ -155,12 +155,16 @@ func TestAmplification(t *testing.T) {
 	}
 }
 
+// timesUnit is how long a unit of the meter takes at the most, in plain values. A
+// unit is as many bytes; to sort takes longer.
+const timesUnit = 16
+
 // bounds are what the meter allows. A file of any size may cost what the meter
 // gives for nothing; beyond that, it pays by its length.
 func (r reader) bounds(unit float64) bounds {
 	return bounds{
 		times: r.times, constant: little + perUnit*meter.Free, programs: r.programs, enough: 256 << 10,
-		longest: func(size int) float64 { return 4 * unit * float64(meter.Free+size/2) },
+		longest: func(size int) float64 { return timesUnit * unit * float64(meter.Free+size/2) },
 	}
 }
 

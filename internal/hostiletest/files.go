@@ -62,8 +62,8 @@ func Files() []File {
 		refused(output("a set of 300 sets of 300 numbers", list(300, func(i int) string {
 			return list(300, func(j int) string { return fmt.Sprint(i*300 + j) })
 		}), `["set",["set","number"]]`)),
-		output("a set of 60,000 strings", list(60_000, text), `["set","string"]`),
-		output("a set of 90,000 strings", list(90_000, text), `["set","string"]`),
+		output("a set of 20,000 strings", list(20_000, text), `["set","string"]`),
+		refused(output("a set of 90,000 strings", list(90_000, text), `["set","string"]`)),
 		refused(output("a set of 90,000 numbers", list(90_000, func(i int) string { return fmt.Sprint(i) }), `["set","number"]`)),
 		refused(output("the deepest type", nested(990, "[", "1", "]"), nested(990, `["list",`, `"number"`, "]"))),
 		output("the widest type", numbers(35_000), object(35_000)),
