@@ -210,6 +210,8 @@ func TestEnvelope(t *testing.T) {
 		"later version":          {change("encryption_version", "v1"), encryption.StepEnvelope, `"v1"`},
 		"empty version":          {change("encryption_version", ""), encryption.StepEnvelope, "neither"},
 		"data is not base64":     {change("encrypted_data", "%%"), encryption.StepEnvelope, "base64"},
+		"a line end in the data": {bytes.Replace(file, []byte(`"encrypted_data":"`), []byte("\"encrypted_data\":\"\n"), 1),
+			encryption.StepEnvelope, "base64"},
 		"metadata is not base64": {change("meta", map[string]any{"x": "%"}), encryption.StepEnvelope, "base64"},
 		"no data":                {change("encrypted_data", ""), encryption.StepDecrypt, "too short"},
 		"cut off":                {file[:len(file)/2], encryption.StepEnvelope, "not JSON from byte"},
