@@ -479,6 +479,7 @@ state { method = method.aes_gcm.m }`
 		`{"salt":"` + salt + `","iterations":2147483647,"hash_function":"sha512","key_length":32}`:          "max_iterations",
 		`{"salt":"` + salt + `","iterations":9223372036854775807,"hash_function":"sha512","key_length":32}`: "max_iterations",
 		`{"salt":"` + salt + `","iterations":10000000,"hash_function":"sha256","key_length":64}`:            "max_iterations",
+		`{"salt":"` + salt + `","iterations":10000000,"hash_function":"sha256","key_length":33}`:            "max_iterations",
 		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":9223372036854775807}`:  "at most 1024",
 		`{"salt":"` + salt + `","iterations":-1,"hash_function":"sha512","key_length":32}`:                  "negative",
 		`{"salt":"` + salt + `","iterations":1,"hash_function":"sha512","key_length":-32}`:                  "negative",

@@ -234,6 +234,8 @@ func TestNotAllowed(t *testing.T) {
 		"a profile": {aws(arn, "", "admin"), someAWS, false, `allowed_aws_profiles = ["admin"]`},
 		"another profile": {aws(arn, "", "admin"),
 			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, false, "allowed_aws_profiles"},
+		"no list of any profile": {aws(arn, "", "admin"),
+			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("*")}, false, "allowed_aws_profiles"},
 		"another Google key":      {&gcpkms.MasterKey{ResourceID: gcpID + "2", EncryptedKey: b64}, someGCP, false, "allowed_gcp_keys"},
 		"no Google key":           {&gcpkms.MasterKey{ResourceID: "projects/../x", EncryptedKey: b64}, nil, false, "resource name"},
 		"Azure at a foreign host": {azure("https://" + listener.Addr().String()), anyAzure, false, "allowed_azure_vaults"},
