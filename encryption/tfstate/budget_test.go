@@ -35,7 +35,7 @@ func TestSameHash(t *testing.T) {
 		for i := range numbers {
 			numbers[i] = cty.NumberIntVal(first + int64(i))
 		}
-		if err := newBudget(1 << 20).set(numbers, int64(len(numbers))); !errors.Is(err, want) {
+		if err := newBudget(1<<20).set(numbers, int64(len(numbers))); !errors.Is(err, want) {
 			t.Errorf("from %d on: got %v, want %v", first, err, want)
 		}
 	}

@@ -102,7 +102,9 @@ func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.Ra
 }
 
 // Key is the key that a key provider with these attributes gives for what is stored.
-func Key(t *testing.T, block encryption.Block[encryption.KeyProvider], attrs Attrs, env attr.LookupEnv, stored json.RawMessage) ([]byte, error) {
+func Key(
+	t *testing.T, block encryption.Block[encryption.KeyProvider], attrs Attrs, env attr.LookupEnv, stored json.RawMessage,
+) ([]byte, error) {
 	t.Helper()
 	p, err := TryBuild(block, attrs, env)
 	if err != nil {
