@@ -263,6 +263,11 @@ func TestNotAllowed(t *testing.T) {
 			fails(t, build(t, lists, nil, all...), of(t, newDataKey(), k), true, "the environment must not be used")
 		})
 	}
+	t.Run("a token of the code, beside a variable that weakens its protection", func(t *testing.T) {
+		own := attrs{"allowed_vault_addresses": texts(address), "vault_token": cty.StringVal("canary"), "use_gpg": cty.False}
+		fails(t, build(t, own, environment("VAULT_SKIP_VERIFY", "true"), all...), of(t, newDataKey(), vault(address, "transit", "k")), false,
+			"must not be combined with a secret of the configuration")
+	})
 	if n := connections.Load(); n != 0 {
 		t.Errorf("%d connections were made", n)
 	}
