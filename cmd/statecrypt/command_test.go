@@ -574,19 +574,26 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Terraform does not get the variables that the settings use, by whatever spelling,
-// and gets all others.
-func TestWrapWithholds(t *testing.T) {
-	t.Parallel()
+// printsEnvironment returns a module, and a terraform that prints its environment.
+func printsEnvironment(t *testing.T) (dir, program string) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a script")
 	}
-	dir := t.TempDir()
-	program := write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\n")
+	dir = t.TempDir()
+	program = write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\n")
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "main.tf"), "terraform {\n backend \"http\" {}\n}\n")
+	return dir, program
+}
+
+// Terraform does not get the variables that the settings use, by whatever spelling,
+// and gets all others.
+func TestWrapWithholds(t *testing.T) {
+	t.Parallel()
+	dir, program := printsEnvironment(t)
 	module := t.TempDir()
 	write(t, filepath.Join(module, "a.tofu"), "variable \"pass\" {}\nlocals { key = var.pass }\nterraform {\n encryption {\n"+
 		strings.Replace(onlyOld, `"`+canaryKey+`01"`, "local.key", 1)+"}\n}\n")
@@ -613,15 +620,7 @@ func TestWrapWithholds(t *testing.T) {
 // out, but not where its secret goes.
 func TestWrapBackend(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("the program is a script")
-	}
-	dir := t.TempDir()
-	program := write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\n")
-	if err := os.Chmod(program, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "main.tf"), "terraform {\n backend \"http\" {}\n}\n")
+	dir, program := printsEnvironment(t)
 	for name, c := range map[string]struct {
 		block   string
 		environ []string

@@ -355,6 +355,15 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// refused reports whether there is an error. It must be want; "" is none.
+func refused(t *testing.T, name string, err error, want string) bool {
+	t.Helper()
+	if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: got %v, want %q", name, err, want)
+	}
+	return err != nil || want != ""
+}
+
 // The text may be a file that OpenTofu reads, with the encryption block in it.
 func TestParseWholeFile(t *testing.T) {
 	t.Parallel()
@@ -387,12 +396,7 @@ func TestParseWholeFile(t *testing.T) {
 	} {
 		cfg, err := config.Parse(tt.text, "text", options)
 		switch {
-		case tt.err != "":
-			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: got %v, want %q", name, err, tt.err)
-			}
-		case err != nil:
-			t.Errorf("%s: %v", name, err)
+		case refused(t, name, err, tt.err):
 		case cfg.State == nil || cfg.State.Method != "method.aes_gcm.m" || cfg.KeyProviders["key_provider.static.k"] == nil:
 			t.Errorf("%s: got %+v", name, cfg)
 		}
@@ -427,12 +431,7 @@ func TestBackend(t *testing.T) {
 		}
 		cfg, err := config.Parse(tt.text, "text", opts)
 		switch {
-		case tt.err != "":
-			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: got %v, want %q", name, err, tt.err)
-			}
-		case err != nil:
-			t.Errorf("%s: %v", name, err)
+		case refused(t, name, err, tt.err):
 		case cfg.Methods["method.unencrypted.u"] == nil || (cfg.Backend == nil) != (tt.secret == ""):
 			t.Errorf("%s: got %+v", name, cfg)
 		case cfg.Backend != nil && cfg.Backend.Settings["password"].Value.AsString() != tt.secret:

@@ -54,10 +54,7 @@ func (h KeyProvider) Run(t *testing.T) {
 	})
 	t.Run("bad configuration", func(t *testing.T) {
 		for i, attrs := range h.Bad {
-			provider, err := build(h.Block, attrs)
-			if err == nil {
-				_, err = h.ask(t, t.Context(), provider, nil)
-			}
+			err := h.refusal(t, attrs)
 			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
 			}
@@ -71,6 +68,25 @@ func (h KeyProvider) Run(t *testing.T) {
 	t.Run("keys of others", h.keysOfOthers)
 	t.Run("context", h.context)
 	t.Run("hostile metadata", h.hostile)
+}
+
+// refusal is why attrs are refused, at the latest when a key is asked for: one for
+// what is stored by a key provider that is right, because without that there is
+// none anyhow.
+func (h KeyProvider) refusal(t *testing.T, attrs map[string]cty.Value) error {
+	t.Helper()
+	provider, err := build(h.Block, attrs)
+	if err != nil {
+		return err
+	}
+	var stored json.RawMessage
+	if m, ok := Build(t, h.Block, h.Attrs).(encryption.KeyMaker); ok {
+		if _, stored, err = m.NewKey(context.WithValue(t.Context(), mark{}, true), h.marked(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = h.ask(t, t.Context(), provider, stored)
+	return err
 }
 
 // ask is Key, with everything checked that holds for each call.

@@ -368,12 +368,6 @@ func keyMutants() []keyMutant {
 		}},
 		{name: "accepts a bad configuration", check: "bad configuration", change: func(h *keyHooks) {
 			h.config = func(string) error { return nil }
-			h.read = func(stored json.RawMessage) (document, error) {
-				if stored == nil {
-					return document{Salt: make([]byte, 16)}, nil
-				}
-				return read(stored)
-			}
 		}},
 		{name: "ignores the secret", check: "another key", change: keyed(
 			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {

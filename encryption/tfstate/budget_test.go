@@ -28,6 +28,19 @@ func TestChargesDoNotWrapAround(t *testing.T) {
 	}
 }
 
+// TestSameHash: elements of a set with one hash are compared with each other.
+func TestSameHash(t *testing.T) {
+	for first, want := range map[int64]error{0: nil, 1e15: ErrCost} {
+		numbers := make([]cty.Value, 1000)
+		for i := range numbers {
+			numbers[i] = cty.NumberIntVal(first + int64(i))
+		}
+		if err := newBudget(1<<20).set(numbers, int64(len(numbers))); !errors.Is(err, want) {
+			t.Errorf("from %d on: got %v, want %v", first, err, want)
+		}
+	}
+}
+
 // TestLargeSets: what is not plain may cost something in a file of any size.
 func TestLargeSets(t *testing.T) {
 	for typ, c := range map[string]struct {

@@ -6,9 +6,7 @@ package cloudtest
 
 import (
 	"crypto/tls"
-	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -105,22 +103,7 @@ func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "canary: the test knows no such host", http.StatusBadGateway)
 		return
 	}
-	site, err := new(net.Dialer).DialContext(r.Context(), "tcp", i.site.Listener.Addr().String())
-	if err != nil {
-		return // the test ends
-	}
-	defer site.Close()
-	connection, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return // the client has gone
-	}
-	defer connection.Close()
-	_, _ = io.WriteString(connection, "HTTP/1.1 200 Connection established\r\n\r\n")
-	go func() {
-		_, _ = io.Copy(site, connection)
-		_ = site.Close()
-	}()
-	_, _ = io.Copy(connection, site)
+	nettest.Tunnel(w, r, i.site.Listener.Addr().String())
 }
 
 func (i *Internet) serve(w http.ResponseWriter, r *http.Request) {

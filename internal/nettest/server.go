@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -107,6 +108,28 @@ func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	}
 	tb.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Tunnel does what a proxy does with CONNECT, and leads to address whatever the
+// client has asked for.
+func Tunnel(w http.ResponseWriter, r *http.Request, address string) {
+	server, err := new(net.Dialer).DialContext(r.Context(), "tcp", address)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer server.Close()
+	client, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return // the client has gone
+	}
+	defer client.Close()
+	_, _ = io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")
+	go func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}()
+	_, _ = io.Copy(client, server)
 }
 
 // Gzip packs data. What it returns for several may follow each other.

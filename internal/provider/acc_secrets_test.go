@@ -87,7 +87,7 @@ func (s *secrets) mustNotBeIn(t *testing.T, what string, data []byte) {
 // prints, at every file that it leaves, and at the commands that are running.
 func (s *secrets) run(t *testing.T, p *project, args ...string) (string, error) {
 	t.Helper()
-	p.setenv("TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(p.dir, "trace.log"))
+	p.setenv("TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(p.dir, "trace.log"), "TF_LOG_SDK_PROTO_DATA_DIR="+p.dir)
 	stop, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)

@@ -3,15 +3,18 @@
 package kindtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // Attrs are the attributes of an entry.
@@ -96,6 +99,43 @@ func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.Ra
 		tb.Fatal(err)
 	}
 	return key, stored
+}
+
+// Key is the key that a key provider with these attributes gives for what is stored.
+func Key(
+	t *testing.T, block encryption.Block[encryption.KeyProvider], attrs Attrs, env attr.LookupEnv, stored json.RawMessage,
+) ([]byte, error) {
+	t.Helper()
+	p, err := TryBuild(block, attrs, env)
+	if err != nil {
+		return nil, err
+	}
+	return p.Key(t.Context(), nil, stored)
+}
+
+// Sweep asks for a key with each variable set that a library reads by itself, once
+// with the environment on and once with it off. With it off, none of them has an
+// effect, unless it is an error.
+func Sweep(t *testing.T, key []byte, hostile func(name string) string,
+	ask func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error),
+) {
+	t.Helper()
+	for _, some := range world.Known() {
+		for name := range strings.FieldsSeq(some.Names) {
+			if world.IsBare(strings.ToUpper(name)) || name == "GODEBUG" { // of this process itself
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Setenv(strings.ReplaceAll(name, "*", "X"), hostile(name))
+				for mode, lookup := range map[string]attr.LookupEnv{"on": os.LookupEnv, "off": nil} {
+					got, err := ask(t, mode, lookup)
+					if mode == "off" && some.Class != world.Refused && !bytes.Equal(got, key) {
+						t.Errorf("the environment is off, and %s has an effect: %v", name, err)
+					}
+				}
+			})
+		}
+	}
 }
 
 // BehindProxy is the environment of a test that cloudtest.CheckProxies runs in a

@@ -5,9 +5,12 @@ package external_test
 import (
 	"bytes"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/json"
 	"errors"
-	"os/exec"
-	"path/filepath"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -24,14 +27,44 @@ func commands(encrypt, decrypt cty.Value) map[string]cty.Value {
 	return map[string]cty.Value{"encrypt_command": encrypt, "decrypt_command": decrypt}
 }
 
-// TestSuite runs with the example program.
+// TestMain is also the program of TestSuite, so that none has to be compiled.
+func TestMain(m *testing.M) {
+	if len(os.Args) != 2 || os.Args[1] != "encrypt" && os.Args[1] != "decrypt" {
+		m.Run()
+	} else if err := crypt(os.Args[1] == "encrypt"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// crypt seals with AES-GCM, or opens.
+func crypt(seals bool) error {
+	fmt.Println(`{"magic":"OpenTofu-External-Encryption-Method","version":1}`)
+	var in, out struct {
+		Key     []byte `json:"key,omitempty"`
+		Payload []byte `json:"payload"`
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&in); err != nil {
+		return err
+	}
+	block, err := aes.NewCipher(in.Key)
+	if err != nil {
+		return err
+	}
+	gcm, err := cipher.NewGCMWithRandomNonce(block)
+	switch {
+	case err != nil:
+	case seals:
+		out.Payload = gcm.Seal(nil, nil, in.Payload, nil)
+	default:
+		out.Payload, err = gcm.Open(nil, nil, in.Payload, nil)
+	}
+	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(out))
+}
+
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "tofu-method")
-	if out, err := exec.Command("go", "build", "-o", program, "../../../examples/external/method").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	attrs := commands(kindtest.List(program, "encrypt"), kindtest.List(program, "decrypt"))
+	attrs := commands(kindtest.List(os.Args[0], "encrypt"), kindtest.List(os.Args[0], "decrypt"))
 	attrs["keys"] = cty.StringVal("key_provider.static.k")
 	key := func(fill byte) encryption.Keys {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }

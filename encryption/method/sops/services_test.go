@@ -234,6 +234,8 @@ func TestNotAllowed(t *testing.T) {
 		"a profile": {aws(arn, "", "admin"), someAWS, false, `allowed_aws_profiles = ["admin"]`},
 		"another profile": {aws(arn, "", "admin"),
 			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, false, "allowed_aws_profiles"},
+		"no list of any profile": {aws(arn, "", "admin"),
+			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("*")}, false, "allowed_aws_profiles"},
 		"another Google key":      {&gcpkms.MasterKey{ResourceID: gcpID + "2", EncryptedKey: b64}, someGCP, false, "allowed_gcp_keys"},
 		"no Google key":           {&gcpkms.MasterKey{ResourceID: "projects/../x", EncryptedKey: b64}, nil, false, "resource name"},
 		"Azure at a foreign host": {azure("https://" + listener.Addr().String()), anyAzure, false, "allowed_azure_vaults"},
@@ -261,6 +263,11 @@ func TestNotAllowed(t *testing.T) {
 			fails(t, build(t, lists, nil, all...), of(t, newDataKey(), k), true, "the environment must not be used")
 		})
 	}
+	t.Run("a token of the code, beside a variable that weakens its protection", func(t *testing.T) {
+		own := attrs{"allowed_vault_addresses": texts(address), "vault_token": cty.StringVal("canary"), "use_gpg": cty.False}
+		fails(t, build(t, own, environment("VAULT_SKIP_VERIFY", "true"), all...), of(t, newDataKey(), vault(address, "transit", "k")), false,
+			"must not be combined with a secret of the configuration")
+	})
 	if n := connections.Load(); n != 0 {
 		t.Errorf("%d connections were made", n)
 	}

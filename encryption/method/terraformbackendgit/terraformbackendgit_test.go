@@ -86,6 +86,9 @@ func TestNoPassThrough(t *testing.T) {
 			t.Errorf("%s: it recognizes the file", name)
 		}
 	}
+	if !method.(encryption.FileMethod).RecognizesFile(bytes.Repeat([]byte{0xff}, 28)) {
+		t.Error("a nonce and a tag are enough")
+	}
 	for _, start := range []string{"PK\x03\x04", "{", "age-encryption.org/v1\n", "\x1f\x8b", "\x00"} {
 		if !method.(encryption.FileMethod).RecognizesFile(append([]byte(start), bytes.Repeat([]byte{0xfe}, 40)...)) {
 			t.Errorf("a file may begin with %q", start)

@@ -34,26 +34,15 @@ func TestEndlessAnswers(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	clearEnvironment(t)
-	for name, c := range map[string]struct {
-		container string
-		values    map[string]cty.Value
-	}{
-		"container": {server.URL, nil},
-		"instance":  {"", map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(server.URL)}},
-	} {
+	onMachine(t, server.URL, func(t *testing.T, retrieve func() error) {
 		sent.Store(0)
-		t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
-		s, _ := parse(t, c.values)
-		s.World, s.attempts = world.Here(), 1
-		_, err := s.Load(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "no AWS credentials") {
-			t.Errorf("%s: got %v", name, err)
+		if err := retrieve(); err == nil || !strings.Contains(err.Error(), "no AWS credentials") {
+			t.Errorf("got %v", err)
 		}
 		if n := sent.Load(); n == 0 || n > 64<<20 {
-			t.Errorf("%s: %d bytes were sent: %v", name, n, err)
+			t.Errorf("%d bytes were sent", n)
 		}
-	}
+	})
 }
 
 // What the services of the machine answer costs no more than its size allows.
@@ -72,33 +61,14 @@ func TestCosts(t *testing.T) {
 	}))
 	server := httptest.NewServer(answers)
 	defer server.Close()
-	clearEnvironment(t)
-	for name, c := range map[string]struct {
-		container string
-		values    map[string]cty.Value
-	}{
-		"container": {server.URL, nil},
-		"instance":  {"", map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(server.URL)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
-			answers.Run(t, func(t *testing.T) func() error {
-				s, _ := parse(t, c.values)
-				s.World, s.attempts = world.Here(), 1
-				return func() error {
-					cfg, err := s.Load(t.Context())
-					if err == nil {
-						_, err = s.Retrieve(t.Context(), cfg.Credentials)
-					}
-					return err
-				}
-			})
-		})
-	}
+	onMachine(t, server.URL, func(t *testing.T, retrieve func() error) {
+		answers.Run(t, func(*testing.T) func() error { return retrieve })
+	})
 }
 
-// clearEnvironment leaves the services of the machine as the only way.
-func clearEnvironment(t *testing.T) {
+// onMachine tests each of the services of the machine that give keys, which are at
+// url, as the only way to some.
+func onMachine(t *testing.T, url string, test func(t *testing.T, retrieve func() error)) {
 	t.Helper()
 	nowhere := filepath.Join(t.TempDir(), "none")
 	t.Setenv("AWS_CONFIG_FILE", nowhere)
@@ -106,5 +76,25 @@ func clearEnvironment(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
 		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_EC2_METADATA_DISABLED"} {
 		t.Setenv(name, "")
+	}
+	for name, c := range map[string]struct {
+		container string
+		values    map[string]cty.Value
+	}{
+		"container": {url, nil},
+		"instance":  {"", map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(url)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
+			test(t, func() error {
+				s, _ := parse(t, c.values)
+				s.World, s.attempts = world.Here(), 1
+				cfg, err := s.Load(t.Context())
+				if err == nil {
+					_, err = s.Retrieve(t.Context(), cfg.Credentials)
+				}
+				return err
+			})
+		})
 	}
 }

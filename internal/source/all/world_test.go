@@ -24,6 +24,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // What the tests of this package read from: an internet whose certificates are
@@ -153,19 +155,7 @@ func (w *world) connect(rw http.ResponseWriter, r *http.Request) {
 		w.answer(rw, r)
 		return
 	}
-	server, err := net.Dial("tcp", w.host)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	client, _, err := rw.(http.Hijacker).Hijack()
-	if err != nil {
-		return
-	}
-	defer client.Close()
-	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
-	_, _ = io.Copy(client, server)
+	nettest.Tunnel(rw, r, w.host)
 }
 
 // answer is good enough for the first request of every kind.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // TestVariablesOfGit: what git gets is on a list. What writes down secrets, loads
@@ -44,6 +45,44 @@ var withheldFromGit = []string{
 	"SSLKEYLOGFILE=s", "GNUTLS_KEYLOGFILE=s", "GNUTLS_SYSTEM_PRIORITY_FILE=s", "GNUTLS_DEBUG_LEVEL=s", "OPENSSL_CONF=s",
 	"OPENSSL_MODULES=s", "OPENSSL_ENGINES=s", "CURL_CA_BUNDLE=s", "CURL_SSL_BACKEND=s", "KRB5_TRACE=s", "LD_PRELOAD=s",
 	"GIT_PROXY_COMMAND=s", "GIT_TEMPLATE_DIR=s", "GIT_ALLOW_PROTOCOL=s", "PKCS11_PROVIDER_MODULE=s", "BAO_TOKEN=s",
+}
+
+// TestWithheldSettings: beside a block's secrets, git gets of the configuration in
+// variables only what cannot harm them, also where git by itself would prefer ours.
+func TestWithheldSettings(t *testing.T) {
+	for setting, withheld := range map[string]struct{ byCA, byPassword bool }{
+		"http.sslVerify":               {true, true},
+		"http.https://x/.proxySSLCert": {true, true},
+		"http.schannelUseSSLCAInfo":    {true, true},
+		"include.path":                 {true, true},
+		"includeIf.gitdir:/x.path":     {true, true},
+		"core.sshCommand":              {false, true},
+		"core.askPass":                 {false, true},
+		"credential.helper":            {false, true},
+		"credential.https://x/.helper": {false, true},
+		"http.cookieFile":              {false, true},
+		"http.followRedirects":         {false, true},
+		"trace2.eventTarget":           {false, true},
+		"url.https://x/.pushInsteadOf": {false, true},
+		"url.https://x/.insteadOf":     {},
+		"safe.directory":               {},
+		"http.proxy":                   {},
+		"http.https://x/.extraHeader":  {},
+	} {
+		environ := world.World{}.Environ().With("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0="+setting, "GIT_CONFIG_VALUE_0=x")
+		for name, c := range map[string]struct {
+			access   access
+			withheld bool
+		}{
+			"nothing":    {access{}, false},
+			"a CA":       {access{ownTLS: true}, withheld.byCA},
+			"a password": {access{ownTLS: true, ownPassword: true}, withheld.byPassword},
+		} {
+			if got, _ := c.access.withhold(environ).Lookup("GIT_CONFIG_KEY_0"); (got != setting) != c.withheld {
+				t.Errorf("beside %s of a block, %s is %s", name, setting, got)
+			}
+		}
+	}
 }
 
 // git sets these for the repository at hand.

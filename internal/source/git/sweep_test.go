@@ -2,9 +2,7 @@ package git
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -67,20 +65,8 @@ func (s *stranger) write(t *testing.T, path, text string, mode os.FileMode) {
 }
 
 // connect leads every host to the stranger's server.
-func (s *stranger) connect(w http.ResponseWriter, _ *http.Request) {
-	server, err := net.Dial("tcp", strings.TrimPrefix(s.url, "https://"))
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	client, _, err := w.(http.Hijacker).Hijack()
-	if err != nil {
-		return
-	}
-	defer client.Close()
-	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
-	_, _ = io.Copy(client, server)
+func (s *stranger) connect(w http.ResponseWriter, r *http.Request) {
+	nettest.Tunnel(w, r, strings.TrimPrefix(s.url, "https://"))
 }
 
 // settings are those of git's configuration that would help the stranger.

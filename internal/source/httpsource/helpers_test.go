@@ -1,10 +1,8 @@
 package httpsource
 
 import (
-	"context"
 	"io"
 	"log"
-	"net"
 	"strings"
 	"testing"
 
@@ -14,10 +12,6 @@ import (
 func contains(err error, part string) bool { return strings.Contains(err.Error(), part) }
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
-
-func dial(ctx context.Context, address string) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-}
 
 func missing(t *testing.T, err error) *source.MissingError {
 	t.Helper()

@@ -1,13 +1,14 @@
 package httpsource
 
 import (
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
 
 // internet is a proxy that plays every host of the Internet, so that look-alikes
@@ -262,7 +263,7 @@ func TestNoProxyWithoutEnvironment(t *testing.T) {
 
 func TestConnectProxy(t *testing.T) {
 	s := serveTLS(t, ok)
-	proxy := serve(t, tunnel)
+	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) { nettest.Tunnel(w, r, r.Host) })
 	own := attrs{"client_ca_certificate_pem": s.ca(), "bearer_token": cty.StringVal(canary), "proxy": cty.StringVal(proxy.URL)}
 	at(s.URL, block(s.URL, own)).want(t, "state")
 	proxy.wantRequests(t, 1)
@@ -278,22 +279,4 @@ func TestConnectProxy(t *testing.T) {
 		own["proxy"] = cty.StringVal(strings.Replace(unwilling.URL, "//", "//u:"+canary+"@", 1))
 		at(s.URL, block(s.URL, own)).wantError(t, want)
 	}
-}
-
-// tunnel does what a proxy does with CONNECT.
-func tunnel(w http.ResponseWriter, req *http.Request) {
-	server, err := dial(req.Context(), req.Host)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	defer server.Close()
-	client, _, err := w.(http.Hijacker).Hijack()
-	if err != nil {
-		return
-	}
-	defer client.Close()
-	_, _ = client.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n"))
-	go func() { _, _ = io.Copy(server, client) }()
-	_, _ = io.Copy(client, server)
 }
