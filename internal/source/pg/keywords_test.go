@@ -34,3 +34,14 @@ func TestKeywordsBesideAPassword(t *testing.T) {
 		}
 	}
 }
+
+// TestStringOfTheEnvironment: a password in a connection string that a variable brings is
+// not the code's, also if the code has a block.
+func TestStringOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	vars := variables{connStrVar: "host=own.test password=THEIRS", "PGPORT": "28777"}
+	target, err := choose(with(vars, attrs{}).For(Kind()).Credentials, "")
+	if err != nil || target.settings["port"] != "28777" || target.settings["password"] != "THEIRS" {
+		t.Errorf("got %v, %q", err, target.settings)
+	}
+}
