@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // What the program ends with.
@@ -62,7 +64,7 @@ type call struct {
 	output                       string
 	only                         []string
 	given                        []given // -var and -var-file, in their order
-	pins                         pins
+	pins                         wrap.Pins
 	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
@@ -111,12 +113,27 @@ func (c *call) add(name, text string) {
 			c.only = append(c.only, strings.TrimSpace(name))
 		}
 	case "lineage", "minimum-serial":
-		c.mistake = errors.Join(c.mistake, c.pins.set(name, text))
+		c.mistake = errors.Join(c.mistake, c.pin(name, text))
 	case "o":
 		if c.output = text; text == "" {
 			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
 		}
 	}
+}
+
+// pin reads a flag that says which state it has to be.
+func (c *call) pin(name, text string) error {
+	if name == "lineage" {
+		if c.pins.Lineage = text; text == "" {
+			return errors.New("-lineage must not be empty; leave it out to accept any")
+		}
+		return nil
+	}
+	serial, err := strconv.ParseInt(text, 10, 64)
+	if c.pins.Serial = &serial; err != nil || serial < 0 {
+		return errors.New("-minimum-serial must be a whole number, and not negative")
+	}
+	return nil
 }
 
 // parse reads flags before, between and after the arguments.
@@ -180,7 +197,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	if err == nil {
 		err = c.mistake
 	}
-	if err == nil && c.plan && c.pins.isSet() {
+	if err == nil && c.plan && c.pins != (wrap.Pins{}) {
 		err = errors.New("a plan has no serial and no lineage that could be pinned")
 	}
 	switch {

@@ -294,6 +294,7 @@ func TestInspect(t *testing.T) {
 			`"key_providers":["key_provider.static.old"]}`,
 			text: "standard input: encrypted opentofu v0\n  serial: 7\n  lineage: l-1\n  key provider: key_provider.static.old\n"},
 		"state":  {file: plain, json: `{"file":"-","kind":"state","serial":7,"lineage":"l-1"}`, text: "standard input: state\n  serial: 7\n  lineage: l-1\n"},
+		"serial": {file: `{"version":4,"serial":"7"}`, json: `{"file":"-","kind":"state"}`, text: "standard input: state\n"},
 		"plan":   {file: "PK\x03\x04", json: `{"file":"-","kind":"plan"}`, text: "standard input: plan\n"},
 		"empty":  {file: "", json: `{"file":"-","kind":"empty"}`, text: "standard input: empty\n"},
 		"other":  {file: "x", json: `{"file":"-","kind":"unknown"}`, text: "standard input: unknown\n"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // The results of verify and rotate for one file.
@@ -44,7 +45,7 @@ type finding struct {
 func (f *finding) add(opened *encryption.Opened) {
 	f.Method = opened.Method
 	if opened.Kind == encryption.State {
-		f.Serial, f.Lineage = label(opened.Data)
+		f.Serial, f.Lineage, _ = wrap.Label(opened.Data)
 	}
 	f.opened = new(*opened)
 	f.opened.Data = nil
@@ -215,7 +216,7 @@ func (c *call) verify(ctx context.Context) error {
 			return f, err
 		}
 		f.add(opened)
-		if err := c.pins.accept(f.Serial, f.Lineage); err != nil {
+		if err := c.pins.Accept(f.Serial, f.Lineage); err != nil {
 			f.Result = resultRefused
 			return f, err
 		}

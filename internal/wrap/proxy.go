@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,7 +105,10 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
-	lineage, err := p.pins.check(opened.Data)
+	serial, lineage, err := Label(opened.Data)
+	if err == nil {
+		err = p.pins.Accept(serial, lineage)
+	}
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.State {
 		return "", errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
-	lineage, err := lineageOf(plain)
+	_, lineage, err := Label(plain)
 	known := p.lineage.Load()
 	switch {
 	case err != nil || p.force:
@@ -169,26 +171,6 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return lineage, err
-}
-
-func lineageOf(state []byte) (string, error) { return Pins{}.check(state) }
-
-// check returns the lineage of a state that is one of those expected.
-func (p Pins) check(state []byte) (lineage string, err error) {
-	var header struct {
-		Lineage string `json:"lineage"`
-		Serial  uint64 `json:"serial"`
-	}
-	switch {
-	case json.Unmarshal(state, &header) != nil: // the error may quote the state
-		err = errors.New("it is not a state in the format of Terraform")
-	case p.Lineage != "" && p.Lineage != header.Lineage:
-		err = fmt.Errorf("its lineage is %s, and -lineage says another", outside.Quoted(header.Lineage, 100))
-	case header.Serial < p.MinimumSerial:
-		err = fmt.Errorf("its serial is %d, and -minimum-serial is %d: it may be an old state in place of a new one",
-			header.Serial, p.MinimumSerial)
-	}
-	return header.Lineage, err
 }
 
 // seal encrypts a state, and opens it again: what is sent can be read.

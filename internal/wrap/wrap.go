@@ -49,12 +49,6 @@ type Options struct {
 	Stdout, Stderr io.Writer
 }
 
-// Pins say which state there is. The zero value says nothing.
-type Pins struct {
-	Lineage       string // "" is any
-	MinimumSerial uint64 // an older one is refused
-}
-
 // Run runs the command and returns its exit code: 128 and the number of the
 // signal if one ended it. An error is what wrap itself has to say, in addition;
 // the code is not zero then.
