@@ -43,7 +43,7 @@ func commands() []command {
 		{name: "decrypt", max: 1, flags: "config var var-file lineage minimum-serial plan o force", run: (*call).decrypt},
 		{name: "encrypt", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
 		{name: "verify", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
-		{name: "rotate", min: 1, max: many, flags: "from to var var-file plan json", run: (*call).rotate},
+		{name: "rotate", max: many, flags: "from to backend var var-file plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
@@ -68,6 +68,7 @@ type call struct {
 	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
+	inBackend                    bool
 
 	used       []string    // variables of the environment that -config uses
 	noted      []string    // what was said of them
@@ -80,7 +81,7 @@ func (c *call) flagSet() *flag.FlagSet {
 	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
-		"encrypt-existing": &c.encryptExisting, "leave": &c.leave,
+		"encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend,
 	}
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,7 +87,7 @@ const maxAtOnce = 256 << 20
 func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 	found, sizes := make([]chan finding, len(c.args)), make([]int64, len(c.args))
 	for i, name := range c.args {
-		found[i], sizes[i] = make(chan finding, 1), maxAtOnce // if nobody knows
+		found[i] = make(chan finding, 1)
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 			sizes[i] = info.Size()
 		}
@@ -95,7 +96,7 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 		room, workers := newRoom(maxAtOnce), make(chan struct{}, runtime.GOMAXPROCS(0))
 		for i, name := range c.args {
 			workers <- struct{}{}
-			taken := room.take(sizes[i])
+			taken := room.take(cmp.Or(sizes[i], maxAtOnce)) // if nobody knows
 			go func() {
 				found[i] <- work(name)
 				room.give(taken)

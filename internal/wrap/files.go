@@ -185,7 +185,7 @@ func (h *handover) finish(ctx context.Context) error {
 	}
 	var sealed []byte
 	if err == nil {
-		sealed, err = seal(ctx, h.o.Plan, content)
+		sealed, _, err = Seal(ctx, h.o.Plan, content)
 	}
 	if err == nil {
 		err = replace(h.plan, sealed)

@@ -141,7 +141,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	lineage, err := p.mayWrite(plain)
 	var sealed []byte
 	if err == nil {
-		sealed, err = seal(ctx, p.state, plain)
+		sealed, _, err = Seal(ctx, p.state, plain)
 	}
 	if err != nil {
 		p.fail(w, ours, "the state was not written: "+err.Error())
@@ -173,22 +173,24 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 	return lineage, err
 }
 
-// seal encrypts a state, and opens it again: what is sent can be read.
-func seal(ctx context.Context, target encryption.Target, plain []byte) ([]byte, error) {
-	sealed, err := target.Encrypt(ctx, plain)
-	if err != nil {
-		return nil, err
+// Seal encrypts a file, and opens it again, by the same method: what is stored can be
+// read.
+func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
+	if sealed, err = target.Encrypt(ctx, plain); err != nil {
+		return nil, nil, err
 	}
-	opened, err := target.Decrypt(ctx, sealed)
+	again, err = target.Decrypt(ctx, sealed)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("what was sealed cannot be opened again: %w", err)
-	case !opened.Encrypted:
-		return nil, errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
-	case !bytes.Equal(opened.Data, plain):
-		return nil, errors.New("what was sealed is another state when it is opened again")
+		err = fmt.Errorf("what was sealed cannot be opened again: %w", err)
+	case !again.Encrypted:
+		err = errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
+	case again.UsedFallback:
+		err = fmt.Errorf("the first method does not open what it has sealed, and %s does", again.Method)
+	case !bytes.Equal(again.Data, plain):
+		err = errors.New("what was sealed is not the same when it is opened again")
 	}
-	return sealed, nil
+	return sealed, again, err
 }
 
 // relay passes a request on as it is, and calls done after a success. It goes on

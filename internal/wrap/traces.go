@@ -55,7 +55,7 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 }
 
 func (t *traces) sealErrored(ctx context.Context, o Options, path string, content []byte) error {
-	sealed, err := seal(ctx, o.State, content)
+	sealed, _, err := Seal(ctx, o.State, content)
 	if err == nil {
 		err = replace(path, sealed)
 	}
