@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,26 +79,40 @@ func TestKilledWhileWriting(t *testing.T) {
 	} else {
 		_ = f.Close()
 	}
-	file, err := newTemporary(dir, "x")
-	if err != nil {
+	file := write(t, filepath.Join(dir, "x"), "before")
+	cmd := exec.CommandContext(t.Context(), linked(t, replaces), file, plain)
+	out, err := cmd.StdoutPipe()
+	in, errIn := cmd.StdinPipe()
+	if err := errors.Join(err, errIn, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := file.WriteString(plain); err != nil {
-		t.Fatal(err)
+	defer in.Close()
+	if text, err := bufio.NewReader(out).ReadString('\n'); err != nil || text != written {
+		t.Fatalf("got %q, %v", text, err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("a kill would leave these: %v, %v", left, err)
+	_ = cmd.Process.Kill()
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("it ended with %v", err)
 	}
-	name := write(t, filepath.Join(dir, "x"), "before")
-	if err := file.finish(name, nil); err != nil || read(t, name) != plain {
-		t.Errorf("got %v, %s", err, read(t, name))
-	}
-	if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
-		t.Errorf("got %v, %v", info.Mode(), err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || read(t, file) != "before" {
 		t.Errorf("these were left: %v, %v", left, err)
 	}
+}
+
+// replaces is the name under which the program of the tests replaces the file of the
+// first argument by the second, and waits before it gives the new file a name.
+const (
+	replaces = "replaces"
+	written  = "written\n"
+)
+
+// waiting is a context that is looked at when all is written.
+type waiting struct{ context.Context }
+
+func (waiting) Err() error {
+	_, _ = os.Stdout.WriteString(written)
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // A file above the limit is refused by a message that advises nothing that the command
