@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -506,48 +505,6 @@ func hasFishRow(script, command, flag string) bool {
 		}
 	}
 	return false
-}
-
-// Shells that are not here are not asked.
-func TestCompletionParses(t *testing.T) {
-	t.Parallel()
-	asked := 0
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		path, err := exec.LookPath(shell)
-		if err != nil {
-			continue
-		}
-		asked++
-		cmd := exec.Command(path, "-n")
-		cmd.Stdin = strings.NewReader(must(t, "", "", "completion", shell))
-		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v: %s", shell, err, out)
-		}
-	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skipf("there is no bash; %d shells were asked", asked)
-	}
-	dir := t.TempDir()
-	program := write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\n[ \"$COMP_LINE\" = \"$0 pl\" ] && echo plan\n")
-	if err := os.Chmod(program, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for words, want := range map[string]string{
-		"decrypt -c":                   "-config",
-		"wrap -enc":                    "-encrypt-existing",
-		"wrap -- tof":                  "tofu",
-		"wrap -config x -- terra":      "terraform",
-		"wrap -- " + program + " pl":   "plan",
-		"wrap -- " + program + " -con": "",
-		"wrap -- other -con":           "",
-	} {
-		script := must(t, "", "", "completion", "bash") + "\nCOMP_WORDS=(statecrypt " + words +
-			"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _statecrypt; echo \"${COMPREPLY[@]}\""
-		if out, err := exec.Command(bash, "-c", script).CombinedOutput(); err != nil || string(out) != want+"\n" {
-			t.Errorf("%s: got %v, %s", words, err, out)
-		}
-	}
 }
 
 // A pipe does not say how much it will bring, and standard input may be a file that

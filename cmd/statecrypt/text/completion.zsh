@@ -23,4 +23,8 @@ _statecrypt() {
   esac
   _files
 }
-compdef _statecrypt statecrypt
+if [[ $funcstack[1] == _statecrypt ]]; then # read from $fpath, by the first completion
+  _statecrypt "$@"
+else
+  compdef _statecrypt statecrypt
+fi
