@@ -191,23 +191,28 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	if err := c.find(args[0]); err != nil {
 		return err
 	}
-	err := c.parse(args[1:])
-	if n := len(c.args); err == nil && (n < c.min || n > c.max) {
-		err = fmt.Errorf("the wrong number of arguments: %d", n)
-	}
-	if err == nil {
-		err = c.mistake
-	}
-	if err == nil && c.plan && c.pins != (wrap.Pins{}) {
-		err = errors.New("a plan has no serial and no lineage that could be pinned")
-	}
-	switch {
+	switch err := c.understand(args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.name+".txt")
 	case err != nil:
 		return usageError(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name))
 	}
 	return c.run(c, ctx)
+}
+
+// understand reads what follows the name of the command.
+func (c *call) understand(args []string) error {
+	err := c.parse(args)
+	n := len(c.args)
+	switch {
+	case err != nil:
+		return err
+	case n < c.min || n > c.max:
+		return fmt.Errorf("the wrong number of arguments: %d", n)
+	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
+		return errors.New("a plan has no serial and no lineage that could be pinned")
+	}
+	return c.mistake
 }
 
 // find sets the command to that called name.

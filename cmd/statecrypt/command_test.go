@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
@@ -406,7 +407,7 @@ func TestOutputFile(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := replace(ended, state, []byte("x"), nil); err == nil || read(t, state) != sealed {
+	if err := replace.File(ended, state, []byte("x"), nil); err == nil || read(t, state) != sealed {
 		t.Errorf("after an interruption: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 3 {

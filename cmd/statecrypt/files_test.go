@@ -1,10 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,52 +63,6 @@ func TestOutputStreams(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A program that is killed while it writes leaves nothing: until all is written, no
-// name leads to it.
-func TestKilledWhileWriting(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if f := unnamed(dir); f == nil {
-		t.Skip("there are no files without a name here")
-	} else {
-		_ = f.Close()
-	}
-	file := write(t, filepath.Join(dir, "x"), "before")
-	cmd := exec.CommandContext(t.Context(), linked(t, replaces), file, plain)
-	out, err := cmd.StdoutPipe()
-	in, errIn := cmd.StdinPipe()
-	if err := errors.Join(err, errIn, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	if text, err := bufio.NewReader(out).ReadString('\n'); err != nil || text != written {
-		t.Fatalf("got %q, %v", text, err)
-	}
-	_ = cmd.Process.Kill()
-	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("it ended with %v", err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || read(t, file) != "before" {
-		t.Errorf("these were left: %v, %v", left, err)
-	}
-}
-
-// replaces is the name under which the program of the tests replaces the file of the
-// first argument by the second, and waits before it gives the new file a name.
-const (
-	replaces = "replaces"
-	written  = "written\n"
-)
-
-// waiting is a context that is looked at when all is written.
-type waiting struct{ context.Context }
-
-func (waiting) Err() error {
-	_, _ = os.Stdout.WriteString(written)
-	_, err := io.Copy(io.Discard, os.Stdin)
-	return err
 }
 
 // A file above the limit is refused by a message that advises nothing that the command

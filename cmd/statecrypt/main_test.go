@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,26 +14,14 @@ import (
 const name = "statecrypt"
 
 func TestMain(m *testing.M) {
-	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
-	case name:
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == name {
 		main()
-	case replaces:
-		if err := replace(waiting{context.Background()}, os.Args[1], []byte(os.Args[2]), nil); err != nil {
-			os.Exit(exitFailure)
-		}
-		os.Exit(0)
 	}
 	m.Run()
 }
 
 // built returns the path of the command.
 func built(t *testing.T) (path string) {
-	t.Helper()
-	return linked(t, name)
-}
-
-// linked returns the path of the program of the tests under a name.
-func linked(t *testing.T, name string) (path string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

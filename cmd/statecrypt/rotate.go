@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -96,7 +97,7 @@ func (c *call) changeFile(ctx context.Context, name string, change func([]byte) 
 	if err != nil || changed == nil {
 		return err
 	}
-	return replace(ctx, name, changed, before)
+	return replace.File(ctx, name, changed, before)
 }
 
 // changeState does the same in the backend.

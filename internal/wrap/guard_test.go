@@ -211,7 +211,7 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply", "apply"}, files: map[string]string{"apply": plan(t, "local", "")}, err: "the backend is not http",
 		},
 		"a plan, twice in its archive": {
-			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "", "")}, err: "the backend is not http",
+			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "", "")}, err: "it holds more than one plan",
 		},
 		"a plan, damaged": {
 			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "\xff")}, err: "it cannot be read",

@@ -36,17 +36,21 @@ func (b *backend) underLock(ctx context.Context, operation string, work func(id 
 	if err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
-	if b.unlock.url != nil {
-		defer func() {
-			if _, failed := b.send(ctx, b.unlock, "", lock); failed != nil {
-				err = errors.Join(err, fmt.Errorf("the lock %s was not given back: %w", id, failed))
-			}
-		}()
-	}
+	defer func() { err = errors.Join(err, b.giveBack(ctx, id, lock)) }()
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	return work(id)
+}
+
+func (b *backend) giveBack(ctx context.Context, id string, lock []byte) error {
+	if b.unlock.url == nil {
+		return nil
+	}
+	if _, err := b.send(ctx, b.unlock, "", lock); err != nil {
+		return fmt.Errorf("the lock %s was not given back: %w", id, err)
+	}
+	return nil
 }
 
 // takeLock says who has the lock, if somebody has.
@@ -105,16 +109,16 @@ func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, e
 	}
 	return b.underLock(ctx, "statecrypt rotate", func(id string) error {
 		state, err := b.state(ctx)
-		if err == nil && state == nil {
-			err = errors.New("there is none")
-		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case state == nil:
+			return errors.New("there is none")
 		}
 		changed, err := change(state)
-		if err != nil || changed == nil {
-			return err
+		if err == nil && changed != nil {
+			err = b.store(ctx, id, changed)
 		}
-		return b.store(ctx, id, changed)
+		return err
 	})
 }

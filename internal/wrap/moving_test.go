@@ -153,8 +153,8 @@ func TestPins(t *testing.T) {
 		"another lineage": {pins: wrap.Pins{Lineage: "x"}, says: `its lineage is "l", and -lineage says "x": it is another state`},
 		"an old serial":   {pins: wrap.Pins{Serial: new(int64(2))}, says: "its serial is 1, and -minimum-serial says 2: it is an old copy"},
 		"no serial":       {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`, says: "it has no serial"},
-		"absent":          {pins: wrap.Pins{Serial: new(int64)}, absent: true, says: "there is no state in the backend"},
-		"absent, lineage": {pins: wrap.Pins{Lineage: "l"}, absent: true, says: "there is no state in the backend"},
+		"absent":          {pins: wrap.Pins{Serial: new(int64)}, absent: true, says: "the state in the backend: there is none"},
+		"absent, lineage": {pins: wrap.Pins{Lineage: "l"}, absent: true, says: "the state in the backend: there is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -83,23 +83,26 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	if a == nil {
 		return
 	}
-	absent := a.isAbsent()
-	switch {
-	case absent && p.pins != Pins{}:
-		p.fail(w, ours, "there is no state in the backend, and -lineage or -minimum-serial say that there is")
+	if err := p.accept(r.Context(), a); err != nil {
+		p.fail(w, ours, "the state in the backend: "+err.Error())
 		return
-	case absent:
-		p.remember("")
-	case a.status == http.StatusOK:
-		if err := p.open(r.Context(), a); err != nil {
-			p.fail(w, ours, "the state in the backend: "+err.Error())
-			return
-		}
 	}
-	p.pass(w, a, absent)
+	p.pass(w, a, a.isAbsent())
 }
 
-// open puts the plaintext into an answer.
+// accept looks at what the backend has, and puts the plaintext into the answer.
+func (p *proxy) accept(ctx context.Context, a *answer) error {
+	switch {
+	case a.isAbsent() && p.pins != Pins{}:
+		return errors.New("there is none, and -lineage or -minimum-serial say that there is")
+	case a.isAbsent():
+		p.remember("")
+	case a.status == http.StatusOK:
+		return p.open(ctx, a)
+	}
+	return nil
+}
+
 func (p *proxy) open(ctx context.Context, a *answer) error {
 	opened, err := p.state.DecryptInPlace(ctx, a.body)
 	if err != nil {
@@ -112,15 +115,19 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
+	p.warn(opened)
+	p.remember(lineage)
+	a.body = opened.Data
+	return nil
+}
+
+func (p *proxy) warn(opened *encryption.Opened) {
 	if !opened.Encrypted {
 		say(p.stderr, "the state in the backend is not encrypted; the next one that is written will be")
 	}
 	for _, warning := range opened.Warnings {
 		say(p.stderr, warning.Text)
 	}
-	p.remember(lineage)
-	a.body = opened.Data
-	return nil
 }
 
 // remember keeps the first lineage that is read: a backend that loses the state, or

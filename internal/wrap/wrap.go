@@ -111,10 +111,10 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here")
 	case files.o.Leave:
-		return writeRecord(call.data)
+		return writeRecord(ctx, call.data)
 	}
 	if err == nil {
-		err = writeRecord(call.ownData())
+		err = writeRecord(ctx, call.ownData())
 	}
 	if err == nil && files.o.EncryptExisting {
 		err = moveIn(ctx, p, files)
@@ -152,13 +152,7 @@ func (p *proxy) serve(ctx context.Context, run func(variables []string) (int, er
 	if err != nil {
 		return 0, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
 	}
-	server := &http.Server{
-		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience, IdleTimeout: -1, // a child may work for hours
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
-		Protocols: new(http.Protocols),
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
-	}
-	server.Protocols.SetHTTP1(true)
+	server := p.server(certificate)
 	ended := make(chan struct{})
 	go func() {
 		_ = server.ServeTLS(listener, "", "") // until Close
@@ -169,6 +163,17 @@ func (p *proxy) serve(ctx context.Context, run func(variables []string) (int, er
 	_ = server.Close()
 	<-ended
 	return code, err
+}
+
+func (p *proxy) server(certificate tls.Certificate) *http.Server {
+	server := &http.Server{
+		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience, IdleTimeout: -1, // a child may work for hours
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Protocols: new(http.Protocols),
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+	}
+	server.Protocols.SetHTTP1(true)
+	return server
 }
 
 // variables tell the child of us.
