@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // What the program ends with.
@@ -41,7 +43,7 @@ func commands() []command {
 		{name: "decrypt", max: 1, flags: "config var var-file lineage minimum-serial plan o force", run: (*call).decrypt},
 		{name: "encrypt", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
 		{name: "verify", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
-		{name: "rotate", min: 1, max: many, flags: "from to var var-file plan json", run: (*call).rotate},
+		{name: "rotate", max: many, flags: "from to backend var var-file plan json", run: (*call).rotate},
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
@@ -62,10 +64,11 @@ type call struct {
 	output                       string
 	only                         []string
 	given                        []given // -var and -var-file, in their order
-	pins                         pins
+	pins                         wrap.Pins
 	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
+	inBackend                    bool
 
 	used       []string    // variables of the environment that -config uses
 	noted      []string    // what was said of them
@@ -78,7 +81,7 @@ func (c *call) flagSet() *flag.FlagSet {
 	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
-		"encrypt-existing": &c.encryptExisting, "leave": &c.leave,
+		"encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend,
 	}
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -111,12 +114,27 @@ func (c *call) add(name, text string) {
 			c.only = append(c.only, strings.TrimSpace(name))
 		}
 	case "lineage", "minimum-serial":
-		c.mistake = errors.Join(c.mistake, c.pins.set(name, text))
+		c.mistake = errors.Join(c.mistake, c.pin(name, text))
 	case "o":
 		if c.output = text; text == "" {
 			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
 		}
 	}
+}
+
+// pin reads a flag that says which state it has to be.
+func (c *call) pin(name, text string) error {
+	if name == "lineage" {
+		if c.pins.Lineage = text; text == "" {
+			return errors.New("-lineage must not be empty; leave it out to accept any")
+		}
+		return nil
+	}
+	serial, err := strconv.ParseInt(text, 10, 64)
+	if c.pins.Serial = &serial; err != nil || serial < 0 {
+		return errors.New("-minimum-serial must be a whole number, and not negative")
+	}
+	return nil
 }
 
 // parse reads flags before, between and after the arguments.
@@ -173,23 +191,28 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	if err := c.find(args[0]); err != nil {
 		return err
 	}
-	err := c.parse(args[1:])
-	if n := len(c.args); err == nil && (n < c.min || n > c.max) {
-		err = fmt.Errorf("the wrong number of arguments: %d", n)
-	}
-	if err == nil {
-		err = c.mistake
-	}
-	if err == nil && c.plan && c.pins.isSet() {
-		err = errors.New("a plan has no serial and no lineage that could be pinned")
-	}
-	switch {
+	switch err := c.understand(args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.name+".txt")
 	case err != nil:
 		return usageError(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name))
 	}
 	return c.run(c, ctx)
+}
+
+// understand reads what follows the name of the command.
+func (c *call) understand(args []string) error {
+	err := c.parse(args)
+	n := len(c.args)
+	switch {
+	case err != nil:
+		return err
+	case n < c.min || n > c.max:
+		return fmt.Errorf("the wrong number of arguments: %d", n)
+	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
+		return errors.New("a plan has no serial and no lineage that could be pinned")
+	}
+	return c.mistake
 }
 
 // find sets the command to that called name.

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
@@ -294,6 +294,7 @@ func TestInspect(t *testing.T) {
 			`"key_providers":["key_provider.static.old"]}`,
 			text: "standard input: encrypted opentofu v0\n  serial: 7\n  lineage: l-1\n  key provider: key_provider.static.old\n"},
 		"state":  {file: plain, json: `{"file":"-","kind":"state","serial":7,"lineage":"l-1"}`, text: "standard input: state\n  serial: 7\n  lineage: l-1\n"},
+		"serial": {file: `{"version":4,"serial":"7"}`, json: `{"file":"-","kind":"state"}`, text: "standard input: state\n"},
 		"plan":   {file: "PK\x03\x04", json: `{"file":"-","kind":"plan"}`, text: "standard input: plan\n"},
 		"empty":  {file: "", json: `{"file":"-","kind":"empty"}`, text: "standard input: empty\n"},
 		"other":  {file: "x", json: `{"file":"-","kind":"unknown"}`, text: "standard input: unknown\n"},
@@ -406,7 +407,7 @@ func TestOutputFile(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := replace(ended, state, []byte("x"), nil); err == nil || read(t, state) != sealed {
+	if err := replace.File(ended, state, []byte("x"), nil); err == nil || read(t, state) != sealed {
 		t.Errorf("after an interruption: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 3 {
@@ -505,48 +506,6 @@ func hasFishRow(script, command, flag string) bool {
 		}
 	}
 	return false
-}
-
-// Shells that are not here are not asked.
-func TestCompletionParses(t *testing.T) {
-	t.Parallel()
-	asked := 0
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		path, err := exec.LookPath(shell)
-		if err != nil {
-			continue
-		}
-		asked++
-		cmd := exec.Command(path, "-n")
-		cmd.Stdin = strings.NewReader(must(t, "", "", "completion", shell))
-		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v: %s", shell, err, out)
-		}
-	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skipf("there is no bash; %d shells were asked", asked)
-	}
-	dir := t.TempDir()
-	program := write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\n[ \"$COMP_LINE\" = \"$0 pl\" ] && echo plan\n")
-	if err := os.Chmod(program, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for words, want := range map[string]string{
-		"decrypt -c":                   "-config",
-		"wrap -enc":                    "-encrypt-existing",
-		"wrap -- tof":                  "tofu",
-		"wrap -config x -- terra":      "terraform",
-		"wrap -- " + program + " pl":   "plan",
-		"wrap -- " + program + " -con": "",
-		"wrap -- other -con":           "",
-	} {
-		script := must(t, "", "", "completion", "bash") + "\nCOMP_WORDS=(statecrypt " + words +
-			"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _statecrypt; echo \"${COMPREPLY[@]}\""
-		if out, err := exec.Command(bash, "-c", script).CombinedOutput(); err != nil || string(out) != want+"\n" {
-			t.Errorf("%s: got %v, %s", words, err, out)
-		}
-	}
 }
 
 // A pipe does not say how much it will bring, and standard input may be a file that

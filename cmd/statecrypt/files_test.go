@@ -65,38 +65,6 @@ func TestOutputStreams(t *testing.T) {
 	}
 }
 
-// A program that is killed while it writes leaves nothing: until all is written, no
-// name leads to it.
-func TestKilledWhileWriting(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if f := unnamed(dir); f == nil {
-		t.Skip("there are no files without a name here")
-	} else {
-		_ = f.Close()
-	}
-	file, err := newTemporary(dir, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString(plain); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("a kill would leave these: %v, %v", left, err)
-	}
-	name := write(t, filepath.Join(dir, "x"), "before")
-	if err := file.finish(name, nil); err != nil || read(t, name) != plain {
-		t.Errorf("got %v, %s", err, read(t, name))
-	}
-	if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
-		t.Errorf("got %v, %v", info.Mode(), err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("these were left: %v, %v", left, err)
-	}
-}
-
 // A file above the limit is refused by a message that advises nothing that the command
 // does not have.
 func TestTooLarge(t *testing.T) {

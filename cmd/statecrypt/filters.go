@@ -24,7 +24,8 @@ func (c *call) decrypt(ctx context.Context) error {
 			return err
 		}
 		c.warn(name, opened)
-		if err := c.pins.accept(label(opened.Data)); err != nil {
+		serial, lineage, _ := wrap.Label(opened.Data)
+		if err := c.pins.Accept(serial, lineage); err != nil {
 			return err
 		}
 		return c.write(ctx, opened.Data)
@@ -97,7 +98,7 @@ func (c *call) wrap(ctx context.Context) error {
 	code, err := wrap.Run(ctx, wrap.Options{
 		State: enc.State(), Plan: enc.Plan(), Backend: c.backend,
 		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
-		EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins.ofWrap(),
+		EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	})
 	if err != nil {

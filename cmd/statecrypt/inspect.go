@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // inspection is what is printed of a file. The help of the command documents it.
@@ -56,7 +57,7 @@ func inspectFile(name string, file []byte) (inspection, error) {
 		}
 	}
 	if info.Kind == encryption.State {
-		found.Serial, found.Lineage = label(file)
+		found.Serial, found.Lineage, _ = wrap.Label(file)
 	}
 	return found, err
 }

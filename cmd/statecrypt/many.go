@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"sync"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // The results of verify and rotate for one file.
@@ -44,7 +44,7 @@ type finding struct {
 func (f *finding) add(opened *encryption.Opened) {
 	f.Method = opened.Method
 	if opened.Kind == encryption.State {
-		f.Serial, f.Lineage = label(opened.Data)
+		f.Serial, f.Lineage, _ = wrap.Label(opened.Data)
 	}
 	f.opened = new(*opened)
 	f.opened.Data = nil
@@ -83,21 +83,19 @@ const maxAtOnce = 256 << 20
 // inOrder calls work for each file, on all processors, and yields the findings in
 // the order of the arguments.
 func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
-	found, sizes := make([]chan finding, len(c.args)), make([]int64, len(c.args))
-	for i, name := range c.args {
-		found[i], sizes[i] = make(chan finding, 1), maxAtOnce // if nobody knows
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-			sizes[i] = info.Size()
-		}
+	sizes, found := c.sizes(), make([]chan finding, len(c.args))
+	for i := range found {
+		found[i] = make(chan finding, 1)
 	}
 	go func() {
-		room, workers := newRoom(maxAtOnce), make(chan struct{}, runtime.GOMAXPROCS(0))
+		room := room{maxAtOnce, maxAtOnce, make(chan int64, len(c.args))}
+		workers := make(chan struct{}, runtime.GOMAXPROCS(0))
 		for i, name := range c.args {
 			workers <- struct{}{}
 			taken := room.take(sizes[i])
 			go func() {
 				found[i] <- work(name)
-				room.give(taken)
+				room.freed <- taken
 				<-workers
 			}()
 		}
@@ -114,36 +112,34 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 	}
 }
 
-// room is what is left of the memory for files.
-type room struct {
-	sync.Mutex
-	freed      sync.Cond
-	left, most int64
+// sizes are those of the files, -1 if nobody knows.
+func (c *call) sizes() []int64 {
+	sizes := make([]int64, len(c.args))
+	for i, name := range c.args {
+		sizes[i] = -1
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			sizes[i] = info.Size()
+		}
+	}
+	return sizes
 }
 
-func newRoom(size int64) *room {
-	r := &room{left: size, most: size}
-	r.freed.L = r
-	return r
+// room is what is left of the memory for files.
+type room struct {
+	left, most int64
+	freed      chan int64
 }
 
 // take waits for room for a file, and returns how much it took.
 func (r *room) take(size int64) int64 {
-	size = min(size, r.most)
-	r.Lock()
-	defer r.Unlock()
+	if size = min(size, r.most); size < 0 { // nobody knows
+		size = r.most
+	}
 	for r.left < size {
-		r.freed.Wait()
+		r.left += <-r.freed
 	}
 	r.left -= size
 	return size
-}
-
-func (r *room) give(size int64) {
-	r.Lock()
-	r.left += size
-	r.Unlock()
-	r.freed.Signal() // only one waits
 }
 
 // readUntil reads a file until ctx ends: a pipe may bring nothing for a long time.
@@ -205,23 +201,29 @@ func (c *call) verify(ctx context.Context) error {
 		return err
 	}
 	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
-		f := finding{Result: resultFailed}
 		file, err := c.readUntil(ctx, name)
 		if err != nil {
-			return f, err
+			return finding{Result: resultFailed}, err
 		}
-		opened, err := target.DecryptInPlace(ctx, file)
-		if err != nil {
-			return f, err
-		}
-		f.add(opened)
-		if err := c.pins.accept(f.Serial, f.Lineage); err != nil {
-			f.Result = resultRefused
-			return f, err
-		}
-		if f.Result = resultOK; opened.UsedFallback {
-			f.Result = resultFallback
-		}
-		return f, nil
+		return c.verifyFile(ctx, target, file)
 	})
+}
+
+func (c *call) verifyFile(ctx context.Context, target encryption.Target, file []byte) (finding, error) {
+	f := finding{Result: resultFailed}
+	opened, err := target.DecryptInPlace(ctx, file)
+	if err != nil {
+		return f, err
+	}
+	f.add(opened)
+	err = c.pins.Accept(f.Serial, f.Lineage)
+	switch {
+	case err != nil:
+		f.Result = resultRefused
+	case opened.UsedFallback:
+		f.Result = resultFallback
+	default:
+		f.Result = resultOK
+	}
+	return f, err
 }

@@ -25,11 +25,11 @@ func TestPins(t *testing.T) {
 		"as pinned":      {args: "-lineage l-1 -minimum-serial 7 " + file},
 		"an earlier pin": {args: "-minimum-serial 0 " + file},
 		"another lineage": {args: "-lineage l-2 " + file, code: 1,
-			want: `has the lineage "l-1", and -lineage says "l-2": this is another state`},
+			want: `its lineage is "l-1", and -lineage says "l-2": it is another state`},
 		"an old copy": {args: "-minimum-serial 8 " + file, code: 1,
-			want: "has the serial 7, and -minimum-serial says 8: this is an old copy"},
-		"no serial":        {args: "-minimum-serial 0 " + bare, code: 1, want: "the state has no serial"},
-		"no lineage":       {args: "-lineage l-1 " + bare, code: 1, want: `has the lineage ""`},
+			want: "its serial is 7, and -minimum-serial says 8: it is an old copy"},
+		"no serial":        {args: "-minimum-serial 0 " + bare, code: 1, want: "it has no serial"},
+		"no lineage":       {args: "-lineage l-1 " + bare, code: 1, want: `its lineage is ""`},
 		"an empty lineage": {args: "-lineage= " + file, code: 2, want: "-lineage must not be empty"},
 		"no number":        {args: "-minimum-serial=x " + file, code: 2, want: "must be a whole number"},
 		"an empty number":  {args: "-minimum-serial= " + file, code: 2, want: "must be a whole number"},
@@ -51,7 +51,7 @@ func TestPins(t *testing.T) {
 		}
 	}
 	got := statecrypt(t, settings, "", "verify", "-json", "-minimum-serial=8", file)
-	want := `"result":"refused","method":"method.aes_gcm.old","serial":7,"lineage":"l-1","error":"the state has the serial 7`
+	want := `"result":"refused","method":"method.aes_gcm.old","serial":7,"lineage":"l-1","error":"its serial is 7`
 	if got.code != 1 || !strings.Contains(got.stdout, want) {
 		t.Errorf("got %+v", got)
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,16 +10,69 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // rotation gives files another key, or converts them.
 type rotation struct{ from, to encryption.Target }
 
-// rotate rotates files where they lie.
+// stateInBackend stands for the name of a file.
+const stateInBackend = "the state in the backend"
+
+// rotate rotates files where they lie, or the state in the backend.
 func (c *call) rotate(ctx context.Context) error {
+	r, err := c.rotation()
+	if err != nil {
+		return err
+	}
+	change := c.changeFile
+	if c.inBackend {
+		c.args, change = []string{stateInBackend}, c.changeState
+	}
+	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
+		f := finding{Result: resultSkipped}
+		err := change(ctx, name, func(file []byte) ([]byte, error) {
+			sealed, err := r.seal(ctx, &f, file)
+			if sealed != nil {
+				f.Result = resultRotated
+			}
+			return sealed, err
+		})
+		if err != nil {
+			f.Result, f.Method = resultFailed, "" // it has still the one that it had
+		}
+		return f, err
+	})
+}
+
+// rotation reads the settings.
+func (c *call) rotation() (r rotation, err error) {
+	if err := c.checkRotation(); err != nil {
+		return r, err
+	}
+	if r.from, err = c.target(c.from); err != nil {
+		return r, fmt.Errorf("-from: %w", err)
+	}
+	r.to, err = c.target(c.to) // last, because its backend counts
+	if err == nil {
+		err = refusePlaintext(r.to)
+	}
+	if err != nil {
+		err = fmt.Errorf("-to: %w", err)
+	}
+	return r, err
+}
+
+// checkRotation refuses what cannot be meant.
+func (c *call) checkRotation() error {
 	environment, _ := world.Lookup(c.environ)("TF_ENCRYPTION")
 	switch {
+	case c.inBackend != (len(c.args) == 0):
+		return usageError("the wrong number of arguments: rotate requires the names of files, or -backend and none")
+	case c.inBackend && c.plan:
+		return usageError("a backend has no plans; -plan is for files")
 	case c.from == "" || c.to == "":
 		return usageError("both -from and -to are required; see statecrypt rotate -h")
 	case strings.TrimSpace(environment) != "":
@@ -29,43 +80,29 @@ func (c *call) rotate(ctx context.Context) error {
 	case slices.Contains(c.args, stdinName):
 		return usageError("standard input cannot be replaced; rotate requires the names of files")
 	}
-	from, err := c.target(c.from)
+	return nil
+}
+
+// changeFile replaces a file by what change makes of it, unless that is nil.
+func (c *call) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
+	before, err := os.Stat(name)
 	if err != nil {
-		return fmt.Errorf("-from: %w", err)
+		return keyfile.Reason(err)
 	}
-	to, err := c.target(c.to)
-	if err == nil {
-		err = refusePlaintext(to)
-	}
+	file, err := c.readUntil(ctx, name)
 	if err != nil {
-		return fmt.Errorf("-to: %w", err)
+		return err
 	}
-	r := rotation{from, to}
-	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
-		f := finding{Result: resultFailed}
-		before, err := os.Stat(name)
-		if err != nil {
-			return f, keyfile.Reason(err)
-		}
-		file, err := c.readUntil(ctx, name)
-		if err != nil {
-			return f, err
-		}
-		sealed, err := r.seal(ctx, &f, file)
-		if err == nil && sealed != nil {
-			err = replace(ctx, name, sealed, before)
-		}
-		switch {
-		case err != nil:
-			f.Method = "" // it has still the one that it had
-			return f, err
-		case sealed == nil:
-			f.Result = resultSkipped
-		default:
-			f.Result = resultRotated
-		}
-		return f, nil
-	})
+	changed, err := change(file)
+	if err != nil || changed == nil {
+		return err
+	}
+	return replace.File(ctx, name, changed, before)
+}
+
+// changeState does the same in the backend.
+func (c *call) changeState(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
+	return wrap.Rotate(ctx, wrap.Options{Backend: c.backend, Environ: c.environ, Stderr: c.stderr}, change)
 }
 
 // refusePlaintext refuses settings that would store what they should encrypt.
@@ -91,16 +128,9 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	case errOld != nil:
 		return nil, fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
 	}
-	sealed, err := r.to.Encrypt(ctx, opened.Data)
+	sealed, again, err := wrap.Seal(ctx, r.to, opened.Data)
 	if err != nil {
 		return nil, err
-	}
-	again, err := r.to.Decrypt(ctx, sealed)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("what was sealed cannot be opened again: %w", err)
-	case again.UsedFallback || !again.Encrypted || !bytes.Equal(again.Data, opened.Data):
-		return nil, errors.New("what was sealed is not the same when it is opened again")
 	}
 	f.add(again)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)

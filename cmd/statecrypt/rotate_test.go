@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // rotating is a folder with settings and files.
@@ -180,24 +179,6 @@ func TestRotateFrom(t *testing.T) {
 	}
 }
 
-// A state that somebody writes while it is rotated is not lost.
-func TestRotateChanged(t *testing.T) {
-	t.Parallel()
-	name := write(t, "a", "old")
-	before, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, name, "new")
-	if err := os.Chtimes(name, time.Time{}, before.ModTime().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if err := replace(t.Context(), name, []byte("x"), before); err == nil || !strings.Contains(err.Error(), "changed it meanwhile") ||
-		read(t, name) != "new" {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestManyFiles: the lines are in the order of the arguments, whichever file is
 // finished first.
 func TestManyFiles(t *testing.T) {
@@ -239,7 +220,7 @@ func TestManyFilesEnd(t *testing.T) {
 // worked on alone.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	r := newRoom(10)
+	r := room{10, 10, make(chan int64, 2)}
 	if a, b := r.take(4), r.take(6); a != 4 || b != 6 || r.left != 0 {
 		t.Fatalf("took %d and %d", a, b)
 	}
@@ -250,7 +231,7 @@ func TestRoom(t *testing.T) {
 		case n := <-all:
 			t.Fatalf("took %d of what was not there", n)
 		default:
-			r.give(5)
+			r.freed <- 5
 		}
 	}
 	if n := <-all; n != 10 {

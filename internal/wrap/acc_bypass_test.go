@@ -26,8 +26,10 @@ type attempt struct {
 	moveIn  bool
 	ready   bool                                   // the module was applied before
 	stored  func(sealed []byte, old string) []byte // what the backend has instead, if it was
-	right   bool                                   // it is none: the run succeeds, and its state is encrypted
-	left    bool                                   // a file with a state was there before, and stays
+	answer  http.HandlerFunc                       // of the backend to whoever reads
+	pins    wrap.Pins
+	right   bool // it is none: the run succeeds, and its state is encrypted
+	left    bool // a file with a state was there before, and stays
 }
 
 // attempts is the table of all that was ever tried.
@@ -172,10 +174,24 @@ func attempts() map[string]attempt {
 		"a plan, exchanged":           {args: cli("apply", "ours.tfplan"), swap: map[string]string{"mm/ours.tfplan": "LOCALPLAN"}, right: true},
 		"a folder, exchanged":         {args: apply, swap: map[string]string{"mm/.terraform/environment": "w"}, right: true},
 
-		"an answer cut off":       {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return sealed[:len(sealed)/2] }},
-		"an answer in plaintext":  {args: apply, ready: true, stored: func(_ []byte, old string) []byte { return []byte(old) }},
-		"an answer of others":     {args: apply, ready: true, stored: func([]byte, string) []byte { return []byte("<html>") }},
-		"an answer with one more": {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') }},
+		"an answer cut off":      {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return sealed[:len(sealed)/2] }},
+		"an answer in plaintext": {args: apply, ready: true, stored: func(_ []byte, old string) []byte { return []byte(old) }},
+		"an answer of others":    {args: apply, ready: true, stored: func([]byte, string) []byte { return []byte("<html>") }},
+		"an answer relabelled": {
+			args: apply, ready: true, stored: func(sealed []byte, _ string) []byte {
+				return bytes.Replace(sealed, []byte(`"lineage":"`), []byte(`"lineage":"x`), 1)
+			},
+		},
+		"an answer cut off on the way": {
+			args: apply, answer: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "9999")
+				_, _ = io.WriteString(w, `{"version":4,`)
+			},
+		},
+		"an answer exchanged for another": {args: apply, ready: true, pins: wrap.Pins{Lineage: "that of another state"}},
+		"an answer exchanged for an old":  {args: apply, ready: true, pins: wrap.Pins{Serial: new(int64(1 << 40))}},
+		"an answer exchanged for none":    {args: apply, pins: wrap.Pins{Serial: new(int64)}},
+		"an answer with one more":         {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') }},
 
 		"another module by a link":   {args: apply, chdir: "ROOT/link/../mm"},
 		"another module":             {args: apply, chdir: "ROOT/local"},
@@ -331,9 +347,17 @@ func (sc *scene) try(t *testing.T, a attempt) {
 	for _, word := range a.args {
 		command = append(command, fill(word))
 	}
+	if a.answer != nil {
+		s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet {
+				a.answer(w, r)
+			}
+			return r.Method == http.MethodGet
+		})
+	}
 	out := &lines{}
 	code, err := wrap.Run(t.Context(), wrap.Options{
-		State: p.target, Command: command, Environ: env, Leave: a.leave, EncryptExisting: a.moveIn,
+		State: p.target, Command: command, Environ: env, Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins,
 		Stdin: strings.NewReader(""), Stdout: out, Stderr: out,
 	})
 	if (code == 0) != a.right || (err != nil) && code == 0 {

@@ -83,7 +83,11 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be run: %w", outside.Quoted(command[0], 300), err)
 	}
-	words, at := command[1:], "."
+	return i.locateFolders(command[1:], lookup)
+}
+
+func (i *invocation) locateFolders(words []string, lookup func(string) (string, bool)) (rest []string, err error) {
+	at := "."
 	if len(words) > 0 && strings.HasPrefix(words[0], "-chdir=") {
 		at, i.chdir = strings.TrimPrefix(words[0], "-chdir="), true
 		words = words[1:]
@@ -91,11 +95,8 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 	if i.dir, err = resolve("", at); err != nil {
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), err)
 	}
-	i.data = ".terraform"
-	if data, _ := lookup("TF_DATA_DIR"); data != "" {
-		i.data = data
-	}
-	i.data = join(i.dir, i.data)
+	data, _ := lookup("TF_DATA_DIR")
+	i.data = join(i.dir, cmp.Or(data, ".terraform"))
 	if data, err := resolve("", i.data); err == nil { // there is one
 		i.data = data
 	}
@@ -192,7 +193,11 @@ func (i *invocation) parse(words []string) error {
 		i.flags = append(i.flags, argument{name, value, hasValue})
 	}
 	i.args = words
-	i.help = i.help || slices.ContainsFunc(i.flags, func(f argument) bool { return isHelp(f.name) })
+	i.help = i.help || i.has("help") || i.has("h")
+	return i.checkArguments()
+}
+
+func (i *invocation) checkArguments() error {
 	for _, arg := range i.args {
 		if arg == "" || len(arg) > 1 && arg[0] == '-' {
 			return fmt.Errorf("the argument %s is refused: an argument is not empty, and flags come before all arguments", outside.Quoted(arg, 100))

@@ -53,17 +53,17 @@ func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := address(v, "address")
-	lock, lockErr := address(v, "lock_address")
-	unlock, unlockErr := address(v, "unlock_address")
-	if err := errors.Join(err, lockErr, unlockErr); err != nil {
-		return nil, err
-	}
-	transport, err := httpsource.Connect(v)
-	if err != nil {
-		return nil, err
-	}
-	b := &backend{
+	return connect(v)
+}
+
+// connect makes the client, and no connection yet.
+func connect(v attr.Values) (*backend, error) {
+	state, errState := address(v, "address")
+	lock, errLock := address(v, "lock_address")
+	unlock, errUnlock := address(v, "unlock_address")
+	transport, errConnect := httpsource.Connect(v)
+	variables, errRetries := retries(v)
+	return &backend{
 		client: http.Client{Transport: transport, CheckRedirect: checkRedirect, Timeout: patience},
 		limit:  maxState,
 		read:   endpoint{http.MethodGet, state},
@@ -71,23 +71,20 @@ func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
 		remove: endpoint{http.MethodDelete, state},
 		lock:   endpoint{v.String("lock_method"), lock},
 		unlock: endpoint{v.String("unlock_method"), unlock},
-	}
-	b.retries, err = retries(v)
-	return b, err
+
+		retries: variables,
+	}, errors.Join(errState, errLock, errUnlock, errConnect, errRetries)
 }
 
 // retries are the variables that tell the child how often to try again.
 func retries(v attr.Values) (variables []string, err error) {
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
-		n, err := v.Int(name, 0, 3600)
-		if err != nil {
-			return nil, err
-		}
-		if v.Has(name) {
+		n, failed := v.Int(name, 0, 3600)
+		if err = errors.Join(err, failed); v.Has(name) {
 			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), n))
 		}
 	}
-	return variables, nil
+	return variables, err
 }
 
 // address is the URL in an attribute, nil if there is none.
@@ -141,22 +138,9 @@ func (a *answer) isAbsent() bool {
 
 // ask sends one request. Id is that of the lock.
 func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
-	u := *to.url
-	if id != "" {
-		query := u.Query()
-		query.Set("ID", id)
-		u.RawQuery = query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, to.method, u.String(), bytes.NewReader(body))
+	req, err := to.request(ctx, id, body)
 	if err != nil { // it has the URL in it
 		return nil, errors.New("the request cannot be made; check the addresses and methods of the backend")
-	}
-	if len(body) > 0 {
-		req.Header.Set("Content-Type", "application/json")
-		if !fips140.Enabled() { // there, MD5 may be forbidden
-			sum := md5.Sum(body) //nolint:gosec // see above
-			req.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
-		}
 	}
 	resp, err := b.client.Do(req) //nolint:gosec // the caller's own backend
 	if err == nil {
@@ -170,4 +154,22 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		return nil, errors.New(web.Reason(err, "set client_ca_certificate_pem"))
 	}
 	return &answer{status: resp.StatusCode, body: body}, nil
+}
+
+func (to endpoint) request(ctx context.Context, id string, body []byte) (*http.Request, error) {
+	u := *to.url
+	if id != "" {
+		query := u.Query()
+		query.Set("ID", id)
+		u.RawQuery = query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, to.method, u.String(), bytes.NewReader(body))
+	if err == nil && len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+		if !fips140.Enabled() { // there, MD5 may be forbidden
+			sum := md5.Sum(body) //nolint:gosec // see above
+			req.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
+		}
+	}
+	return req, err
 }

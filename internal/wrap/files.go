@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -84,49 +86,46 @@ func (h *handover) checked(ctx context.Context, name string) ([]byte, error) {
 // plaintext opens a plan or a state. What is plaintext already may be so, unless
 // the settings say how plans are encrypted.
 func (h *handover) plaintext(ctx context.Context, name string) ([]byte, error) {
+	content, err := h.read(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := encryption.Inspect(content)
+	targets := h.targets(info.Kind)
+	if err != nil || len(targets) == 0 {
+		return content, err
+	}
+	for _, target := range targets {
+		opened, failed := target.Decrypt(ctx, content)
+		if failed == nil {
+			return opened.Data, nil
+		}
+		err = cmp.Or(err, failed)
+	}
+	if len(h.o.Plan.Methods()) == 0 {
+		err = fmt.Errorf("%w; if it is a plan, the settings require a plan block", err)
+	}
+	return nil, err
+}
+
+func (h *handover) read(name string) ([]byte, error) {
 	path, err := resolve(h.call.dir, name)
 	if err != nil {
 		return nil, err
 	}
-	content, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	sealsPlans := len(h.o.Plan.Methods()) > 0
-	info, err := encryption.Inspect(content)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Kind == encryption.Encrypted:
-		return h.unsealed(ctx, content, sealsPlans)
-	case info.Kind == encryption.Plan && sealsPlans:
-		opened, err := h.o.Plan.Decrypt(ctx, content)
-		if err != nil {
-			return nil, err
-		}
-		return opened.Data, nil
-	}
-	return content, nil
+	return readFile(path)
 }
 
-// unsealed opens what is a plan or, if it is none, a state.
-func (h *handover) unsealed(ctx context.Context, content []byte, sealsPlans bool) ([]byte, error) {
-	var errPlan error
-	if sealsPlans {
-		opened, err := h.o.Plan.Decrypt(ctx, content)
-		if err == nil {
-			return opened.Data, nil
-		}
-		errPlan = err
+// targets are those that may open a file, the likely one first.
+func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Target) {
+	sealed := kind == encryption.Encrypted
+	if (sealed || kind == encryption.Plan) && len(h.o.Plan.Methods()) > 0 {
+		targets = append(targets, h.o.Plan)
 	}
-	opened, err := h.o.State.Decrypt(ctx, content)
-	switch {
-	case err == nil:
-		return opened.Data, nil
-	case errPlan != nil:
-		return nil, errPlan
+	if sealed {
+		targets = append(targets, h.o.State)
 	}
-	return nil, fmt.Errorf("%w; if it is a plan, the settings require a plan block", err)
+	return targets
 }
 
 // intercept has the child write its plan where nobody else looks, to be sealed.
@@ -185,10 +184,10 @@ func (h *handover) finish(ctx context.Context) error {
 	}
 	var sealed []byte
 	if err == nil {
-		sealed, err = seal(ctx, h.o.Plan, content)
+		sealed, _, err = Seal(ctx, h.o.Plan, content)
 	}
 	if err == nil {
-		err = replace(h.plan, sealed)
+		err = replace.File(ctx, h.plan, sealed, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))

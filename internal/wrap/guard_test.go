@@ -2,12 +2,14 @@ package wrap_test
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -209,7 +211,7 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply", "apply"}, files: map[string]string{"apply": plan(t, "local", "")}, err: "the backend is not http",
 		},
 		"a plan, twice in its archive": {
-			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "", "")}, err: "the backend is not http",
+			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "", "")}, err: "it holds more than one plan",
 		},
 		"a plan, damaged": {
 			args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": archive(t, "\xff")}, err: "it cannot be read",
@@ -353,7 +355,17 @@ func TestAllowed(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	readOnly := keys + `method "sops" "s" {}` + "\nstate {\nmethod = method.unencrypted.u\nfallback { method = method.aes_gcm.m }\n}"
+	mine, err := age.GenerateX25519Identity()
+	another, errAnother := age.GenerateX25519Identity()
+	if err := errors.Join(err, errAnother); err != nil {
+		t.Fatal(err)
+	}
+	theirs := `method "age" "theirs" {
+ recipients = ["` + mine.Recipient().String() + "\"]\nidentities = [\"" + another.String() + "\"]\n}\n" +
+		`method "age" "mine" { identities = ["` + mine.String() + "\"] }\n" +
+		"state {\nmethod = method.age.theirs\nfallback { method = method.age.mine }\n}"
 	for name, c := range map[string]struct{ text, command, err string }{
+		"for others":            {text: theirs, command: "apply", err: "the first method does not open what it has sealed, and method.age.mine does"},
 		"not encrypted":         {text: readOnly, command: "apply", err: "the first method does not encrypt"},
 		"not encrypted, reader": {text: readOnly, command: "plan"},
 		"wrong key": {

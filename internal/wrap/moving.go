@@ -3,48 +3,28 @@ package wrap
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // moveIn seals the state that there is: that in the backend, if there is one, and
 // else the module's own. It has the lock meanwhile.
 func moveIn(ctx context.Context, p *proxy, files *handover) error {
 	m := &move{proxy: p, call: files.call, options: files.o}
-	if p.backend.lock.url == nil {
+	return p.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func(id string) error {
+		m.id = id
 		return m.sealExisting(ctx)
-	}
-	m.id = rand.Text()
-	lock, err := json.Marshal(map[string]string{
-		"ID": m.id, "Operation": "statecrypt wrap -encrypt-existing", "Created": time.Now().UTC().Format(time.RFC3339),
 	})
-	if err == nil {
-		err = m.send(ctx, p.backend.lock, "", lock)
-	}
-	if err != nil {
-		return fmt.Errorf("the state cannot be locked: %w", err)
-	}
-	err = m.sealExisting(ctx)
-	if p.backend.unlock.url != nil {
-		if failed := m.send(context.WithoutCancel(ctx), p.backend.unlock, "", lock); failed != nil {
-			err = errors.Join(err, fmt.Errorf("the lock %s was not given back: %w", m.id, failed))
-		}
-	}
-	return err
 }
 
 // move is a state on its way in.
@@ -55,26 +35,15 @@ type move struct {
 	id      string // of the lock, "" if there are none
 }
 
-// send sends a request that has to succeed.
-func (m *move) send(ctx context.Context, to endpoint, id string, body []byte) error {
-	a, err := m.backend.ask(ctx, to, id, body)
-	if err == nil && a.status >= 300 {
-		err = fmt.Errorf("the backend answered %s", web.Status(a.status))
-	}
-	return err
-}
-
 func (m *move) sealExisting(ctx context.Context) error {
-	there, err := m.backend.ask(ctx, m.backend.read, "", nil)
+	there, err := m.backend.state(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
-	case there.isAbsent():
+	case there == nil:
 		return m.sealOwn(ctx)
-	case there.status != http.StatusOK:
-		return fmt.Errorf("the backend answered %s", web.Status(there.status))
 	}
-	switch info, err := encryption.Inspect(there.body); {
+	switch info, err := encryption.Inspect(there); {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
 	case info.Kind == encryption.Encrypted:
@@ -83,7 +52,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case info.Kind != encryption.State:
 		return errors.New("what the backend has is not a state")
 	}
-	return m.store(ctx, there.body, "the state in the backend")
+	return m.store(ctx, there, "the state in the backend")
 }
 
 // sealOwn is about the state that the module had without wrap.
@@ -168,9 +137,9 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 
 // store seals a state and writes it to the backend.
 func (m *move) store(ctx context.Context, plain []byte, what string) error {
-	sealed, err := seal(ctx, m.state, plain)
+	sealed, _, err := Seal(ctx, m.state, plain)
 	if err == nil {
-		err = m.send(ctx, m.backend.write, m.id, sealed)
+		err = m.backend.store(ctx, m.id, sealed)
 	}
 	if err != nil {
 		return fmt.Errorf("%s was not encrypted: %w", what, err)

@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"path/filepath"
@@ -143,21 +144,23 @@ func TestPins(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pins   wrap.Pins
+		stored string // the state if it is empty
 		absent bool
 		says   string
 	}{
 		"none":            {},
-		"this one":        {pins: wrap.Pins{Lineage: "l", MinimumSerial: 1}},
-		"another lineage": {pins: wrap.Pins{Lineage: "x"}, says: `its lineage is "l", and -lineage says another`},
-		"an old serial":   {pins: wrap.Pins{MinimumSerial: 2}, says: "its serial is 1, and -minimum-serial is 2"},
-		"absent":          {pins: wrap.Pins{MinimumSerial: 1}, absent: true, says: "there is no state in the backend"},
-		"absent, lineage": {pins: wrap.Pins{Lineage: "l"}, absent: true, says: "there is no state in the backend"},
+		"this one":        {pins: wrap.Pins{Lineage: "l", Serial: new(int64(1))}},
+		"another lineage": {pins: wrap.Pins{Lineage: "x"}, says: `its lineage is "l", and -lineage says "x": it is another state`},
+		"an old serial":   {pins: wrap.Pins{Serial: new(int64(2))}, says: "its serial is 1, and -minimum-serial says 2: it is an old copy"},
+		"no serial":       {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`, says: "it has no serial"},
+		"absent":          {pins: wrap.Pins{Serial: new(int64)}, absent: true, says: "the state in the backend: there is none"},
+		"absent, lineage": {pins: wrap.Pins{Lineage: "l"}, absent: true, says: "the state in the backend: there is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
 			if !c.absent {
-				s.put(seal(t, sealing, state))
+				s.put(seal(t, sealing, cmp.Or(c.stored, state)))
 			}
 			o, _, out := scripted(t, s, "GET", "plan")
 			o.Pins = c.pins

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,24 +20,14 @@ func checkPlan(content []byte) error {
 	if err != nil {
 		return errors.New("it is not a plan")
 	}
-	limit := min(maxState, meter.Expanded(int64(len(content))))
-	checked := false
-	for _, member := range archive.File {
-		if member.Name != "tfplan" {
-			continue
-		}
-		if checked { // all of them could be the same bytes of the archive
-			return errors.New("it holds more than one plan")
-		}
-		checked = true
-		if err := checkMember(member, limit); err != nil {
-			return err
-		}
-	}
-	if !checked {
+	plans := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.Name != "tfplan" })
+	switch len(plans) {
+	case 0:
 		return errors.New("it is not a plan")
+	case 1:
+		return checkMember(plans[0], min(maxState, meter.Expanded(int64(len(content)))))
 	}
-	return nil
+	return errors.New("it holds more than one plan") // all of them could be the same bytes of the archive
 }
 
 func checkMember(member *zip.File, limit int64) error {
@@ -46,10 +37,10 @@ func checkMember(member *zip.File, limit int64) error {
 	}
 	defer packed.Close()
 	plan, err := source.Read(packed, -1, limit)
-	if err != nil {
-		return err
+	if err == nil {
+		err = planBackend(plan)
 	}
-	return planBackend(plan)
+	return err
 }
 
 // Fields of the message Plan, and of the messages in it, in Terraform's

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,41 +83,51 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	if a == nil {
 		return
 	}
-	absent := a.isAbsent()
-	switch {
-	case absent && p.pins != Pins{}:
-		p.fail(w, ours, "there is no state in the backend, and -lineage or -minimum-serial say that there is")
+	if err := p.accept(r.Context(), a); err != nil {
+		p.fail(w, ours, "the state in the backend: "+err.Error())
 		return
-	case absent:
-		p.remember("")
-	case a.status == http.StatusOK:
-		if err := p.open(r.Context(), a); err != nil {
-			p.fail(w, ours, "the state in the backend: "+err.Error())
-			return
-		}
 	}
-	p.pass(w, a, absent)
+	p.pass(w, a, a.isAbsent())
 }
 
-// open puts the plaintext into an answer.
+// accept looks at what the backend has, and puts the plaintext into the answer.
+func (p *proxy) accept(ctx context.Context, a *answer) error {
+	switch {
+	case a.isAbsent() && p.pins != Pins{}:
+		return errors.New("there is none, and -lineage or -minimum-serial say that there is")
+	case a.isAbsent():
+		p.remember("")
+	case a.status == http.StatusOK:
+		return p.open(ctx, a)
+	}
+	return nil
+}
+
 func (p *proxy) open(ctx context.Context, a *answer) error {
 	opened, err := p.state.DecryptInPlace(ctx, a.body)
 	if err != nil {
 		return err
 	}
-	lineage, err := p.pins.check(opened.Data)
+	serial, lineage, err := Label(opened.Data)
+	if err == nil {
+		err = p.pins.Accept(serial, lineage)
+	}
 	if err != nil {
 		return err
 	}
+	p.warn(opened)
+	p.remember(lineage)
+	a.body = opened.Data
+	return nil
+}
+
+func (p *proxy) warn(opened *encryption.Opened) {
 	if !opened.Encrypted {
 		say(p.stderr, "the state in the backend is not encrypted; the next one that is written will be")
 	}
 	for _, warning := range opened.Warnings {
 		say(p.stderr, warning.Text)
 	}
-	p.remember(lineage)
-	a.body = opened.Data
-	return nil
 }
 
 // remember keeps the first lineage that is read: a backend that loses the state, or
@@ -139,7 +148,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	lineage, err := p.mayWrite(plain)
 	var sealed []byte
 	if err == nil {
-		sealed, err = seal(ctx, p.state, plain)
+		sealed, _, err = Seal(ctx, p.state, plain)
 	}
 	if err != nil {
 		p.fail(w, ours, "the state was not written: "+err.Error())
@@ -158,7 +167,7 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.State {
 		return "", errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
-	lineage, err := lineageOf(plain)
+	_, lineage, err := Label(plain)
 	known := p.lineage.Load()
 	switch {
 	case err != nil || p.force:
@@ -171,42 +180,24 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 	return lineage, err
 }
 
-func lineageOf(state []byte) (string, error) { return Pins{}.check(state) }
-
-// check returns the lineage of a state that is one of those expected.
-func (p Pins) check(state []byte) (lineage string, err error) {
-	var header struct {
-		Lineage string `json:"lineage"`
-		Serial  uint64 `json:"serial"`
+// Seal encrypts a file, and opens it again, by the same method: what is stored can be
+// read.
+func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
+	if sealed, err = target.Encrypt(ctx, plain); err != nil {
+		return nil, nil, err
 	}
-	switch {
-	case json.Unmarshal(state, &header) != nil: // the error may quote the state
-		err = errors.New("it is not a state in the format of Terraform")
-	case p.Lineage != "" && p.Lineage != header.Lineage:
-		err = fmt.Errorf("its lineage is %s, and -lineage says another", outside.Quoted(header.Lineage, 100))
-	case header.Serial < p.MinimumSerial:
-		err = fmt.Errorf("its serial is %d, and -minimum-serial is %d: it may be an old state in place of a new one",
-			header.Serial, p.MinimumSerial)
-	}
-	return header.Lineage, err
-}
-
-// seal encrypts a state, and opens it again: what is sent can be read.
-func seal(ctx context.Context, target encryption.Target, plain []byte) ([]byte, error) {
-	sealed, err := target.Encrypt(ctx, plain)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := target.Decrypt(ctx, sealed)
+	again, err = target.Decrypt(ctx, sealed)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("what was sealed cannot be opened again: %w", err)
-	case !opened.Encrypted:
-		return nil, errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
-	case !bytes.Equal(opened.Data, plain):
-		return nil, errors.New("what was sealed is another state when it is opened again")
+		err = fmt.Errorf("what was sealed cannot be opened again: %w", err)
+	case !again.Encrypted:
+		err = errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
+	case again.UsedFallback:
+		err = fmt.Errorf("the first method does not open what it has sealed, and %s does", again.Method)
+	case !bytes.Equal(again.Data, plain):
+		err = errors.New("what was sealed is not the same when it is opened again")
 	}
-	return sealed, nil
+	return sealed, again, err
 }
 
 // relay passes a request on as it is, and calls done after a success. It goes on

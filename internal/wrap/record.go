@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 )
 
 // ownData is the data directory of the child: a folder in the one that it would
@@ -26,31 +28,15 @@ const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-00000
 	`"backend":{"type":"http","config":{},"hash":0},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
 // writeRecord writes the record into a data directory, in place of any other.
-func writeRecord(data string) error {
+func writeRecord(ctx context.Context, data string) error {
 	err := os.MkdirAll(data, 0o755) //nolint:gosec // as Terraform does
 	if err == nil {
-		err = replace(filepath.Join(data, recordName), []byte(record))
+		err = replace.File(ctx, filepath.Join(data, recordName), []byte(record), nil)
 	}
 	if err != nil {
 		return fmt.Errorf("the record of the backend cannot be written: %w", keyfile.Reason(err))
 	}
 	return nil
-}
-
-// replace puts content in the place of a file, or leaves everything as it is.
-func replace(path string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-	}
-	return err
 }
 
 // recorded is a record of a backend, as far as it is looked at.

@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"log"
 	"net"
@@ -76,6 +77,66 @@ func TestStranger(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A page that a browser shows can have it ask whatever the name of the page leads to, and
+// the page decides where that is. Whichever host is named, a stranger gets nothing, and
+// nothing of it reaches the backend. By name, wrap cannot be reached at all.
+func TestForgedHosts(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.put(seal(t, sealing, state))
+	o, _, out := scripted(t, s, "environ ready wait", "plan")
+	stdin, goOn := io.Pipe()
+	o.Stdin = stdin
+	ready, ended := out.expect("ready"), make(chan struct{})
+	go func() {
+		_, _ = wrap.Run(t.Context(), o)
+		close(ended)
+	}()
+	address := listensAt(t, ready, out)
+	const none, wrong = "", "Authorization: Basic c3RhdGVjcnlwdDp4\r\n"
+	for name, request := range map[string]string{
+		"its own":         "GET /state HTTP/1.1\r\nHost: " + address + "\r\n" + none,
+		"a stranger's":    "GET /state HTTP/1.1\r\nHost: page.example\r\n" + none,
+		"by name":         "GET /state HTTP/1.1\r\nHost: localhost\r\n" + wrong,
+		"the backend's":   "GET /state HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.url, "http://") + "\r\n" + wrong,
+		"in the request":  "GET " + s.url + "/s?team=a HTTP/1.1\r\nHost: " + address + "\r\n" + wrong,
+		"a page's origin": "GET /state HTTP/1.1\r\nHost: page.example\r\nOrigin: https://page.example\r\n" + none,
+		"forwarded":       "GET /state HTTP/1.1\r\nHost: page.example\r\nX-Forwarded-Host: " + address + "\r\n" + none,
+		"a preflight":     "OPTIONS /state HTTP/1.1\r\nHost: page.example\r\nAccess-Control-Request-Method: POST\r\n" + none,
+		"a tunnel":        "CONNECT " + strings.TrimPrefix(s.url, "http://") + " HTTP/1.1\r\nHost: " + address + "\r\n" + none,
+		"an old protocol": "GET /state HTTP/1.0\r\n" + none,
+	} {
+		connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a stranger does not care
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(connection, request+"\r\n")
+		answer, _ := io.ReadAll(connection) // until it is closed
+		_ = connection.Close()
+		head, body, _ := strings.Cut(string(answer), "\r\n\r\n")
+		if err != nil || !strings.Contains(head, " 401 Unauthorized\r\n") || strings.Contains(head, "Access-Control") || body != "" {
+			t.Errorf("%s: %v, %s", name, err, answer)
+		}
+	}
+	if seen := s.requests(); len(seen) > 0 {
+		t.Errorf("the backend was asked to %q", seen)
+	}
+	_, certificate, _ := strings.Cut(out.String(), "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=")
+	authority := x509.NewCertPool()
+	authority.AppendCertsFromPEM([]byte(certificate))
+	for _, name := range []string{"127.0.0.1", "localhost", "page.example"} {
+		connection, err := tls.Dial("tcp", address, &tls.Config{RootCAs: authority, ServerName: name, MinVersion: tls.VersionTLS12})
+		if err == nil {
+			_ = connection.Close()
+		}
+		if (err == nil) != (name == "127.0.0.1") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_ = goOn.Close()
+	<-ended
 }
 
 // Whoever takes the port of a wrap that was killed gets nothing from the child.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 )
 
 // traces are the files in which Terraform leaves states beside a backend.
@@ -55,9 +56,9 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 }
 
 func (t *traces) sealErrored(ctx context.Context, o Options, path string, content []byte) error {
-	sealed, err := seal(ctx, o.State, content)
+	sealed, _, err := Seal(ctx, o.State, content)
 	if err == nil {
-		err = replace(path, sealed)
+		err = replace.File(ctx, path, sealed, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))

@@ -49,12 +49,6 @@ type Options struct {
 	Stdout, Stderr io.Writer
 }
 
-// Pins say which state there is. The zero value says nothing.
-type Pins struct {
-	Lineage       string // "" is any
-	MinimumSerial uint64 // an older one is refused
-}
-
 // Run runs the command and returns its exit code: 128 and the number of the
 // signal if one ended it. An error is what wrap itself has to say, in addition;
 // the code is not zero then.
@@ -117,10 +111,10 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here")
 	case files.o.Leave:
-		return writeRecord(call.data)
+		return writeRecord(ctx, call.data)
 	}
 	if err == nil {
-		err = writeRecord(call.ownData())
+		err = writeRecord(ctx, call.ownData())
 	}
 	if err == nil && files.o.EncryptExisting {
 		err = moveIn(ctx, p, files)
@@ -141,7 +135,7 @@ func (p *proxy) checkUse(call *invocation, code int) error {
 
 // rehearse seals a state before a run whose own could not be written otherwise.
 func rehearse(ctx context.Context, target encryption.Target) error {
-	if _, err := seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
+	if _, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
 		return fmt.Errorf("no state could be written after this run: %w", err)
 	}
 	return nil
@@ -158,13 +152,7 @@ func (p *proxy) serve(ctx context.Context, run func(variables []string) (int, er
 	if err != nil {
 		return 0, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
 	}
-	server := &http.Server{
-		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience, IdleTimeout: -1, // a child may work for hours
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
-		Protocols: new(http.Protocols),
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
-	}
-	server.Protocols.SetHTTP1(true)
+	server := p.server(certificate)
 	ended := make(chan struct{})
 	go func() {
 		_ = server.ServeTLS(listener, "", "") // until Close
@@ -175,6 +163,17 @@ func (p *proxy) serve(ctx context.Context, run func(variables []string) (int, er
 	_ = server.Close()
 	<-ended
 	return code, err
+}
+
+func (p *proxy) server(certificate tls.Certificate) *http.Server {
+	server := &http.Server{
+		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience, IdleTimeout: -1, // a child may work for hours
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Protocols: new(http.Protocols),
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+	}
+	server.Protocols.SetHTTP1(true)
+	return server
 }
 
 // variables tell the child of us.

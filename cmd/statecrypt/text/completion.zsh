@@ -16,11 +16,15 @@ _statecrypt() {
     decrypt) compadd -- -config -var -var-file -lineage -minimum-serial -plan -o -force ;;
     encrypt) compadd -- -config -var -var-file -plan -o ;;
     verify) compadd -- -config -var -var-file -lineage -minimum-serial -plan -json ;;
-    rotate) compadd -- -from -to -var -var-file -plan -json ;;
+    rotate) compadd -- -from -to -backend -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files
 }
-compdef _statecrypt statecrypt
+if [[ $funcstack[1] == _statecrypt ]]; then # read from $fpath, by the first completion
+  _statecrypt "$@"
+else
+  compdef _statecrypt statecrypt
+fi

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+)
+
+// httpStore is a server for Terraform's http backend, with a password.
+type httpStore struct {
+	sync.Mutex
+	url, state, lock string
+	seen             []string          // methods
+	then             map[string]func() // what happens at a request
+}
+
+func newHTTPStore(t *testing.T, state string) *httpStore {
+	t.Helper()
+	s := &httpStore{state: state, then: map[string]func(){}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s *httpStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, password, _ := r.BasicAuth(); password != canary {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	s.Lock()
+	defer s.Unlock()
+	s.seen = append(s.seen, r.Method)
+	if then := s.then[r.Method]; then != nil {
+		then()
+		<-r.Context().Done() // whoever asked has gone
+		return
+	}
+	var given struct{ ID string }
+	_ = json.Unmarshal(body, &given)
+	switch {
+	case r.Method == http.MethodGet && s.state == "":
+		w.WriteHeader(http.StatusNotFound)
+	case r.Method == http.MethodGet:
+		_, _ = io.WriteString(w, s.state)
+	case r.Method == "LOCK" && s.lock == "":
+		s.lock = given.ID
+	case r.Method == "UNLOCK" && s.lock == given.ID:
+		s.lock = ""
+	case r.Method == http.MethodPost && s.lock == r.URL.Query().Get("ID"):
+		s.state = string(body)
+	default:
+		w.WriteHeader(http.StatusLocked)
+		_, _ = io.WriteString(w, `{"ID":"`+s.lock+`","Who":"ci@host"}`)
+	}
+}
+
+// block describes the store.
+func (s *httpStore) block() string {
+	return "backend \"http\" {\naddress = \"" + s.url + "/state\"\nlock_address = \"" + s.url + "/lock\"\nunlock_address = \"" + s.url +
+		"/lock\"\npassword = \"" + canary + "\"\n}\n"
+}
+
+// TestRotateBackend: the state in the backend of the new settings gets their key, once.
+func TestRotateBackend(t *testing.T) {
+	t.Parallel()
+	old, again := must(t, onlyOld, plain, "encrypt"), must(t, onlyNew, plain, "encrypt")
+	const name = "the state in the backend: "
+	for row, c := range map[string]struct {
+		stored, lock, flags string
+		from, to            string // in place of the usual settings
+		code                int
+		stdout, stderr      string
+	}{
+		"rotated":     {stored: old, stdout: name + "rotated, method.aes_gcm.new\n"},
+		"in JSON":     {stored: old, flags: "-json", stdout: `{"file":"the state in the backend","result":"rotated","method":"method.aes_gcm.new","serial":7,"lineage":"l-1"}` + "\n"},
+		"done":        {stored: again, stdout: name + "has the new key already, method.aes_gcm.new\n"},
+		"another key": {stored: must(t, otherKey, plain, "encrypt"), code: 1, stdout: name + "not rotated\n", stderr: "it opens neither with -from nor with -to"},
+		"plaintext":   {stored: plain, code: 1, stdout: name + "not rotated\n", stderr: "it opens neither with -from nor with -to"},
+		"from plaintext": {stored: plain, from: plainText + "state { method = method.unencrypted.p }",
+			stdout: name + "rotated, method.aes_gcm.new\n"},
+		"a page": {stored: "<html>" + canary, code: 1, stdout: name + "not rotated\n", stderr: "it opens neither with -from nor with -to"},
+		"none":   {code: 1, stdout: name + "not rotated\n", stderr: name + "there is none"},
+		"locked": {stored: old, lock: "4711", code: 1, stdout: name + "not rotated\n", stderr: `"ci@host" has the lock "4711"`},
+		"no backend": {stored: old, to: onlyNew, code: 1, stdout: name + "not rotated\n",
+			stderr: "the environment variable STATECRYPT_HTTP_ADDRESS"},
+		"with files": {stored: old, flags: "x", code: 2, stderr: "the names of files, or -backend and none"},
+		"of plans":   {stored: old, flags: "-plan", code: 2, stderr: "a backend has no plans"},
+	} {
+		t.Run(row, func(t *testing.T) {
+			t.Parallel()
+			s := newHTTPStore(t, c.stored)
+			s.lock = c.lock
+			if c.from == "" {
+				c.from = onlyOld + "backend \"http\" { address = \"http://127.0.0.1:1/\" }\n" // it is that of -to that counts
+			}
+			if c.to == "" {
+				c.to = onlyNew + s.block()
+			}
+			to := write(t, "new.hcl", c.to)
+			args := []string{"rotate", "-from", write(t, "old.hcl", c.from), "-to", to, "-backend"}
+			got := statecrypt(t, "", "", append(args, strings.Fields(c.flags)...)...)
+			if got.code != c.code || got.stdout != c.stdout || !strings.Contains(got.stderr, c.stderr) || (got.stderr == "") != (c.stderr == "") {
+				t.Errorf("got %+v", got)
+			}
+			if s.lock != c.lock {
+				t.Errorf("it is locked by %q", s.lock)
+			}
+			switch {
+			case c.code != 0 || c.stored == again:
+				if s.state != c.stored {
+					t.Errorf("this is stored: %s", s.state)
+				}
+			case must(t, "", s.state, "decrypt", "-config", to) != plain:
+				t.Errorf("this is stored: %s", s.state)
+			}
+		})
+	}
+}
+
+// Ctrl-C while the state is fetched leaves no lock.
+func TestRotateBackendInterrupted(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no signals")
+	}
+	s := newHTTPStore(t, must(t, onlyOld, plain, "encrypt"))
+	cmd := exec.CommandContext(t.Context(), built(t), "rotate", "-from", write(t, "old.hcl", onlyOld), "-to", write(t, "new.hcl", onlyNew+s.block()),
+		"-backend")
+	cmd.Env = append(world.World{}.Environ().Pairs(), "PATH="+filepath.Dir(cmd.Path))
+	s.then[http.MethodGet] = func() { _ = cmd.Process.Signal(os.Interrupt) }
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	_ = cmd.Run()
+	if got := strings.Join(s.seen, " "); cmd.ProcessState.ExitCode() != exitFailure || got != "LOCK GET UNLOCK" || s.lock != "" {
+		t.Errorf("it ended with %v after %s\n%s", cmd.ProcessState, got, &stderr)
+	}
+}

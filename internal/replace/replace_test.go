@@ -1,0 +1,104 @@
+package replace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A program with this variable replaces the file of its first argument, and waits
+// before it gives the new file a name.
+const (
+	replaces = "REPLACE_TEST_REPLACES"
+	written  = "written\n"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(replaces) != "" {
+		_ = File(waiting{context.Background()}, os.Args[1], []byte("after"), nil)
+		return
+	}
+	m.Run()
+}
+
+// A program that is killed while it writes leaves nothing: until all is written, no
+// name leads to it.
+func TestKilledWhileWriting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if f := unnamed(dir); f == nil {
+		t.Skip("there are no files without a name here")
+	} else {
+		_ = f.Close()
+	}
+	file := write(t, filepath.Join(dir, "x"), "before")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], file) //nolint:gosec // this program
+	cmd.Env = append(os.Environ(), replaces+"=1")
+	out, err := cmd.StdoutPipe()
+	in, errIn := cmd.StdinPipe()
+	if err := errors.Join(err, errIn, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if text, err := bufio.NewReader(out).ReadString('\n'); err != nil || text != written {
+		t.Fatalf("got %q, %v", text, err)
+	}
+	_ = cmd.Process.Kill()
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("it ended with %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || read(t, file) != "before" {
+		t.Errorf("these were left: %v, %v", left, err)
+	}
+}
+
+// waiting is a context that is looked at when all is written.
+type waiting struct{ context.Context }
+
+func (waiting) Err() error {
+	_, _ = os.Stdout.WriteString(written)
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// A state that somebody writes while it is replaced is not lost.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	name := write(t, filepath.Join(t.TempDir(), "a"), "old")
+	before, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, "new")
+	if err := os.Chtimes(name, time.Time{}, before.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := File(t.Context(), name, []byte("x"), before); err == nil || !strings.Contains(err.Error(), "changed it meanwhile") ||
+		read(t, name) != "new" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

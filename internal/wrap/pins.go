@@ -1,0 +1,45 @@
+package wrap
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// Pins say which state it has to be. Whoever can write to a store can put back an old
+// state, or another one of the same key, and both open. The zero value accepts any.
+type Pins struct {
+	Lineage string // "" for any
+	Serial  *int64 // the least; nil for any
+}
+
+// Accept refuses another state, and one that lacks what is pinned.
+func (p Pins) Accept(serial *int64, lineage string) error {
+	switch {
+	case p.Lineage != "" && lineage != p.Lineage:
+		return fmt.Errorf("its lineage is %s, and -lineage says %s: it is another state",
+			outside.Quoted(lineage, 300), outside.Quoted(p.Lineage, 300))
+	case p.Serial != nil && serial == nil:
+		return errors.New("it has no serial, and -minimum-serial requires one")
+	case p.Serial != nil && *serial < *p.Serial:
+		return fmt.Errorf("its serial is %d, and -minimum-serial says %d: it is an old copy", *serial, *p.Serial)
+	}
+	return nil
+}
+
+// Label returns the serial and the lineage of a plaintext state, as far as it has
+// them, and neither if one of them is something else.
+func Label(state []byte) (serial *int64, lineage string, err error) {
+	var label struct {
+		Serial  *int64
+		Lineage string
+	}
+	picked, err := jsonwalk.Pick(state, func(name string, _ []byte) bool { return name == "serial" || name == "lineage" })
+	if err != nil || json.Unmarshal(picked, &label) != nil { // the errors may quote the state
+		return nil, "", errors.New("it is not a state in the format of Terraform")
+	}
+	return label.Serial, label.Lineage, nil
+}
