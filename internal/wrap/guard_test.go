@@ -122,6 +122,9 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply", "-no-color"}, environ: []string{"TF_CLI_ARGS=l.tfplan"}, err: "flags come before all arguments",
 		},
 
+		"a plan called -":        {args: []string{"apply", "-"}, files: module("-", plan(t, "local", "")), err: "the backend is not http"},
+		"a plan that is no file": {args: []string{"apply", "folder"}, files: module("folder/x", ""), err: "it is not a regular file"},
+
 		"no address": {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS="},
 			err: "required (or the environment variable STATECRYPT_HTTP_ADDRESS)",

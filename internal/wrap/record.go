@@ -25,14 +25,15 @@ const recordName = "terraform.tfstate"
 const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
 	`"backend":{"type":"http","config":{},"hash":0},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
-// writeRecord writes the record into a data directory, in place of any other.
+// writeRecord writes the record into a data directory, in place of any other. If
+// nobody may write there, that of an earlier run is enough.
 func writeRecord(data string) error {
 	err := os.MkdirAll(data, 0o755) //nolint:gosec // as Terraform does
 	if err == nil {
 		err = replace(filepath.Join(data, recordName), []byte(record))
 	}
-	if err != nil {
-		return fmt.Errorf("the record of the backend cannot be written: %w", keyfile.Reason(err))
+	if err != nil && checkRecord(data) != nil {
+		return fmt.Errorf("the record of the backend cannot be written: %w; TF_DATA_DIR can name another folder", keyfile.Reason(err))
 	}
 	return nil
 }

@@ -57,6 +57,9 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 func (t *traces) sealErrored(ctx context.Context, o Options, path string, content []byte) error {
 	sealed, err := seal(ctx, o.State, content)
 	if err == nil {
+		path, err = resolve("", path) // the child has followed links, too
+	}
+	if err == nil {
 		err = replace(path, sealed)
 	}
 	if err != nil {
