@@ -122,6 +122,9 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.Leave:
 		return writeRecord(call.data)
 	}
+	if err == nil && call.effect() == changes {
+		err = checkErrored(call.dir)
+	}
 	if err == nil {
 		err = writeRecord(call.ownData())
 	}
