@@ -76,7 +76,8 @@ func (c *call) write(ctx context.Context, data []byte) error {
 }
 
 // replace puts data in the place of a file, or leaves everything as it is. If the file
-// has to be the one of before, its mode is kept; otherwise only this user may read it.
+// has to be the one of before, its mode is kept, and its owner where we may; otherwise
+// only this user may read it.
 func replace(ctx context.Context, name string, data []byte, before os.FileInfo) error {
 	name, err := place(name)
 	if err != nil {
@@ -88,6 +89,7 @@ func replace(ctx context.Context, name string, data []byte, before os.FileInfo) 
 	}
 	_, err = t.Write(data)
 	if err == nil && before != nil {
+		keepOwner(t.File, before)
 		err = t.Chmod(before.Mode().Perm())
 	}
 	if err == nil {
