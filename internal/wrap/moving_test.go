@@ -47,9 +47,11 @@ func TestMoveIn(t *testing.T) {
 		"a record that is not": {
 			files: map[string]string{".terraform/terraform.tfstate": canary}, err: "the record of the backend cannot be read",
 		},
-		"a workspace":             {files: map[string]string{".terraform/environment": "w"}, err: "a workspace is selected"},
-		"a workspace, selected":   {files: map[string]string{"terraform.tfstate": other}, in: "w", err: "a workspace is selected"},
-		"a workspace, unselected": {files: map[string]string{"terraform.tfstate": other, ".terraform/environment": "w"}, in: "default", want: other},
+		"a workspace":           {files: map[string]string{".terraform/environment": "w"}, err: "a workspace is selected"},
+		"a workspace, selected": {files: map[string]string{"terraform.tfstate": other}, in: "w", err: "a workspace is selected"},
+		"a workspace, unselected": {
+			files: map[string]string{"terraform.tfstate": other, ".terraform/environment": "w"}, in: "default", want: other,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

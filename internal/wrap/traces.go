@@ -86,6 +86,6 @@ func (t *traces) sealErrored(ctx context.Context, o Options, path string, conten
 	if err != nil {
 		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))
 	}
-	say(o.Stderr, errored+" is encrypted now; state push with wrap opens it")
+	say(o.Stderr, errored+" is encrypted now; state push with wrap opens it, and then it can be deleted")
 	return nil
 }
