@@ -12,7 +12,8 @@ import (
 )
 
 // File puts data in the place of a file, or leaves everything as it is. If the file
-// has to be the one of before, its mode is kept; otherwise only this user may read it.
+// has to be the one of before, its mode is kept, and its owner where we may; otherwise
+// only this user may read it.
 func File(ctx context.Context, name string, data []byte, before os.FileInfo) error {
 	name, err := place(name)
 	if err != nil {
@@ -24,6 +25,7 @@ func File(ctx context.Context, name string, data []byte, before os.FileInfo) err
 	}
 	_, err = t.Write(data)
 	if err == nil && before != nil {
+		keepOwner(t.File, before)
 		err = t.Chmod(before.Mode().Perm())
 	}
 	if err == nil {

@@ -3,6 +3,7 @@ package replace
 import (
 	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,3 +29,11 @@ func link(f *os.File, name string) error {
 }
 
 func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// keepOwner gives a file the owner and the group of another one. Only root may give
+// files away.
+func keepOwner(f *os.File, of os.FileInfo) {
+	if owner, ok := of.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(int(owner.Uid), int(owner.Gid))
+	}
+}

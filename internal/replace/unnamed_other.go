@@ -7,7 +7,9 @@ import (
 	"os"
 )
 
-// unnamed and link are Linux's own.
+// unnamed, link and keepOwner are Linux's own.
 func unnamed(string) *os.File { return nil }
 
 func link(*os.File, string) error { return errors.ErrUnsupported }
+
+func keepOwner(*os.File, os.FileInfo) {}

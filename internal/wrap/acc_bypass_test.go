@@ -60,6 +60,7 @@ func attempts() map[string]attempt {
 		"after two dashes":            {args: cli("apply", "--", localPlan)},
 		"a plan with an address":      {args: cli("apply", directPlan)},
 		"by its absolute path":        {args: cli("apply", "ROOT/mm/"+localPlan)},
+		"called -":                    {args: cli("apply", "-"), files: map[string]string{"mm/-": "LOCALPLAN"}},
 		"by a link":                   {args: cli("apply", "link/../p.tfplan")},
 		"by /proc":                    {args: cli("apply", "/proc/self/cwd/"+localPlan)},
 		"by the root of /proc":        {args: cli("apply", "/proc/self/root/ROOT/mm/"+localPlan)},
@@ -509,6 +510,10 @@ func TestAccErrored(t *testing.T) {
 	}
 	if left := read(t, filepath.Join(p.dir, "errored.tfstate")); strings.Contains(left, secret) {
 		t.Errorf("this was left: %s", left)
+	}
+	code, err, out = p.wrapped(t, "apply", "-auto-approve") // which could not leave its state in that file, and would print it
+	if code != 1 || err == nil || out != "" {
+		t.Errorf("%d, %v\n%s", code, err, out)
 	}
 	s.intercept(nil)
 	p.must(t, "state", "push", "errored.tfstate")

@@ -50,6 +50,15 @@ func untilSignal(ctx context.Context) (until context.Context, stop context.Cance
 	return context.WithCancel(ctx)
 }
 
+// survivePipes has writes to a pipe that nobody reads any more fail, until stop is
+// called. They would end the process, and what it has yet to seal, or to remove, would
+// stay as it is.
+func survivePipes() (stop func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
+}
+
 // signals are those that end a program, unless the caller ignores them, as nohup
 // does.
 func signals() []os.Signal {

@@ -79,6 +79,13 @@ func play(script string) int {
 			_ = os.WriteFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"), []byte(argument), 0o600)
 		case "leave":
 			_ = os.WriteFile(argument, []byte(state), 0o600)
+		case "save":
+			plan, _ := os.ReadFile(argument)
+			for _, arg := range os.Args {
+				if out, ok := strings.CutPrefix(arg, "-out="); ok && out != "" {
+					_ = os.WriteFile(out, plan, 0o600)
+				}
+			}
 		default:
 			address := os.Getenv("TF_HTTP_ADDRESS")
 			if strings.HasSuffix(name, "LOCK") {

@@ -30,7 +30,7 @@ type handover struct {
 func (h *handover) prepare(ctx context.Context) error {
 	open := h.opener()
 	for at, name := range h.call.args {
-		if open == nil || name == "-" {
+		if open == nil || name == "-" && h.call.name == "state push" { // which is standard input; others have a file called so
 			continue
 		}
 		if err := h.copy(ctx, &h.call.args[at], open); err != nil {
@@ -138,29 +138,53 @@ func (h *handover) intercept() error {
 		return nil
 	}
 	for i, f := range h.call.flags {
-		if f.name != "out" {
+		if f.name != "out" || f.value == "" { // without a name, none is saved
 			continue
 		}
-		folder, name := filepath.Split(f.value)
-		folder, err := resolve(h.call.dir, folder+".")
+		path, err := h.destination(f.value)
 		if err == nil {
 			err = h.open()
 		}
 		if err != nil {
 			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), err)
 		}
-		h.plan, h.made = filepath.Join(folder, name), filepath.Join(h.dir, "made-"+name) // of several, the last one counts
+		h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path)) // of several, the last one counts
 		h.call.flags[i].value = h.made
 	}
 	return nil
 }
 
+// destination is where a plan lands. Links are followed, and what is no file stays:
+// it may be /dev/null.
+func (h *handover) destination(name string) (string, error) {
+	path, err := resolve(h.call.dir, name)
+	if errors.Is(err, os.ErrNotExist) {
+		folder, base := filepath.Split(name)
+		folder, err = resolve(h.call.dir, folder+".")
+		return filepath.Join(folder, base), err
+	}
+	if err == nil {
+		err = expectFile(path)
+	}
+	return path, err
+}
+
 // open makes the folder for the copies.
 func (h *handover) open() (err error) {
 	if h.dir == "" {
-		h.dir, err = os.MkdirTemp("", "statecrypt-")
+		h.dir, err = newFolder()
 	}
 	return err
+}
+
+// newFolder makes a temporary folder. The child may work in another place than we do,
+// so the name is absolute.
+func newFolder() (string, error) {
+	parent, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, "statecrypt-")
 }
 
 // file puts content into a file that only this user reads.
@@ -197,13 +221,21 @@ func (h *handover) finish(ctx context.Context) error {
 }
 
 func readFile(path string) ([]byte, error) {
+	if err := expectFile(path); err != nil { // before it is opened, for which a pipe waits
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is not a regular file"))
-	}
 	return source.Read(f, -1, maxState)
+}
+
+func expectFile(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	return err
 }

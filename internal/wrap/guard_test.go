@@ -124,6 +124,15 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply", "-no-color"}, environ: []string{"TF_CLI_ARGS=l.tfplan"}, err: "flags come before all arguments",
 		},
 
+		"a state that was not written": {
+			args: []string{"apply"}, files: module("errored.tfstate", string(seal(t, sealing, state))), err: "errored.tfstate holds a state that",
+		},
+		"no place for a state": {
+			args: []string{"apply"}, files: module("errored.tfstate/x", ""), err: "errored.tfstate is in the way of a state",
+		},
+		"a plan called -":        {args: []string{"apply", "-"}, files: module("-", plan(t, "local", "")), err: "the backend is not http"},
+		"a plan that is no file": {args: []string{"apply", "folder"}, files: module("folder/x", ""), err: "it is not a regular file"},
+
 		"no address": {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS="},
 			err: "required (or the environment variable STATECRYPT_HTTP_ADDRESS)",
@@ -333,6 +342,7 @@ func TestAllowed(t *testing.T) {
 		"a plan":           {args: []string{"apply", "tfplan"}, files: map[string]string{"tfplan": plan(t, "http", "")}},
 		"init":             {args: []string{"init", "-input=false"}},
 		"state":            {args: []string{"state", "pull"}},
+		"errored.tfstate":  {args: []string{"plan"}, files: map[string]string{"errored.tfstate": string(seal(t, sealing, state))}},
 		"JSON":             {args: []string{"plan"}, files: map[string]string{"main.tf": " ", "x.tf.json": `{"terraform":{"backend":{"http":{}}}}`}},
 		"hidden":           {args: []string{"plan"}, files: map[string]string{".x.tf": inside(`backend "local" {}`)}},
 		"a record":         {args: []string{"plan"}, files: map[string]string{".terraform/terraform.tfstate": `{"backend":{"type":"s3"}}`}},

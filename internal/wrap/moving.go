@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // moveIn seals the state that there is: that in the backend, if there is one, and
@@ -80,13 +81,15 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return place, nil, err
 	}
-	if workspace, _ := keyfile.Read(filepath.Join(m.call.data, "environment")); len(workspace) > 0 && string(workspace) != "default" {
+	if workspace := m.workspace(); workspace != "" && workspace != "default" {
 		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
 	}
-	switch path, _ := r.Backend.Config["path"].(string); {
-	case r.Backend.Type == "local" && path != "":
+	path, _ := r.Backend.Config["path"].(string)
+	local := slices.Contains([]string{"", "local"}, r.Backend.Type)
+	switch {
+	case local && path != "":
 		place = path
-	case !slices.Contains([]string{"", "local", "http"}, r.Backend.Type):
+	case !local && (r.Backend.Type != "http" || r.Backend.Config["address"] != nil): // without an address, it may be wrap's
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
 		return "the backend " + outside.Quoted(r.Backend.Type, 100), content, err
 	}
@@ -97,10 +100,19 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 	return place, content, keyfile.Reason(err)
 }
 
+// workspace is what is selected, "" if nothing is.
+func (m *move) workspace() string {
+	if name, _ := world.Lookup(m.options.Environ)("TF_WORKSPACE"); name != "" {
+		return name
+	}
+	name, _ := keyfile.Read(filepath.Join(m.call.data, "environment")) // none, as a rule
+	return string(name)
+}
+
 // pull has the CLI read the state from another backend. The module names ours by
 // now, so it is read by a module that has nothing but that backend.
 func (m *move) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "statecrypt-")
+	dir, err := newFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +142,7 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 		if err != nil {
 			return nil, err
 		}
-		printed = out.Bytes()
+		printed = bytes.TrimSpace(out.Bytes()) // without a state, it is an empty line
 	}
 	return printed, nil
 }

@@ -22,6 +22,7 @@ func TestMoveIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored string
 		files  map[string]string
+		in     string // TF_WORKSPACE
 		held   bool
 		want   string // what is in the backend then, opened
 		says   string
@@ -43,11 +44,15 @@ func TestMoveIn(t *testing.T) {
 				".terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":"x/y.tfstate"}}}`, "x/y.tfstate": other,
 			}, want: other, says: "what is left in x/y.tfstate",
 		},
-		"a record of ours": {files: record(`{"type":"http","config":{"address":"x"}}`), says: "there is no state yet"},
+		"a record of ours": {files: record(`{"type":"http","config":{"address":null}}`), says: "there is no state yet"},
 		"a record that is not": {
 			files: map[string]string{".terraform/terraform.tfstate": canary}, err: "the record of the backend cannot be read",
 		},
-		"a workspace": {files: map[string]string{".terraform/environment": "w"}, err: "a workspace is selected"},
+		"a workspace":           {files: map[string]string{".terraform/environment": "w"}, err: "a workspace is selected"},
+		"a workspace, selected": {files: map[string]string{"terraform.tfstate": other}, in: "w", err: "a workspace is selected"},
+		"a workspace, unselected": {
+			files: map[string]string{"terraform.tfstate": other, ".terraform/environment": "w"}, in: "default", want: other,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,6 +69,7 @@ func TestMoveIn(t *testing.T) {
 			}
 			o, dir, out := scripted(t, s, "ready GET", "init")
 			o.EncryptExisting = true
+			o.Environ = append(o.Environ, "TF_WORKSPACE="+c.in)
 			for path, text := range c.files {
 				write(t, filepath.Join(dir, path), text)
 			}
@@ -95,23 +101,29 @@ func TestMoveIn(t *testing.T) {
 
 const other = `{"version":4,"terraform_version":"1.11.4","serial":7,"lineage":"other","outputs":{},"resources":[]}`
 
-// The state of another backend is read by a module that has nothing else.
+// The state of another backend, or at another address, is read by a module that has
+// nothing else.
 func TestMoveInFromAnotherBackend(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	o, dir, out := scripted(t, s, "pulled GET", "init")
-	o.EncryptExisting = true
-	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"s3","config":{"bucket":"b","key":null}}}`)
-	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
-		t.Fatalf("%d, %v\n%s", code, err, out)
-	}
-	opened, err := o.State.Decrypt(t.Context(), s.stored())
-	var got struct{ Lineage, Terraform string }
-	if err != nil || json.Unmarshal(opened.Data, &got) != nil || got.Lineage != `{"terraform":{"backend":{"s3":{"bucket":"b"}}}}` {
-		t.Errorf("the state was pulled with %+v, %v", got, err)
-	}
-	if !strings.Contains(out.String(), `what is left in the backend "s3" is not encrypted`) {
-		t.Errorf("it says %s", out)
+	for kind, c := range map[string]struct{ recorded, pulled string }{
+		"s3":   {recorded: `{"bucket":"b","key":null}`, pulled: `{"bucket":"b"}`},
+		"http": {recorded: `{"address":"x","password":null}`, pulled: `{"address":"x"}`},
+	} {
+		s := newStore(t)
+		o, dir, out := scripted(t, s, "pulled GET", "init")
+		o.EncryptExisting = true
+		write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"`+kind+`","config":`+c.recorded+`}}`)
+		if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+			t.Fatalf("%s: %d, %v\n%s", kind, code, err, out)
+		}
+		opened, err := o.State.Decrypt(t.Context(), s.stored())
+		var got struct{ Lineage, Terraform string }
+		if err != nil || json.Unmarshal(opened.Data, &got) != nil || got.Lineage != `{"terraform":{"backend":{"`+kind+`":`+c.pulled+`}}}` {
+			t.Errorf("%s: the state was pulled with %+v, %v", kind, got, err)
+		}
+		if !strings.Contains(out.String(), `what is left in the backend "`+kind+`" is not encrypted`) {
+			t.Errorf("%s: it says %s", kind, out)
+		}
 	}
 }
 

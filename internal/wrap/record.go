@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -27,14 +28,19 @@ const recordName = "terraform.tfstate"
 const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
 	`"backend":{"type":"http","config":{},"hash":0},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
-// writeRecord writes the record into a data directory, in place of any other.
+// writeRecord writes the record into a data directory, in place of any other, and of a
+// link. If nobody may write there, that of an earlier run is enough.
 func writeRecord(ctx context.Context, data string) error {
+	path := filepath.Join(data, recordName)
 	err := os.MkdirAll(data, 0o755) //nolint:gosec // as Terraform does
-	if err == nil {
-		err = replace.File(ctx, filepath.Join(data, recordName), []byte(record), nil)
+	if info, failed := os.Lstat(path); err == nil && failed == nil && info.Mode()&fs.ModeSymlink != 0 {
+		err = os.Remove(path) // a module may bring one along that leads to a file of the user
 	}
-	if err != nil {
-		return fmt.Errorf("the record of the backend cannot be written: %w", keyfile.Reason(err))
+	if err == nil {
+		err = replace.File(ctx, path, []byte(record), nil)
+	}
+	if err != nil && checkRecord(data) != nil {
+		return fmt.Errorf("the record of the backend cannot be written: %w; TF_DATA_DIR can name another folder", keyfile.Reason(err))
 	}
 	return nil
 }

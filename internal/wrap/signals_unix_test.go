@@ -6,8 +6,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // needSignals has interrupts arrive: whoever runs the tests may ignore them, and
@@ -37,4 +42,26 @@ func interruptWhen(t *testing.T, path string) {
 		_, _ = io.ReadAll(f)
 		signalSelf(syscall.SIGINT)
 	}()
+}
+
+// A pipe in the place of a plan has nobody who writes to it, and is not waited for.
+func TestPipeForAPlan(t *testing.T) {
+	t.Parallel()
+	o, dir, out := scripted(t, newStore(t), "ready GET", "apply", "pipe")
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := wrap.Run(t.Context(), o)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "it is not a regular file") || out.String() != "" {
+			t.Errorf("%v\n%s", err, out)
+		}
+	case <-time.After(time.Minute):
+		t.Error("wrap waits for a writer")
+	}
 }

@@ -33,6 +33,27 @@ func lookAround(dir string) *traces {
 	return t
 }
 
+// checkErrored refuses to go on beside what an earlier run could not write, which is
+// sealed. The child reads that file before it leaves another state there, and if it
+// cannot, it prints the state.
+func checkErrored(dir string) error {
+	content, err := readFile(filepath.Join(dir, errored))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var info encryption.Info
+	if err == nil {
+		info, err = encryption.Inspect(content)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is in the way of a state that cannot be written: %w", errored, keyfile.Reason(err))
+	case info.Kind == encryption.Encrypted:
+		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", errored)
+	}
+	return nil
+}
+
 // follow deals with what the run has left: a state that could not be written is
 // sealed where it lies, and any other in plaintext is an error.
 func (t *traces) follow(ctx context.Context, o Options) error {
@@ -63,6 +84,6 @@ func (t *traces) sealErrored(ctx context.Context, o Options, path string, conten
 	if err != nil {
 		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))
 	}
-	say(o.Stderr, errored+" is encrypted now; state push with wrap opens it")
+	say(o.Stderr, errored+" is encrypted now; state push with wrap opens it, and then it can be deleted")
 	return nil
 }

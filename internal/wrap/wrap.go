@@ -57,6 +57,7 @@ type Options struct {
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
+	defer survivePipes()()
 	call, err := newInvocation(o)
 	if err != nil {
 		return 1, err
@@ -96,8 +97,10 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
 	err = errors.Join(err, files.finish(ctx))
-	if o.Leave {
+	if o.Leave && code == 0 && err == nil {
 		say(o.Stderr, "wrap does not encrypt the state where it lies from now on")
+	}
+	if o.Leave {
 		return code, err
 	}
 	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.ownData()), p.checkUse(call, code))
@@ -112,6 +115,9 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 		return errors.New("there is nowhere to go: the module still keeps its state here")
 	case files.o.Leave:
 		return writeRecord(ctx, call.data)
+	}
+	if err == nil && call.effect() == changes {
+		err = checkErrored(call.dir)
 	}
 	if err == nil {
 		err = writeRecord(ctx, call.ownData())

@@ -1,0 +1,163 @@
+package wrap_test
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// planning is a run of plan -out whose child saves a plan.
+func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines) {
+	t.Helper()
+	plan := filepath.Join(t.TempDir(), "made")
+	write(t, plan, archive(t, canary))
+	o, dir, said = scripted(t, newStore(t), "GET save="+plan, "plan", "-out="+out)
+	o.Plan = wrap.SettingsOf(t, wrap.Keys+"plan { method = method.aes_gcm.m }").Plan()
+	return o, dir, said
+}
+
+// A plan lands where its name leads, and takes the place of nothing but a file.
+func TestSavedPlan(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		out   string
+		lands string // "" if it is not saved
+		err   string
+	}{
+		"new":            {out: "new", lands: "new"},
+		"in a folder":    {out: "folder/new", lands: "folder/new"},
+		"over a file":    {out: "file", lands: "file"},
+		"through a link": {out: "link", lands: "file"},
+		"over a folder":  {out: "folder", err: "it is not a regular file"},
+		"over a socket":  {out: "socket", err: "it is not a regular file"}, // or a device, such as /dev/null
+		"in no folder":   {out: "nowhere/new", err: "no such file or directory"},
+		"no name":        {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, dir, said := planning(t, c.out)
+			write(t, filepath.Join(dir, "file"), "old")
+			write(t, filepath.Join(dir, "folder", "file"), "old")
+			socket, err := net.Listen("unix", filepath.Join(dir, "socket")) //nolint:noctx // a file, as far as this test goes
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer socket.Close()
+			if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
+				t.Skip(err)
+			}
+			code, err := wrap.Run(t.Context(), o)
+			if c.err != "" {
+				if code != 1 || err == nil || !strings.Contains(err.Error(), c.err) || said.String() != "" {
+					t.Errorf("got %d, %v; want %s\n%s", code, err, c.err, said)
+				}
+				return
+			}
+			if code != 0 || err != nil {
+				t.Fatalf("%d, %v\n%s", code, err, said)
+			}
+			if info, err := os.Lstat(filepath.Join(dir, "link")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+				t.Errorf("the link is gone: %v, %v", info, err)
+			}
+			if c.lands != "" {
+				expectSealed(t, filepath.Join(dir, c.lands))
+			}
+		})
+	}
+}
+
+func expectSealed(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := encryption.Inspect(content); err != nil || info.Kind != encryption.Encrypted {
+		t.Errorf("%s is not encrypted: %v\n%.200s", path, err, content)
+	}
+}
+
+// The child, which works in another folder, finds the copies although wrap was told of
+// a folder for them as seen from here.
+func TestRelativeFolderForCopies(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("TMPDIR", "copies")
+	o, dir, said := planning(t, "saved")
+	if err := os.Mkdir("copies", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+		t.Fatalf("%d, %v\n%s", code, err, said)
+	}
+	expectSealed(t, filepath.Join(dir, "saved"))
+	if left, err := os.ReadDir("copies"); err != nil || len(left) > 0 {
+		t.Errorf("these copies are left: %q, %v", left, err)
+	}
+}
+
+// The child follows a link that has the name of the file in which it leaves a state,
+// and what is there is sealed.
+func TestErroredThroughALink(t *testing.T) {
+	t.Parallel()
+	o, dir, said := scripted(t, newStore(t), "GET leave=errored.tfstate exit=1", "apply")
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "errored.tfstate")); err != nil {
+		t.Skip(err)
+	}
+	if code, err := wrap.Run(t.Context(), o); code != 1 || err != nil || !strings.Contains(said.String(), "is encrypted now") {
+		t.Errorf("%d, %v\n%s", code, err, said)
+	}
+	expectSealed(t, elsewhere)
+}
+
+// If nobody reads what wrap says, it still does the rest of its work: a pipe into head
+// must not cost a state.
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	needSignals(t)
+	s := newStore(t)
+	o, _, _ := scripted(t, s, "", "plan", "-out=x")     // which warns before the child begins
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT=GET POST="+state)
+	read, written, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer written.Close()
+	_ = read.Close()
+	cmd.Stderr = written
+	if err := cmd.Run(); err != nil {
+		t.Errorf("wrap ended with %v", err)
+	}
+	s.checkSealed(t, `"lineage":"l","outputs"`)
+}
+
+// A folder that nobody may write to any more is enough, once it was initialized.
+func TestReadOnlyFolder(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() <= 0 {
+		t.Skip("root writes anywhere, and Windows has no such modes")
+	}
+	for name, c := range map[string]struct{ record, err string }{
+		"initialized": {record: `{"version":3,"backend":{"type":"http","config":{"address":null},"hash":5}}`},
+		"elsewhere":   {record: `{"version":3,"backend":{"type":"local","config":{},"hash":5}}`, err: "TF_DATA_DIR"},
+	} {
+		o, dir, said := scripted(t, newStore(t), "ready GET", "plan")
+		data := filepath.Join(dir, ".terraform", "statecrypt")
+		write(t, filepath.Join(data, "terraform.tfstate"), c.record)
+		if err := os.Chmod(data, 0o500); err != nil { //nolint:gosec // as the test is about
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(data, 0o700) }) //nolint:gosec // so that it can be removed
+		code, err := wrap.Run(t.Context(), o)
+		if (err == nil) != (c.err == "") || (code == 0) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: got %d, %v; want %q\n%s", name, code, err, c.err, said)
+		}
+	}
+}
