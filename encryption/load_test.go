@@ -104,6 +104,13 @@ func TestMistakesInCode(t *testing.T) {
 	}{
 		"an alias": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.StringVal("a"),
 			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
+		"an alias that is a number": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.NumberIntVal(1),
+			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
+		"an alias that is not known": {
+			keys:   map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.UnknownVal(cty.String)},
+			method: reference,
+			want:   "key_provider.pbkdf2.main.encrypted_metadata_alias: the value is not known yet",
+		},
 		"misspelled": {
 			keys:   map[string]cty.Value{"passphrase": passphrase, "iteratons": cty.NumberIntVal(1_000_000)},
 			method: reference,
