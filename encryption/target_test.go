@@ -86,6 +86,7 @@ func TestReasons(t *testing.T) {
 		"a layer without a method": {file: "BOX 1\n" + sealed, methods: []string{"method.box.plain"}, want: "not configured"},
 		"plaintext":                {file: state, want: "plaintext"},
 		"plaintext in an envelope": {file: "BOX 1\n" + state, methods: []string{"method.box.outer"}, want: "plaintext"},
+		"a plan in an envelope":    {file: "BOX 1\n" + plan, methods: []string{"method.box.outer"}, want: "plaintext"},
 		"a plan":                   {file: plan, want: "plaintext"},
 		"cut off":                  {file: sealed[:len(sealed)/2], want: "damaged"},
 		"empty":                    {file: "", methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "damaged"},
