@@ -45,7 +45,7 @@ for package; do
   echo "==> $package"
   export PACKAGE="$package"
   (cd "$work/code" && PATH="$work/bin:$PATH" "$gremlins" unleash "./$package" --workers "$(getconf _NPROCESSORS_ONLN)" \
-    --timeout-coefficient 50 --invert-logical --invert-loopctrl -E "^($package/)?[^/]+/" -S l \
+    --timeout-coefficient 15 --invert-logical --invert-loopctrl -E "^($package/)?[^/]+/" -S l \
     -o "$work/reports/$(echo "$package" | tr / _).json")
 done
 "$summary" -root "$root" -accepted tools/mutants/accepted.tsv "$work"/reports/*.json
