@@ -330,7 +330,7 @@ func unexpected(entry *attr.Entry, table attr.Table) error {
 // encrypted_metadata_alias, else its address.
 func metadataKey(entry *attr.Entry) string {
 	alias := entry.Settings["encrypted_metadata_alias"].Value
-	if alias != cty.NilVal && alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
+	if alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
 		return alias.AsString()
 	}
 	return entry.Address

@@ -70,6 +70,11 @@ func TestRoundTrip(t *testing.T) {
 				keys = key_provider.pbkdf2.k
 				aad  = [1, 2, 255]
 			}`,
+		"null alias": `key_provider "static" "k" {
+				key                      = "000102030405060708090a0b0c0d0e0f"
+				encrypted_metadata_alias = null
+			}
+			method "aes_gcm" "m" { keys = key_provider.static.k }`,
 		"literal": `method "aes_gcm" "m" {
 				keys = {
 					encryption_key = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
@@ -213,11 +218,13 @@ func TestEnvelope(t *testing.T) {
 		"a line end in the data": {bytes.Replace(file, []byte(`"encrypted_data":"`), []byte("\"encrypted_data\":\"\n"), 1),
 			encryption.StepEnvelope, "base64"},
 		"metadata is not base64": {change("meta", map[string]any{"x": "%"}), encryption.StepEnvelope, "base64"},
-		"no data":                {change("encrypted_data", ""), encryption.StepDecrypt, "too short"},
-		"cut off":                {file[:len(file)/2], encryption.StepEnvelope, "not JSON from byte"},
-		"empty":                  {nil, encryption.StepEnvelope, "empty"},
-		"some other file":        {[]byte("hello"), encryption.StepEnvelope, "neither"},
-		"deeply nested":          {[]byte(strings.Repeat("[", 1<<20)), encryption.StepEnvelope, "nested too deeply"},
+		"a line end in the data": {bytes.Replace(file, []byte(`","encryption_version"`), []byte("\n\",\"encryption_version\""), 1),
+			encryption.StepEnvelope, "base64"},
+		"no data":         {change("encrypted_data", ""), encryption.StepDecrypt, "too short"},
+		"cut off":         {file[:len(file)/2], encryption.StepEnvelope, "not JSON from byte"},
+		"empty":           {nil, encryption.StepEnvelope, "empty"},
+		"some other file": {[]byte("hello"), encryption.StepEnvelope, "neither"},
+		"deeply nested":   {[]byte(strings.Repeat("[", 1<<20)), encryption.StepEnvelope, "nested too deeply"},
 	} {
 		opened, err := enc.Use("method.aes_gcm.a").Decrypt(context.Background(), bytes.Clone(c.file))
 		var failed *encryption.Error
@@ -505,9 +512,16 @@ state { method = method.aes_gcm.m }`
 	}
 }
 
-// What is shown of a file is cut between characters.
+// What is shown of a file is cut between characters, and behind five names.
 func TestLongTextOfAFile(t *testing.T) {
 	t.Parallel()
+	enc := newEncryption(t, builtin.Registry(), "")
+	for names, want := range map[string]string{`"a":"","b":"","c":"","d":"","e":""`: `"d", "e")`, `"a":"","b":"","c":"","d":"","e":"","f":""`: `"e", "…")`} {
+		_, err := enc.Use().Decrypt(t.Context(), []byte(`{"meta":{`+names+`},"encrypted_data":"","encryption_version":"v0"}`))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", names, err)
+		}
+	}
 	long := strings.Repeat("x", 99) + "é"
 	_, err := encryption.Inspect([]byte(`{"encryption_version":"` + long + `"}`))
 	if err == nil || strings.Contains(err.Error(), `\x`) || !strings.Contains(err.Error(), strings.Repeat("x", 99)+"…") {

@@ -178,17 +178,17 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file, err := enc.State().Encrypt(context.Background(), []byte(`{"version":4,"serial":3,"lineage":"l","outputs":{}}`))
+	file, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}
-	info, err := encryption.Inspect(file)
+	opened, err := enc.State().Decrypt(context.Background(), file)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(info.Kind, "with serial", *info.Serial, "and metadata of", info.KeyProviders)
+	fmt.Println(opened.Kind, "opened by", opened.Method)
 	// Output:
-	// encrypted file with serial 3 and metadata of [key_provider.pbkdf2.main]
+	// plaintext state opened by method.aes_gcm.main
 }
 
 // The passphrase comes from somewhere else than the text.

@@ -141,7 +141,7 @@ func (env *envelope) verify() error {
 // part of the file. False if it is no string, or one with escapes, which no tool
 // writes.
 func (env *envelope) digits() ([]byte, bool) {
-	if len(env.encoded) == 0 || env.encoded[0] != '"' || bytes.IndexByte(env.encoded, '\\') >= 0 {
+	if len(env.encoded) == 0 || env.encoded[0] != '"' || bytes.ContainsRune(env.encoded, '\\') {
 		return nil, false
 	}
 	return env.encoded[1 : len(env.encoded)-1], true

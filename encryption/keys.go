@@ -78,10 +78,9 @@ func (e *Encryption) Close() {
 		e.derived.Clear()
 	}
 	for _, build := range e.methods {
-		if m, err := build(); err == nil {
-			if c, ok := m.Method.(interface{ Close() }); ok {
-				c.Close()
-			}
+		m, _ := build() // without a method, there is nothing to close
+		if c, ok := m.Method.(interface{ Close() }); ok {
+			c.Close()
 		}
 	}
 }

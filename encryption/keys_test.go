@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -22,6 +23,10 @@ func (ticket) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage,
 	_, _ = rand.Read(key) // never fails
 	stored, err := json.Marshal(key)
 	return key, stored, err
+}
+
+func (ticket) Warning() encryption.Warning {
+	return encryption.Warning{Text: "The key is in the file."}
 }
 
 // TestKeysAreOfOneFile: two files share a key only if they hold the same of every key
@@ -45,8 +50,15 @@ state { method = method.aes_gcm.x }`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := enc.State().Decrypt(t.Context(), file); err != nil {
-			t.Errorf("file %d: %v", i+1, err)
+		if info, err := encryption.Inspect(file); err != nil || !slices.Equal(info.KeyProviders, []string{"key_provider.static.a", "key_provider.ticket.t"}) {
+			t.Errorf("file %d: %+v, %v", i+1, info, err)
+		}
+		opened, err := enc.State().Decrypt(t.Context(), file)
+		if err != nil {
+			t.Fatalf("file %d: %v", i+1, err)
+		}
+		if got := said(opened); got != "key_provider.ticket.t: The key is in the file." {
+			t.Errorf("file %d: %q", i+1, got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package encryption_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,25 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
+
+// quicklySealing is builtin.Registry with a pbkdf2 whose new keys take as little work as is allowed, if
+// nobody says how much.
+func quicklySealing() encryption.Registry {
+	registry := builtin.Registry()
+	for i := range registry.KeyProviders {
+		table := &registry.KeyProviders[i].Table
+		table.Attrs = slices.Clone(table.Attrs)
+		for j := range table.Attrs {
+			switch table.Attrs[j].Name {
+			case "iterations":
+				table.Attrs[j].Default = cty.NumberIntVal(200_000)
+			case "hash_function":
+				table.Attrs[j].Default = cty.StringVal("sha256")
+			}
+		}
+	}
+	return registry
+}
 
 func TestPassphrase(t *testing.T) {
 	t.Parallel()
@@ -32,7 +52,7 @@ func TestPassphrase(t *testing.T) {
 		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
 	}
 	byText := load(remembering, encryption.Code(exampleText, "text"))
-	sealing, opening := load(builtin.Registry(), encryption.Passphrase(passphrase)), load(remembering, encryption.Passphrase(passphrase))
+	sealing, opening := load(quicklySealing(), encryption.Passphrase(passphrase)), load(remembering, encryption.Passphrase(passphrase))
 	for plain, c := range map[string]struct{ sealing, opening encryption.Target }{
 		state: {sealing.State(), opening.State()},
 		plan:  {sealing.Plan(), opening.Plan()},
@@ -84,6 +104,13 @@ func TestMistakesInCode(t *testing.T) {
 	}{
 		"an alias": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.StringVal("a"),
 			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
+		"an alias that is a number": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.NumberIntVal(1),
+			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
+		"an alias that is not known": {
+			keys:   map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.UnknownVal(cty.String)},
+			method: reference,
+			want:   "key_provider.pbkdf2.main.encrypted_metadata_alias: the value is not known yet",
+		},
 		"misspelled": {
 			keys:   map[string]cty.Value{"passphrase": passphrase, "iteratons": cty.NumberIntVal(1_000_000)},
 			method: reference,

@@ -106,6 +106,16 @@ func TestAppendEncrypt(t *testing.T) {
 	}
 }
 
+// TestAppendWithLittleRoom: up to the byte from which on all of it has room.
+func TestAppendWithLittleRoom(t *testing.T) {
+	t.Parallel()
+	target := newEncryption(t, builtin.Registry(), keys+"state { method = method.unencrypted.u }").State()
+	plain := largeState(0)
+	for room := range len(plain) + 100 {
+		checkAppended(t, target, room, plain)
+	}
+}
+
 func checkAppended(t *testing.T, target encryption.Target, room int, plain []byte) {
 	t.Helper()
 	before := bytes.Clone(plain)

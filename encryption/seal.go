@@ -110,9 +110,8 @@ func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	dst = append(dst, bytes.TrimSuffix(around, []byte(end))...)
 	dst = slices.Grow(dst, base64.StdEncoding.EncodedLen(len(data))+len(end))
 	var part [3 << 10]byte
-	for len(data) > 0 {
-		n := copy(part[:], data)
-		data = data[n:]
+	for next := range slices.Chunk(data, len(part)) {
+		n := copy(part[:], next)
 		dst = base64.StdEncoding.AppendEncode(dst, part[:n])
 	}
 	return append(dst, end...), nil

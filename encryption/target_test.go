@@ -86,9 +86,11 @@ func TestReasons(t *testing.T) {
 		"a layer without a method": {file: "BOX 1\n" + sealed, methods: []string{"method.box.plain"}, want: "not configured"},
 		"plaintext":                {file: state, want: "plaintext"},
 		"plaintext in an envelope": {file: "BOX 1\n" + state, methods: []string{"method.box.outer"}, want: "plaintext"},
+		"a plan in an envelope":    {file: "BOX 1\n" + plan, methods: []string{"method.box.outer"}, want: "plaintext"},
 		"a plan":                   {file: plan, want: "plaintext"},
 		"cut off":                  {file: sealed[:len(sealed)/2], want: "damaged"},
 		"empty":                    {file: "", methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "damaged"},
+		"empty, a broken method":   {file: "", methods: []string{"method.box.broken"}, want: "damaged"},
 		"another serial":           {file: serial, want: "damaged"},
 		"another serial, fallback": {file: serial, methods: []string{"method.aes_gcm.b", "method.aes_gcm.a"}, want: "damaged"},
 		"another lineage":          {file: strings.Replace(sealed, `"l-1"`, `"l-2"`, 1), want: "damaged"},
@@ -284,17 +286,25 @@ func TestInPlaceIsInPlace(t *testing.T) {
 	}
 }
 
+// moduleOf is a record whose modules take so many bytes.
+func moduleOf(size int) string {
+	modules := fmt.Sprintf(`[{"path":[%q]}]`, strings.Repeat("x", size-len(`[{"path":[""]}]`)))
+	return `{"version":3,"backend":{},"modules":` + modules + `}`
+}
+
 func TestKindsOfRecords(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]encryption.FileKind{
 		record: encryption.BackendRecord, store: encryption.BackendRecord, oldRec: encryption.BackendRecord,
 		oldState: encryption.State, oldCopy: encryption.State, newState: encryption.State,
-		`{"version":3,"backend":null}`:                                                                 encryption.State,
-		`{"version":3,"backend":"s3"}`:                                                                 encryption.State,
-		`{"version":3,"backend":{},"modules":1}`:                                                       encryption.State,
-		`{"version":3,"backend":{},"modules":[{"resources":{"a.b":{}}}]}`:                              encryption.State,
-		fmt.Sprintf(`{"version":3,"backend":{},"modules":[{"path":[%q]}]}`, strings.Repeat("x", 1000)): encryption.State,
-		`{"version":3,"backend":{},"modules":null}`:                                                    encryption.BackendRecord,
+		`{"version":null}`:                                                encryption.Unknown,
+		`{"version":3,"backend":null}`:                                    encryption.State,
+		`{"version":3,"backend":"s3"}`:                                    encryption.State,
+		`{"version":3,"backend":{},"modules":1}`:                          encryption.State,
+		`{"version":3,"backend":{},"modules":[{"resources":{"a.b":{}}}]}`: encryption.State,
+		moduleOf(1001):                                                    encryption.State,
+		moduleOf(1000):                                                    encryption.BackendRecord,
+		`{"version":3,"backend":{},"modules":null}`:                       encryption.BackendRecord,
 	} {
 		if info, err := encryption.Inspect([]byte(file)); err != nil || info.Kind != want {
 			t.Errorf("%s: %v, %v", file, info.Kind, err)

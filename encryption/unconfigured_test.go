@@ -46,6 +46,11 @@ func TestNotConfigured(t *testing.T) {
 			says: "the file is encrypted by sops, and no sops method is selected"},
 		"a method of sops": {text: `method "sops" "m" {}`, file: sops, methods: []string{"method.sops.m"},
 			want: encryption.NotConfiguredError{Format: "sops"}, says: "the file is encrypted by sops, and no sops method is selected"},
+		"sops, and a method of the envelope": {text: oneMethod, file: sops, keys: keys,
+			want: encryption.NotConfiguredError{Format: "sops", ByKind: true},
+			says: "the file is encrypted by sops, and no sops method is selected"},
+		"a method, and one of sops": {text: oneMethod + "\n" + `method "sops" "s" {}`, file: sealed, keys: keys,
+			methods: []string{"method.aes_gcm.m"}, says: ", and no method is selected"},
 		"age": {file: "age-encryption.org/v1\n-> X25519 x\n", want: encryption.NotConfiguredError{Format: "age"},
 			says: "the file is encrypted by age, and no age method is selected"},
 	} {

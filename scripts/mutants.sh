@@ -6,7 +6,8 @@
 #
 # gremlins looks at nothing but what a coverage profile calls covered, and the
 # conditions of a switch are in no profile. So the program that it takes for go
-# adds the whole of each file to it: then every change is tried.
+# adds the whole of each file to it: then every change is tried. It also tells
+# gremlins what does not compile, which go test reports as a test that fails.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -25,7 +26,10 @@ for arg; do
   [ "$previous" != -coverprofile ] || profile=$arg
   previous=$arg
 done
-if [ -z "$profile" ]; then exec "$REAL_GO" "$@"; fi
+if [ -z "$profile" ]; then
+  [ "$1" != test ] || "$REAL_GO" build "$previous" || exit 2 # the last argument is the package
+  exec "$REAL_GO" "$@"
+fi
 "$REAL_GO" test -count 1 -coverprofile "$profile" "./$PACKAGE"
 cut -d: -f1 "$profile" | sort -u | sed -n 's/\.go$/.go:1.1,100000.1 1 1/p' >>"$profile"
 SHIM
@@ -33,7 +37,7 @@ chmod +x "$work/bin/go"
 REAL_GO=$(command -v go)
 export REAL_GO
 # -short for each test run, and what the provider is built with.
-export GOFLAGS="-short -trimpath -vet=off" CGO_ENABLED=0
+export GOFLAGS="-short -trimpath -vet=off '-ldflags=-s -w'" CGO_ENABLED=0
 
 # gremlins copies everything for each of its workers, so what is built stays here.
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/code"
@@ -41,7 +45,7 @@ for package; do
   echo "==> $package"
   export PACKAGE="$package"
   (cd "$work/code" && PATH="$work/bin:$PATH" "$gremlins" unleash "./$package" --workers "$(getconf _NPROCESSORS_ONLN)" \
-    --timeout-coefficient 50 --invert-logical --invert-loopctrl -E "^($package/)?[^/]+/" -S l \
+    --timeout-coefficient 15 --invert-logical --invert-loopctrl -E "^($package/)?[^/]+/" -S l \
     -o "$work/reports/$(echo "$package" | tr / _).json")
 done
 "$summary" -root "$root" -accepted tools/mutants/accepted.tsv "$work"/reports/*.json

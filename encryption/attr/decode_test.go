@@ -2,6 +2,7 @@ package attr_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -367,6 +368,52 @@ func TestHarmlessBools(t *testing.T) {
 	} {
 		if got := [2]bool{attr.True(value), attr.False(value)}; got != want {
 			t.Errorf("%q: %v", value, got)
+		}
+	}
+}
+
+// TestWhatKindsAsk: what a kind may learn of the environment beside its attributes.
+func TestWhatKindsAsk(t *testing.T) {
+	t.Parallel()
+	asked := attr.Table{Name: "kind", Attrs: []attr.Attr{
+		{Name: "token", Type: cty.String, Sensitive: true},
+		{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"file"}},
+		{Name: "file", Type: cty.String},
+	}}
+	env := attr.LookupEnv(func(name string) (string, bool) { return "set", name == "SET" })
+	for name, c := range map[string]struct {
+		secret  string // the attribute that the code sets
+		scope   attr.Scope
+		want    string
+		refused string // whether SET, and UNSET, are refused
+	}{
+		"nothing":         {want: "isolated", refused: "false false"},
+		"environment":     {scope: attr.Scope{Lookup: env}, want: "environment", refused: "false false"},
+		"another server":  {scope: attr.Scope{Lookup: env, OtherServer: true}, want: "isolated", refused: "false false"},
+		"a secret":        {secret: "token", want: "isolated, secret, not in file", refused: "false false"},
+		"both":            {"token", attr.Scope{Lookup: env}, "environment, isolated, secret, not in file", "true false"},
+		"an entry":        {"profile", attr.Scope{Lookup: env}, "environment, isolated, secret", "true false"},
+		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "isolated, secret, not in file", "false false"},
+	} {
+		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{c.secret: {Value: text("x")}}}
+		v, err := e.Resolve(asked, c.scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, answer := range []struct {
+			name string
+			is   bool
+		}{
+			{"environment", v.ReadsEnvironment()}, {"isolated", v.Isolated()}, {"secret", v.HasSecret()}, {"not in file", v.HasSecretNotIn("file")},
+		} {
+			if answer.is {
+				got = append(got, answer.name)
+			}
+		}
+		refused := fmt.Sprint(v.Refuse("file", "SET") != nil, v.Refuse("file", "UNSET") != nil)
+		if strings.Join(got, ", ") != c.want || refused != c.refused {
+			t.Errorf("%s: %q, refused: %s", name, got, refused)
 		}
 	}
 }

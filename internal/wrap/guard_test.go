@@ -33,6 +33,7 @@ func TestRefused(t *testing.T) {
 		environ []string
 		program string
 		files   map[string]string // "" removes one
+		here    bool              // in this folder, without -chdir
 		leave   bool
 		moveIn  bool
 		err     string
@@ -44,6 +45,8 @@ func TestRefused(t *testing.T) {
 		"no such program":       {program: "/nowhere/terraform", args: []string{"plan"}, err: "cannot be run"},
 
 		"no subcommand":        {args: nil, err: "a subcommand is required"},
+		"nothing but the name": {here: true, err: "a subcommand is required"},
+		"without chdir":        {args: []string{"plan"}, here: true, err: "there is no backend block in"},
 		"an empty subcommand":  {args: []string{"", "apply", "l.tfplan"}, err: "a subcommand is required"},
 		"a flag before it":     {args: []string{"-no-color", "apply"}, err: "a subcommand is required"},
 		"another chdir":        {args: []string{"-chdir=elsewhere", "plan"}, err: "a subcommand is required"},
@@ -235,6 +238,9 @@ func TestRefused(t *testing.T) {
 				if text == "" {
 					_ = os.Remove(filepath.Join(dir, path))
 				}
+			}
+			if c.here {
+				o.Command = append(o.Command[:1:1], c.args...)
 			}
 			switch c.program {
 			case "":

@@ -66,11 +66,12 @@ func run(out io.Writer, root, list string, paths []string) error {
 	all := 0
 	for _, path := range paths {
 		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ".json"), "_", "/")
-		n, found, err := read(root, name, path)
+		n, slow, found, err := read(root, name, path)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-24s %4d of %4d noticed, %5.1f %%\n", name, n-len(found), n, percent(n-len(found), n))
+		fmt.Fprintf(out, "%-24s %4d of %4d noticed, %5.1f %%; %d of them by tests that did not end\n",
+			name, n-len(found), n, percent(n-len(found), n), slow)
 		survivors = append(survivors, found...)
 		all += n
 	}
@@ -108,28 +109,30 @@ func judge(out io.Writer, all int, survivors []survivor, reasons map[mutant]stri
 	return errors.Join(errs...)
 }
 
-// read returns how many changes a report has, and those that no test noticed.
-// What does not compile is no change, and what makes tests hang is noticed.
-func read(root, folder, path string) (all int, survivors []survivor, err error) {
+// read returns how many changes a report has, how many of them make tests hang, which
+// counts as noticed, and those that no test noticed. What does not compile is no change.
+func read(root, folder, path string) (all, slow int, survivors []survivor, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	var r report
 	if err := json.Unmarshal(content, &r); err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", path, err)
+		return 0, 0, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, file := range r.Files {
 		name := folder + "/" + file.Name
 		code, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
-			return 0, nil, err
+			return 0, 0, nil, err
 		}
 		lines := strings.Split(string(code), "\n")
 		for _, m := range file.Mutations {
 			switch m.Status {
 			case "NOT VIABLE", "SKIPPED":
 				continue
+			case "TIMED OUT":
+				slow++
 			case "LIVED", "NOT COVERED":
 				survivors = append(survivors, survivor{
 					mutant{name, m.Type, strings.TrimSpace(lines[m.Line-1])}, fmt.Sprintf("line %d, column %d", m.Line, m.Column),
@@ -138,7 +141,7 @@ func read(root, folder, path string) (all int, survivors []survivor, err error) 
 			all++
 		}
 	}
-	return all, survivors, nil
+	return all, slow, survivors, nil
 }
 
 func readReasons(path string) (map[mutant]string, error) {
