@@ -153,6 +153,11 @@ key_name = "k" `
 				settings+"\ntoken = var.canary\n}")).WithVariables(canary())},
 			text: "BAO_ADDR must not be combined",
 		},
+		"var.* in a name": { // which the file would show
+			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code").WithVariables(canary()), encryption.Environment(variables(
+				"TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\nencrypted_metadata_alias = var.canary\n}")).WithVariables(canary())},
+			text: "encrypted_metadata_alias: a setting of TF_ENCRYPTION must not be combined",
+		},
 	} {
 		enc, err := encryption.Load(builtin.Registry(), c.layers...)
 		if err != nil {

@@ -41,7 +41,7 @@ func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 //
 //   - Beside a secret of the code, a variable or a layer of TF_ENCRYPTION that
 //     sets what is not [Attr.Harmless] is an error. The code's are also the
-//     values of var.*, wherever they are used.
+//     values of var.*, which a layer may use in secrets only.
 //   - A variable does nothing if the code sets its attribute, or a part of its
 //     [Attr.Group].
 //   - Variables that are meant for another server give it neither secrets, nor

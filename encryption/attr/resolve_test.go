@@ -60,7 +60,7 @@ func (s situation) want() string {
 		absent = "code"
 	}
 	switch {
-	case s.by == "layer, var" && closed && !s.secret && s.env != "no code":
+	case s.by == "layer, var" && !s.secret && s.env != "no code": // what is not kept secret would carry a secret away
 		return "error"
 	case strings.HasPrefix(s.by, "layer") && endangered && (closed || s.isSameGroup() && s.ofCode() && s.beside != "layer, var"):
 		return "error"
@@ -287,7 +287,12 @@ func TestRefusals(t *testing.T) {
 			"a setting of TF_ENCRYPTION must not"},
 		"nothing is sent": {[]Attr{here, place}, map[string]Setting{"passphrase": code}, ""},
 		"nothing is sent, with a variable of the code": {[]Attr{here, place},
-			map[string]Setting{"passphrase": ofLayer("x", true), "address": ofLayer("x", true)}, ""},
+			map[string]Setting{"passphrase": ofLayer("x", true), "address": ofLayer("x", false)}, ""},
+		"nothing is sent, a variable of the code in a name": {[]Attr{here, place}, map[string]Setting{"address": ofLayer("x", true)},
+			"e.address: a setting of TF_ENCRYPTION must not"},
+		"a variable of the code in a harmless name": {[]Attr{sent, user}, map[string]Setting{"user": ofLayer("x", true)},
+			"e.user: a setting of TF_ENCRYPTION must not be combined with a secret of the configuration, which var.* may hold. " +
+				"Set user in the configuration as well, or without var.*"},
 		"a list": {[]Attr{sent, file}, map[string]Setting{"token": code}, ""},
 		"a block of a layer": {[]Attr{sent, nested}, map[string]Setting{"token": code,
 			"auth": {Value: cty.ObjectVal(map[string]cty.Value{"token": text("x")}), FromEnvironment: true}}, "e.auth.token: a setting"},

@@ -53,19 +53,37 @@ func inner(block Attr, whole Setting) map[string]Setting {
 	return settings
 }
 
-// secrets are those of the code that are sent somewhere. Where they go, and how
-// they are protected on the way, is for the code to say.
+// secrets are those of the code that are sent somewhere, or that a layer of the
+// environment writes where they would be seen. Where they go, and how they are
+// protected on the way, is for the code to say.
 func (e *Entry) secrets(t Table) []Written {
+	sends := sendsSecrets(t.Attrs)
+	if !sends && !e.isLayered() {
+		return nil // as for data sources, of which there can be many
+	}
 	var all []Written
-	if sendsSecrets(t.Attrs) {
-		for _, w := range e.Written(t) {
-			if w.isSecretOfCode() {
-				all = append(all, w)
-			}
+	for _, w := range e.Written(t) {
+		if sends && w.isSecretOfCode() || w.showsVariables() {
+			all = append(all, w)
 		}
 	}
 	return all
 }
+
+// isLayered reports whether a layer of the environment sets something.
+func (e *Entry) isLayered() bool {
+	for _, s := range e.Settings {
+		if s.FromEnvironment {
+			return true
+		}
+	}
+	return false
+}
+
+// showsVariables reports whether a layer of the environment uses variables of the
+// code in what nobody keeps secret: a name ends up in files and in errors, and is
+// read by whoever is asked for it.
+func (w Written) showsVariables() bool { return w.FromEnvironment && w.UsesVariables && !w.isSecret() }
 
 func sendsSecrets(attrs []Attr) bool {
 	for _, a := range attrs {
@@ -94,7 +112,7 @@ func isEmpty(v cty.Value) bool {
 // brings all secrets of an entry may say where they go.
 func (e *Entry) checkLayer(t Table, secrets []Written) error {
 	if len(secrets) == 0 {
-		return nil // as for data sources, of which there can be many
+		return nil
 	}
 	for _, w := range e.Written(t) {
 		for _, secret := range secrets {
@@ -110,14 +128,13 @@ func (e *Entry) checkLayer(t Table, secrets []Written) error {
 // of the code. An identity is never a mixture of both; one that uses variables of
 // the code comes from the environment as a whole.
 func (w Written) endangers(secret Written) bool {
-	harmless := w.isHarmless(textOf(w.Value))
 	switch {
-	case w.Path == secret.Path: // it uses a variable of the code, which an address would carry away
-		return !harmless && !w.isSecret()
+	case w.Path == secret.Path:
+		return w.showsVariables()
 	case w.block == secret.block && w.sharesGroup(secret.Attr) && !secret.FromEnvironment:
 		return true
 	}
-	return !harmless
+	return !w.isHarmless(textOf(w.Value))
 }
 
 func (a Attr) sharesGroup(b Attr) bool {
@@ -139,6 +156,10 @@ func textOf(v cty.Value) string {
 
 // refuse is the error about what the environment must not say beside w.
 func (w Written) refuse(what, attribute string) error {
+	if w.Path == attribute {
+		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+
+			"as well, or without var.*", what, attribute)
+	}
 	where := w.Path
 	if w.Pos != (Pos{}) {
 		where += fmt.Sprintf(" (%s)", w.Pos)

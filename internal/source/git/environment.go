@@ -77,9 +77,11 @@ var (
 
 	// harmlessSetting are those that may stand beside a password of a block: they
 	// run no program, and the password is for the addresses below the block's url,
-	// wherever these lead. A proxy sees nothing of a verified connection.
+	// wherever these lead. A proxy sees nothing of a verified connection. Headers are
+	// not among them: Host leads to another site of the same server, and a line break
+	// in any value writes whatever it likes into the request.
 	harmlessSetting = lazyregexp.New(`(?i)^(url\..*\.insteadof|safe\.directory|` +
-		`http\.(.*\.)?(proxy|proxyauthmethod|version|postbuffer|lowspeed(limit|time)|useragent|extraheader))$`)
+		`http\.(.*\.)?(proxy|proxyauthmethod|version|postbuffer|lowspeed(limit|time)))$`)
 )
 
 // withhold returns environ without the user's configuration as far as it is not
@@ -102,6 +104,8 @@ func (a *access) withhold(environ world.Environ) world.Environ {
 		value, _ := environ.Lookup(name)
 		switch {
 		case tlsVariable.MatchString(name), configFile.MatchString(name) && value != "" && value != os.DevNull:
+			return false
+		case name == "GIT_HTTP_USER_AGENT" && a.ownPassword: // a header
 			return false
 		case name == "GIT_CONFIG_PARAMETERS" && (a.ownPassword || tlsWord.MatchString(value)):
 			return false

@@ -1,12 +1,15 @@
 package git
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -208,6 +211,30 @@ func TestManInTheMiddle(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHeadersOfVariables: beside a block's password, no variable writes a part of
+// the request that carries it. A server may keep the pages of many.
+func TestHeadersOfVariables(t *testing.T) {
+	t.Parallel()
+	for name, environ := range map[string]vars{
+		"Host":             {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader", "GIT_CONFIG_VALUE_0": "Host: evil.test"},
+		"a second request": {"GIT_HTTP_USER_AGENT": "x\r\nHost: evil.test"},
+		"one of a setting": {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.userAgent", "GIT_CONFIG_VALUE_0": "x\r\nX-Evil: evil.test"},
+		"any header":       {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader", "GIT_CONFIG_VALUE_0": "X-Evil: evil.test"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen nettest.Log[string]
+			server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Before: func(_ http.ResponseWriter, r *http.Request) bool {
+				seen.Note(r.Host + " " + fmt.Sprint(r.Header))
+				return false
+			}})
+			r := newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": canary})
+			r.environ = append(r.environ, environ.environ()...)
+			mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
+			mustNotHold(t, "a request", fmt.Sprint(seen.All()), "evil.test")
+		})
+	}
 }
 
 func (v vars) environ() (pairs []string) {
