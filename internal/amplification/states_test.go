@@ -66,7 +66,7 @@ func sparse() []Grammar {
 func setsOfSets() Grammar {
 	return Grammar{"sets of sets", unlimited("sets", "elements"), func(n Counts) string {
 		return output4(list(n["sets"], func(i int) string {
-			return list(n["elements"], func(j int) string { return fmt.Sprintf(`"%d.%d"`, i, j) })
+			return list(n["elements"]-1, func(j int) string { return fmt.Sprintf(`"%d%s"`, i, word(j)) })
 		}), `["set",["set","string"]]`)
 	}}
 }
