@@ -2,9 +2,12 @@ package awsauth
 
 import (
 	"bytes"
+	"crypto/sha1" //nolint:gosec // the SDK names files by it
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -66,6 +69,8 @@ func TestCosts(t *testing.T) {
 			_, _ = io.WriteString(w, "token")
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
 			_, _ = io.WriteString(w, "role")
+		case strings.HasPrefix(r.URL.Path, "/federation/"):
+			_, _ = io.WriteString(w, `{"roleCredentials":{"accessKeyId":"a","secretAccessKey":"b","sessionToken":"c","expiration":4102444800000}}`)
 		default:
 			_, _ = io.WriteString(w, keys)
 		}
@@ -75,13 +80,18 @@ func TestCosts(t *testing.T) {
 	clearEnvironment(t)
 	for name, c := range map[string]struct {
 		container string
+		portal    string
 		values    map[string]cty.Value
 	}{
-		"container": {server.URL, nil},
-		"instance":  {"", map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(server.URL)}},
+		"container": {server.URL, "", nil},
+		"instance":  {"", "", map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(server.URL)}},
+		"SSO":       {"", server.URL, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
+			if c.portal != "" {
+				signedIn(t, c.portal)
+			}
 			answers.Run(t, func(t *testing.T) func() error {
 				s, _ := parse(t, c.values)
 				s.World, s.attempts = world.Here(), 1
@@ -95,6 +105,27 @@ func TestCosts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// signedIn leaves what "aws sso login" does, for a portal.
+func signedIn(t *testing.T, portal string) {
+	t.Helper()
+	const start = "https://example.com/start"
+	home := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(home, ".aws", name)
+		if os.MkdirAll(filepath.Dir(path), 0o700) != nil || os.WriteFile(path, []byte(text), 0o600) != nil {
+			t.Fatal(path)
+		}
+		return path
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Setenv("AWS_ENDPOINT_URL_SSO", portal)
+	t.Setenv("AWS_CONFIG_FILE", write("config", "[default]\nsso_account_id = 1\nsso_role_name = r\nsso_region = us-east-1\n"+
+		"sso_start_url = "+start+"\n"))
+	write(fmt.Sprintf("sso/cache/%x.json", sha1.Sum([]byte(start))), //nolint:gosec // the name that the SDK looks for
+		`{"accessToken":"t","expiresAt":"2100-01-01T00:00:00Z"}`)
 }
 
 // clearEnvironment leaves the services of the machine as the only way.
