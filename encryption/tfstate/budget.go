@@ -116,6 +116,8 @@ func (b *budget) set(values []cty.Value, work int64) error {
 	switch typ := values[0].Type(); {
 	case typ == cty.String:
 		sorting /= 3
+	case typ.IsSetType(): // each is gone through to hash it
+		sorting = 2*work + 2*sorting/3
 	case !typ.IsPrimitiveType(): // they are hashed again each time that somebody looks
 		sorting = 2*work + sorting/2
 	}

@@ -47,8 +47,9 @@ func TestLargeSets(t *testing.T) {
 		fits, refused int // elements; 0 for none that are tried
 		element       string
 	}{
-		`"string"`: {20_000, 0, `"subnet-%017[1]d"`},
-		`"number"`: {6000, 10_000, `%d`},
+		`"string"`:         {20_000, 0, `"subnet-%017[1]d"`},
+		`["set","string"]`: {3000, 5000, `["%d"]`},
+		`"number"`:         {6000, 10_000, `%d`},
 		`["object",{"id":"string","from":"number","to":"number","cidr":"string"}]`: {4000, 0, `{"id":"sg-%08[1]d","from":%[1]d,"to":%[1]d,"cidr":"10.0.0.0/8"}`},
 	} {
 		of := func(n int) error {

@@ -82,7 +82,8 @@ func digitsOf(text string) (digits int, fraction bool, err error) {
 	return digits, power < 0 || strings.Contains(mantissa, "."), nil
 }
 
-// weight is the number of types that make up ty.
+// weight is about what it takes to compare ty with another type: the number of types
+// that make it up, and the names of attributes, which are hashed.
 func weight(ty cty.Type) int {
 	n := 1
 	switch {
@@ -93,8 +94,8 @@ func weight(ty cty.Type) int {
 			n += weight(element)
 		}
 	case ty.IsObjectType():
-		for _, attribute := range ty.AttributeTypes() {
-			n += weight(attribute)
+		for name, attribute := range ty.AttributeTypes() {
+			n += len(name)/64 + weight(attribute)
 		}
 	}
 	return n

@@ -157,7 +157,7 @@ func TestAmplification(t *testing.T) {
 
 // timesUnit is how long a unit of the meter takes at the most, in plain values. A
 // unit is as many bytes; to sort takes longer.
-const timesUnit = 16
+const timesUnit = 4
 
 // bounds are what the meter allows. A file of any size may cost what the meter
 // gives for nothing; beyond that, it pays by its length.

@@ -77,6 +77,19 @@ func crossplanes() []Grammar {
 	}
 }
 
+// ofTheCluster have no namespace and may name any: one secret without one is in all
+// of them.
+func ofTheCluster() Grammar {
+	return Grammar{"namespaces", unlimited("selectors", "keys", "length of values"), func(n Counts) string {
+		fields := members(n["selectors"], func(i int) string {
+			return fmt.Sprintf(`"a%dSecretRef":{"name":"s","namespace":"n%d","key":"k"}`, i, i)
+		})
+		secret := secretOf(attributes(n["keys"], 1, `"`+word(n["length of values"])+`"`))
+		return strings.NewReplacer(`,"namespace":"x"`, "", `,"writeConnectionSecretToRef":{"name":"s"}`, "").Replace(
+			crossplane(fields, "{}", "null", secret))
+	}}
+}
+
 func kubeforms() []Grammar {
 	return []Grammar{
 		{"places", ofPlaces(), func(n Counts) string { return kubeform("{}", places("out", n)) }},
@@ -120,6 +133,14 @@ func yamls(head string) []Grammar {
 		nesting("deep lists", "[", "]"), nesting("deep maps", "{a: ", "}"), nesting("deep dashes", "\n- - ", ""),
 		block("entries", " - a\n"), block("empty entries", " -\n"), block("comment lines", " #\n"),
 		flow("escapes", `"\u0041",`),
+		// kubectl would take lines that end otherwise for a document.
+		{"handles of tags", unlimited("handles", "uses", "length of prefixes"), func(n Counts) string {
+			var b strings.Builder
+			for i := range n["handles"] {
+				fmt.Fprintf(&b, "%%TAG !h%d! tag:%s\r", i, word(n["length of prefixes"]))
+			}
+			return b.String() + "---\n" + head + "a: [" + strings.Repeat("!h1!a a,", n["uses"]) + "]\n"
+		}},
 		{"members", unlimited("members", "length of names"), func(n Counts) string {
 			var b strings.Builder
 			for i := range n["members"] {
@@ -128,4 +149,10 @@ func yamls(head string) []Grammar {
 			return head + b.String()
 		}},
 	}
+}
+
+func documents() Grammar {
+	return Grammar{"documents", unlimited("documents", "length of texts"), func(n Counts) string {
+		return strings.Repeat("---\na: "+word(n["length of texts"])+"\n", n["documents"])
+	}}
 }

@@ -2,6 +2,7 @@ package amplification
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +16,8 @@ func readers(tb testing.TB, b *bench) []reader {
 	}
 	sops := func(more string) string { return method("sops", "  allow_unencrypted_values = true\n"+more) }
 	identity := fmt.Sprintf("  age_identities = [%q]\n  use_gpg = false", s.identity)
+	other := newSopsFiles(tb).identity
+	keys := fmt.Sprintf("  age_identities = [%q]\n  use_gpg = false\n  pgp_private_keys = [%q]\n  pgp_passphrase = \"p\"", other, lockedKey(tb))
 	program := b.program(tb)
 	running := fmt.Sprintf("  age_identity_command = [%q]\n  gpg_command = %q\n  use_gpg = true", program, program)
 	crossplane := fmt.Sprintf(crossplaneObject, "null")
@@ -25,15 +28,20 @@ func readers(tb testing.TB, b *bench) []reader {
 		{name: "resource", times: 180, resource: true, grammars: resources()},
 		{name: "Crossplane", times: 160, object: crossplane, resource: true, grammars: crossplanes()},
 		{name: "Crossplane, declared", times: 160, object: declared, resource: true, grammars: crossplanes()[:1]},
+		{name: "Crossplane, of the cluster", times: 160, resource: true, grammars: []Grammar{ofTheCluster()},
+			object: strings.ReplaceAll(crossplane, `"namespace":"x",`, "")},
 		{name: "Kubeform", times: 180, object: kubeformObject, resource: true, grammars: kubeforms()},
-		{name: "manifest in YAML", ends: "is not among them", times: 160, object: kubeformObject, resource: true, grammars: yamls("")},
+		{name: "manifest in YAML", ends: "is not among them", times: 160, object: kubeformObject, resource: true,
+			grammars: append(yamls(""), documents())},
 		{name: "Kubeform module", times: 40, object: moduleObject, seal: moduleManifest, grammars: states()[:1]},
 		{name: "sops, JSON", ends: "the MAC of the file", times: 80, methods: sops(identity), grammars: s.own()},
 		{name: "sops, states", times: 180, methods: sops(identity), seal: s.seal,
-			grammars: []Grammar{states()[1], objects(), dynamic(), manyOutputs()}},
+			grammars: []Grammar{states()[1], objects(), dynamic(), manyOutputs(), deepMarks()}},
 		{name: "sops, YAML", ends: "the MAC of the file", times: 80, methods: sops(identity), grammars: yamls(s.yamlHead())},
 		{name: "sops, programs", ends: "none of the file's keys can be used", times: 160, methods: sops(running),
 			grammars: s.own()[:1], programs: 20},
+		{name: "sops, keys", ends: "none of the file's keys can be used", times: 160, methods: sops(keys),
+			grammars: []Grammar{s.recipients(), encryptedKeys()}},
 		{name: "envelope", ends: "too short for this method", times: 40, methods: method("aes_gcm", "  keys = key_provider.static.k") +
 			"key_provider \"static\" \"k\" {\n  key = \"000102030405060708090a0b0c0d0e0f\"\n}\n", grammars: envelopes()},
 		{name: "age", ends: "no identity and no passphrase", times: 20,

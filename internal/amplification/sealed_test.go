@@ -15,6 +15,10 @@ import (
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
+	"github.com/ProtonMail/go-crypto/openpgp"
+	pgparmor "github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/ProtonMail/go-crypto/openpgp/s2k"
 )
 
 // sopsFiles writes files as sops does, for a recipient that anybody may know.
@@ -123,13 +127,66 @@ func (s sopsFiles) yamlHead() string {
 		"  - {recipient: %s, enc: %q}\n", modified, s.identity.Recipient(), s.wrapped)
 }
 
+// recipients are keys that are not there.
+func (s sopsFiles) recipients() Grammar {
+	return Grammar{"recipients", []Production{{"age", 60}, {"pgp", 60}}, func(n Counts) string {
+		return s.join(`{"a":"b"}`, `"mac":"ENC[x]","encrypted_regex":"^never$"`, n["age"], n["pgp"])
+	}}
+}
+
+// encryptedKeys are data keys that are each encrypted for many, and for any key.
+func encryptedKeys() Grammar {
+	const (
+		packet    = "\xc1\x0d\x03\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x01\x01" // RSA, for any key
+		encrypted = "\xd2\x16\x01"
+	)
+	armored := func(text *bytes.Buffer, w io.WriteCloser, content string) string {
+		_, _ = io.WriteString(w, content)
+		_ = w.Close()
+		quoted, _ := json.Marshal(text.String())
+		return string(quoted)
+	}
+	message := func(n int) string {
+		var text bytes.Buffer
+		w, _ := pgparmor.Encode(&text, "PGP MESSAGE", nil)
+		return armored(&text, w, strings.Repeat(packet, n)+encrypted+word(21))
+	}
+	file := func(n int) string {
+		var text bytes.Buffer
+		digits := strings.Repeat("C", 42) + "A\n"
+		return armored(&text, armor.NewWriter(&text),
+			"age-encryption.org/v1\n"+strings.Repeat("-> X25519 "+digits+digits, n)+"--- "+digits+word(16))
+	}
+	return Grammar{"encrypted keys", []Production{{"keys", 60}, {"packets", 1300}, {"stanzas", 200}}, func(n Counts) string {
+		return fmt.Sprintf(`{"a":"b","sops":{"lastmodified":%q,"version":"3.9.0","mac":"ENC[x]","pgp":%s,"age":%s}}`, modified,
+			list(n["keys"], same(`{"fp":"0","enc":`+message(n["packets"])+"}")), list(n["keys"], same(`{"recipient":"age1","enc":`+file(n["stanzas"])+"}")))
+	}}
+}
+
+// lockedKey is a PGP key that takes a while to unlock, as GnuPG writes them.
+func lockedKey(tb testing.TB) string {
+	tb.Helper()
+	config := &packet.Config{RSABits: 2048, S2KConfig: &s2k.Config{S2KCount: 4 << 20}}
+	key, err := openpgp.NewEntity("a", "", "a@example.com", config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var text bytes.Buffer
+	w, err := pgparmor.Encode(&text, openpgp.PrivateKeyType, nil)
+	if err == nil {
+		err = key.EncryptPrivateKeys([]byte("p"), config)
+	}
+	if err != nil || key.SerializePrivateWithoutSigning(w, nil) != nil || w.Close() != nil {
+		tb.Fatal("the key is not written")
+	}
+	return text.String()
+}
+
 // own are the forms of sops's own metadata and values.
 func (s sopsFiles) own() []Grammar {
 	const ruled = `"mac":"ENC[x]","encrypted_regex":%q`
 	return []Grammar{
-		{"recipients", []Production{{"age", 60}, {"pgp", 60}}, func(n Counts) string {
-			return s.join(`{"a":"b"}`, fmt.Sprintf(ruled, "^never$"), n["age"], n["pgp"])
-		}},
+		s.recipients(),
 		{"rules", with(unlimited("names", "length of names"), Production{"parts", 70}), func(n Counts) string {
 			object := members(n["names"], func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, word(n["length of names"])) })
 			return s.join(object, fmt.Sprintf(ruled, strings.Repeat("(x{0,15}){15}", n["parts"])+"y"), 1, 0)
@@ -152,6 +209,13 @@ func (s sopsFiles) own() []Grammar {
 			return s.join(object, fmt.Sprintf(ruled, "^never$"), 1, 0)
 		}},
 	}
+}
+
+// deepMarks are in more lists than Terraform writes around them.
+func deepMarks() Grammar {
+	return Grammar{"deep marks", with(unlimited("marks"), Production{"depth", 900}), func(n Counts) string {
+		return state4("1", `"number"`, `{"a":1}`, nested(n["depth"], "[", `{"value":`+list(n["marks"], same(`"b"`))+"}", "]"))
+	}}
 }
 
 func envelopes() []Grammar {

@@ -54,13 +54,21 @@ func states() []Grammar {
 		all = append(all, collections("list", leaf, "[", "]", plain), collections("set", leaf, "[", "]", plain))
 	}
 	all = append(all, collections("map", "string", "{", "}", keyed))
-	return append(all, objects(), deepTypes(), manyOutputs())
+	return append(all, setsOfSets(), objects(), deepTypes(), manyOutputs())
 }
 
 // sparse are states that say little of each value: what is absent, what has its
 // type beside it, short fractions, and outputs without a type.
 func sparse() []Grammar {
 	return []Grammar{absent(), dynamic(), fractions(), oldModules(3), oldModules(1)}
+}
+
+func setsOfSets() Grammar {
+	return Grammar{"sets of sets", unlimited("sets", "elements"), func(n Counts) string {
+		return output4(list(n["sets"], func(i int) string {
+			return list(n["elements"]-1, func(j int) string { return fmt.Sprintf(`"%d%s"`, i, word(j)) })
+		}), `["set",["set","string"]]`)
+	}}
 }
 
 func attributes(n int, length int, value string) string {
@@ -74,10 +82,11 @@ func objects() Grammar {
 	}}
 }
 
+// absent has more than eight attributes, so that a map of them hashes its names.
 func absent() Grammar {
 	return Grammar{"absent", with(unlimited("objects", "nulls", "attributes", "length of names"), Production{"depth", 900}),
 		func(n Counts) string {
-			object := `["object",` + attributes(n["attributes"], n["length of names"], `"number"`) + "]"
+			object := `["object",` + attributes(8+n["attributes"], n["length of names"], `"number"`) + "]"
 			inner := "[" + join(n["objects"], same("{}")) + "," + join(n["nulls"], same("null")) + "]"
 			return output4(nested(n["depth"], "[", inner, "]"), nested(n["depth"]+1, `["list",`, object, "]"))
 		}}

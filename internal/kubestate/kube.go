@@ -313,7 +313,7 @@ func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 		if err := cost.Charge(1+int64(len(objects))/16, "the secrets that it names"); err != nil {
 			return nil, err
 		}
-		data, err := secretIn(objects, ref)
+		data, err := secretIn(objects, ref, cost)
 		secrets[ref] = data
 		return data, err
 	}, cost)

@@ -235,7 +235,7 @@ func (r SecretRef) read(text []byte, cost *meter.Meter) (map[string]string, erro
 	if err != nil {
 		return nil, fmt.Errorf("the secret %s: %w", r, err)
 	}
-	return r.data(obj)
+	return r.data(obj, cost)
 }
 
 // mapAt is the object at a place in an object, nil if there is none.
@@ -247,8 +247,9 @@ func (o object) mapAt(names ...string) (map[string]any, error) {
 	return m, nil
 }
 
-// secretIn returns the data of a secret of the manifest.
-func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
+// secretIn returns the data of a secret of the manifest. One without a namespace may
+// be read for each namespace that somebody names.
+func secretIn(objects []object, ref SecretRef, cost *meter.Meter) (map[string]string, error) {
 	var found object
 	for _, obj := range objects {
 		if !ref.means(obj) {
@@ -266,10 +267,10 @@ func secretIn(objects []object, ref SecretRef) (map[string]string, error) {
 		}
 		return nil, fmt.Errorf("the secret %s, which it names, is not in the manifest; add it%s", ref, hint)
 	}
-	return ref.data(found)
+	return ref.data(found, cost)
 }
 
-func (r SecretRef) data(secret object) (map[string]string, error) {
+func (r SecretRef) data(secret object, cost *meter.Meter) (map[string]string, error) {
 	data := map[string]string{}
 	for _, part := range []string{"data", "stringData"} { // the server lets the latter win
 		entries, ok := secret[part].(map[string]any)
@@ -280,6 +281,9 @@ func (r SecretRef) data(secret object) (map[string]string, error) {
 			text, ok := v.(string)
 			if !ok && v != nil {
 				return nil, fmt.Errorf("the secret %s: %s.%s is not a string", r, part, shown(key))
+			}
+			if err := cost.Copies(len(text), "the secrets that it names"); err != nil {
+				return nil, err
 			}
 			if part == "data" {
 				raw, err := base64.StdEncoding.DecodeString(text)

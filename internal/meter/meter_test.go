@@ -40,13 +40,14 @@ func TestYAML(t *testing.T) {
 		"sops": "    password: ENC[AES256_GCM,data:" + strings.Repeat("a", 20) + "==,iv:" + strings.Repeat("b", 43) +
 			"=,tag:" + strings.Repeat("c", 22) + "==,type:str]\n",
 		"Kubernetes": "    privateNetworkIdentifier: vpc-0123456789\n",
+		"a template": "    script: echo %TAG of the image that was built last, in the registry of the project\n",
 	} {
 		text := fill(honest)
 		if err := New(len(text)).YAML(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, part := range []string{"a,", "a: b,", "[", "? a,", "- ", "a,#\n"} {
+	for _, part := range []string{"a,", "a: b,", "[", "? a,", "- ", "a,#\n", "%TAG !a! b\n--- !a!b\n"} {
 		if text := fill(part); New(len(text)).YAML(text) == nil {
 			t.Errorf("%q is read", part)
 		}

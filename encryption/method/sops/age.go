@@ -1,6 +1,7 @@
 package sops
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,12 @@ func openAge(sealed string, identities []age.Identity) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(content)
+}
+
+// ageParts is how many recipients a file of age is for. Each is tried.
+func ageParts(sealed string) int {
+	file, _ := io.ReadAll(armor.NewReader(strings.NewReader(sealed)))
+	return bytes.Count(file, []byte("\n-> "))
 }
 
 // hint says what sops would have done in addition.

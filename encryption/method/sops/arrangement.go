@@ -160,7 +160,7 @@ func marks(stored any, attributes object, unmarked bool) any {
 		unseen[item.name] = true
 	}
 	paths := []any{}
-	for _, name := range names(stored, nil) {
+	for _, name := range names(nil, stored, nil) {
 		if unseen[name] {
 			paths = append(paths, []any{object{{name: "type", value: "get_attr"}, {name: "value", value: name}}})
 		}
@@ -172,21 +172,21 @@ func marks(stored any, attributes object, unmarked bool) any {
 	return paths
 }
 
-// names collects the texts that lie under one name, "value", however many lists
-// they are in: sops binds them to no more than that.
-func names(stored any, path []string) (all []string) {
+// names adds the texts that lie under one name, "value", however many lists they
+// are in: sops binds them to no more than that.
+func names(all []string, stored any, path []string) []string {
 	switch v := stored.(type) {
 	case string:
 		if len(path) == 1 && path[0] == "value" {
-			return []string{v}
+			all = append(all, v)
 		}
 	case []any:
 		for _, element := range v {
-			all = append(all, names(element, path)...)
+			all = names(all, element, path)
 		}
 	case object:
 		for _, item := range v {
-			all = append(all, names(item.value, append(path, item.name))...)
+			all = names(all, item.value, append(path, item.name))
 		}
 	}
 	return all

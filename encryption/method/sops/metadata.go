@@ -167,10 +167,24 @@ func (d *document) checkMetadata() error {
 	return nil
 }
 
+// parts is for how many keys the data key is encrypted here: one, as sops does it,
+// or more.
+func (k masterKey) parts() int {
+	n := 1
+	switch k.kind {
+	case kindPGP:
+		n = pgpParts(k.Sealed)
+	case kindAge:
+		n = ageParts(k.Sealed)
+	}
+	return max(1, n)
+}
+
 func checkKeys(groups [][]masterKey) error {
 	if keys := len(slices.Concat(groups...)); len(groups) > maxGroups || keys > maxKeys {
 		return fmt.Errorf("the file names %d keys in %d key groups; at most %d in %d are read", keys, len(groups), maxKeys, maxGroups)
 	}
+	parts := 0
 	for i, group := range groups {
 		if len(group) == 0 {
 			return fmt.Errorf("%w: its key group %d is empty", encryption.ErrDamaged, i+1)
@@ -181,6 +195,9 @@ func checkKeys(groups [][]masterKey) error {
 			}
 			if len(k.identity()) > maxWrapped+maxName {
 				return fmt.Errorf("the file names a key in its key group %d by more than %d bytes", i+1, maxName)
+			}
+			if parts += k.parts(); parts > maxKeys {
+				return fmt.Errorf("the data keys in the file are encrypted for more than %d keys; sops encrypts each for one", maxKeys)
 			}
 		}
 	}

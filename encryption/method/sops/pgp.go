@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"sync"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -23,18 +24,17 @@ const maxPart = 1024 // bytes of a data key or a part of it
 // this process, or with the user's gpg. The library would read keyrings of old
 // versions, prompt on a terminal, and give gpg all of our environment.
 type pgpKeys struct {
-	armoured   []string
-	passphrase []byte
-	useGPG     bool
-	gpg        string
+	own    func() (openpgp.EntityList, error) // nil for none; unlocked once, which takes time
+	useGPG bool
+	gpg    string
 
 	world world.World // of gpg
 }
 
 func newPGPKeys(v attr.Values) (pgpKeys, error) {
-	p := pgpKeys{
-		armoured: v.Strings("pgp_private_keys"), passphrase: []byte(v.String("pgp_passphrase")),
-		useGPG: v.ReadsEnvironment(), gpg: v.String("gpg_command"), world: world.If(v.ReadsEnvironment()),
+	p := pgpKeys{useGPG: v.ReadsEnvironment(), gpg: v.String("gpg_command"), world: world.If(v.ReadsEnvironment())}
+	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
+		p.own = sync.OnceValues(func() (openpgp.EntityList, error) { return unlock(armoured, passphrase) })
 	}
 	if v.Has("use_gpg") {
 		p.useGPG = v.Bool("use_gpg")
@@ -46,10 +46,10 @@ func newPGPKeys(v attr.Values) (pgpKeys, error) {
 }
 
 func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
-	if len(p.armoured) == 0 && !p.useGPG {
+	if p.own == nil && !p.useGPG {
 		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", encryption.ErrNoKey)
 	}
-	if len(p.armoured) == 0 {
+	if p.own == nil {
 		return p.askGPG(ctx, runs, sealed)
 	}
 	dataKey, own := p.openHere(sealed)
@@ -66,11 +66,10 @@ func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byt
 	return nil, own
 }
 
-// openHere opens sealed with the method's own keys. The reasons of the library
-// are left out: some repeat what was read.
-func (p pgpKeys) openHere(sealed string) ([]byte, error) {
-	var ring openpgp.EntityList
-	for i, text := range p.armoured {
+// unlock reads the method's own keys. The reasons of the library are left out, here
+// and below: some repeat what was read.
+func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err error) {
+	for i, text := range armoured {
 		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
 		if err != nil {
 			return nil, fmt.Errorf("pgp_private_keys: element %d is not an armoured PGP key", i+1)
@@ -79,11 +78,20 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 			if e.PrivateKey == nil {
 				return nil, fmt.Errorf("pgp_private_keys: element %d is a public key, and a private one is required", i+1)
 			}
-			if err := e.DecryptPrivateKeys(p.passphrase); err != nil {
+			if err := e.DecryptPrivateKeys(passphrase); err != nil {
 				return nil, fmt.Errorf("pgp_private_keys: element %d cannot be unlocked; check pgp_passphrase", i+1)
 			}
 		}
 		ring = append(ring, entities...)
+	}
+	return ring, nil
+}
+
+// openHere opens sealed with the method's own keys.
+func (p pgpKeys) openHere(sealed string) ([]byte, error) {
+	ring, err := p.own()
+	if err != nil {
+		return nil, err
 	}
 	block, err := armor.Decode(strings.NewReader(sealed))
 	if err != nil {
@@ -101,6 +109,26 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	}
 	return dataKey, nil
 }
+
+// pgpParts is how many keys a message is encrypted for. Each is tried.
+func pgpParts(sealed string) int {
+	block, err := armor.Decode(strings.NewReader(sealed))
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for packets := packet.NewOpaqueReader(block.Body); ; {
+		p, err := packets.Next()
+		if err != nil {
+			return n
+		}
+		if p.Tag == encryptedKey {
+			n++
+		}
+	}
+}
+
+const encryptedKey = 1 // the tag of such a packet: RFC 9580, section 5
 
 // askGPG has gpg open sealed. Its status lines say what happened:
 // https://github.com/gpg/gnupg/blob/master/doc/DETAILS

@@ -12,11 +12,13 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	filippoage "filippo.io/age"
+	"filippo.io/age/armor"
 	getsops "github.com/getsops/sops/v3"
 	"github.com/getsops/sops/v3/aes"
 	"github.com/getsops/sops/v3/age"
@@ -334,6 +336,22 @@ func TestKeyGroups(t *testing.T) {
 	}
 }
 
+// severalfold is a data key that is encrypted for one recipient, n times.
+func severalfold(t *testing.T, identity string, n int) string {
+	t.Helper()
+	id, err := filippoage.ParseX25519Identity(identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	armored := armor.NewWriter(&text)
+	w, err := filippoage.Encrypt(armored, slices.Repeat([]filippoage.Recipient{id.Recipient()}, n)...)
+	if err != nil || w.Close() != nil || armored.Close() != nil {
+		t.Fatal("age does not encrypt")
+	}
+	return text.String()
+}
+
 // Numbers and names of a file are checked before any key is used.
 func TestHostileMetadata(t *testing.T) {
 	t.Parallel()
@@ -362,6 +380,8 @@ func TestHostileMetadata(t *testing.T) {
 		"threshold negative": {sealed{groups: groups[:3], threshold: -1}, "threshold of -1"},
 		"long wrapped key": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: strings.Repeat("A", 1<<20)}}}},
 			"an encrypted data key of 1048576 bytes"},
+		"age key for many": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: severalfold(t, identity, 129)}}}},
+			"encrypted for more than 128 keys"},
 		"long name": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: "x", Recipient: strings.Repeat("A", 1<<20)}}}},
 			"by more than"},
 		"version of tomorrow": {sealed{groups: groups[:1], change: func(m *getsops.Metadata) { m.Version = "4.0.0" }}, `sops "4.0.0"`},

@@ -2,9 +2,12 @@ package awsauth
 
 import (
 	"bytes"
+	"crypto/sha1" //nolint:gosec // the SDK names files by it
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -55,6 +58,8 @@ func TestCosts(t *testing.T) {
 			_, _ = io.WriteString(w, "token")
 		case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
 			_, _ = io.WriteString(w, "role")
+		case strings.HasPrefix(r.URL.Path, "/federation/"):
+			_, _ = io.WriteString(w, `{"roleCredentials":{"accessKeyId":"a","secretAccessKey":"b","sessionToken":"c","expiration":4102444800000}}`)
 		default:
 			_, _ = io.WriteString(w, keys)
 		}
@@ -66,8 +71,8 @@ func TestCosts(t *testing.T) {
 	})
 }
 
-// onMachine tests each of the services of the machine that give keys, which are at
-// url, as the only way to some.
+// onMachine tests each of the services that give keys to whoever is at the machine or
+// signed in there, which are at url, as the only way to some.
 func onMachine(t *testing.T, url string, test func(t *testing.T, retrieve func() error)) {
 	t.Helper()
 	nowhere := filepath.Join(t.TempDir(), "none")
@@ -78,14 +83,18 @@ func onMachine(t *testing.T, url string, test func(t *testing.T, retrieve func()
 		t.Setenv(name, "")
 	}
 	for name, c := range map[string]struct {
-		container string
-		values    map[string]cty.Value
+		container, portal string
+		values            map[string]cty.Value
 	}{
-		"container": {url, nil},
-		"instance":  {"", map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(url)}},
+		"container": {container: url},
+		"instance":  {values: map[string]cty.Value{"ec2_metadata_service_endpoint": cty.StringVal(url)}},
+		"SSO":       {portal: url},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", c.container)
+			if c.portal != "" {
+				signedIn(t, c.portal)
+			}
 			test(t, func() error {
 				s, _ := parse(t, c.values)
 				s.World, s.attempts = world.Here(), 1
@@ -97,4 +106,25 @@ func onMachine(t *testing.T, url string, test func(t *testing.T, retrieve func()
 			})
 		})
 	}
+}
+
+// signedIn leaves what "aws sso login" does, for a portal.
+func signedIn(t *testing.T, portal string) {
+	t.Helper()
+	const start = "https://example.com/start"
+	home := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(home, ".aws", name)
+		if os.MkdirAll(filepath.Dir(path), 0o700) != nil || os.WriteFile(path, []byte(text), 0o600) != nil {
+			t.Fatal(path)
+		}
+		return path
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Setenv("AWS_ENDPOINT_URL_SSO", portal)
+	t.Setenv("AWS_CONFIG_FILE", write("config", "[default]\nsso_account_id = 1\nsso_role_name = r\nsso_region = us-east-1\n"+
+		"sso_start_url = "+start+"\n"))
+	write(fmt.Sprintf("sso/cache/%x.json", sha1.Sum([]byte(start))), //nolint:gosec // the name that the SDK looks for
+		`{"accessToken":"t","expiresAt":"2100-01-01T00:00:00Z"}`)
 }

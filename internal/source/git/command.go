@@ -81,7 +81,7 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	_, err := d.git(ctx, nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, limit+1))
 		if int64(len(out)) > limit {
-			return errors.New("the repository has too many files")
+			return errors.New("the repository has too many files for what was fetched of it; keep the state in one with fewer")
 		}
 		return err
 	}, args...)

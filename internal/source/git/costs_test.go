@@ -38,7 +38,8 @@ func TestCosts(t *testing.T) {
 }
 
 // repositories are what git fast-import makes them of. git lists each folder with
-// those above it, so that deep ones are long for what they are; maxListing ends that.
+// those above it, so that deep ones are long for what they are; TestRepeatedFolders
+// has more of that.
 func repositories() amplification.Grammar {
 	return amplification.Grammar{
 		Name: "repositories",
@@ -69,6 +70,47 @@ func repositories() amplification.Grammar {
 			return b.String()
 		},
 	}
+}
+
+// A folder that is in two others, which are in two others, and so on, is listed each
+// time: a pack of a few kB would give any number of files. Copies are honest.
+func TestRepeatedFolders(t *testing.T) {
+	long(t)
+	fetch := func(files, copies, levels int) (allocated int, err error) {
+		repo := gittest.NewRepo(t, gittest.RepoOptions{})
+		repo.Import(repeated(files, copies, levels))
+		src, err := newTestRun(t, nil).open(place{repository: repo.FileURL(), path: "a"}.request(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = src.Fetch(t.Context())
+		runtime.ReadMemStats(&after)
+		return int(after.TotalAlloc - before.TotalAlloc), err //nolint:gosec // far below 2^63
+	}
+	if _, err := fetch(1000, 100, 1); err != nil {
+		t.Errorf("100 copies of a folder of 1,000 files: %v", err)
+	}
+	if allocated, err := fetch(1, 2, 19); err == nil || !strings.Contains(err.Error(), "too many files") || allocated > 160<<20 {
+		t.Errorf("folders in folders: %v, with %d MB", err, allocated>>20)
+	}
+}
+
+// repeated are the commands that put files into a folder, copies of it into another
+// one, copies of that into a third, and so on.
+func repeated(files, copies, levels int) string {
+	var b strings.Builder
+	b.WriteString("commit refs/heads/main\ncommitter T <t@example.com> 1700000000 +0000\ndata 1\nx\nM 100644 inline a\ndata 2\n{}\n")
+	for i := range files {
+		fmt.Fprintf(&b, "M 100644 inline d0/%d\ndata 0\n\n", i)
+	}
+	for level := range levels {
+		for i := range copies {
+			fmt.Fprintf(&b, "C d%d d%d/%d\n", level, level+1, i)
+		}
+	}
+	return b.String()
 }
 
 // countGit has each start of git add a byte to a file.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
@@ -27,6 +28,9 @@ const (
 	dirPattern = "statecrypt-git-*.held"
 
 	maxListing = 256 << 20 // bytes: about three million files
+
+	// freeListing is how long a list may be whatever was fetched.
+	freeListing = 16 << 20 // bytes
 )
 
 // repository is a throw-away bare repository. It is made by the first fetch, by
@@ -256,11 +260,24 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 	if t.commit = strings.TrimSpace(string(out)); err != nil || !objectID.MatchString(t.commit) {
 		return nil, errNoCommit
 	}
-	t.listing, err = d.output(ctx, maxListing, "ls-tree", "-r", "-t", "-z", "--full-tree", t.commit)
+	t.listing, err = d.output(ctx, d.listingLimit(), "ls-tree", "-r", "-t", "-z", "--full-tree", t.commit)
 	if err != nil {
 		return nil, err
 	}
 	return t, checkListing(t.listing)
+}
+
+// listingLimit is how long the list of files may be for what was fetched. A folder
+// that is in others many times over is fetched once, and listed each time.
+func (d *repository) listingLimit() int64 {
+	packs, _ := filepath.Glob(filepath.Join(d.dir, "objects", "pack", "*.pack"))
+	limit := int64(freeListing)
+	for _, pack := range packs {
+		if info, err := os.Stat(pack); err == nil {
+			limit += meter.Expanded(info.Size())
+		}
+	}
+	return min(limit, maxListing)
 }
 
 // fetchBlobs fetches exactly these objects, but none that are larger than wanted.

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -77,7 +80,24 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness()) }
+func TestCosts(t *testing.T) {
+	t.Run("state", func(t *testing.T) { sourcetest.Costs(t, faultHarness()) })
+	t.Run("outputs", func(t *testing.T) {
+		h := faultHarness()
+		h.Server = func(_ *testing.T, _ []byte) http.Handler {
+			s := server([]byte(`{"version":4,"serial":1,"outputs":{"a":{"value":["b"],"type":["list","string"]},"c":{"value":"d","type":"string"}}}`))
+			s.Tokens[readToken], s.PageSize = tfetest.Outputs, 1
+			return s
+		}
+		place := h.Place
+		h.Place = func(t *testing.T, f *faults.Front) sourcetest.Place {
+			p := place(t, f)
+			p.Attrs = with(p.Attrs, "outputs_only", cty.True)
+			return p
+		}
+		sourcetest.Costs(t, h)
+	})
+}
 
 func faultHarness() sourcetest.FaultHarness {
 	var patience time.Duration
