@@ -77,7 +77,11 @@ func (s *httpStore) block() string {
 func TestRotateBackend(t *testing.T) {
 	t.Parallel()
 	old, again := must(t, onlyOld, plain, "encrypt"), must(t, onlyNew, plain, "encrypt")
-	const name = "the state in the backend: "
+	const (
+		name    = "the state in the backend: "
+		neither = "it opens neither with -from nor with -to"
+		inJSON  = `{"file":"the state in the backend","result":"rotated","method":"method.aes_gcm.new","serial":7,"lineage":"l-1"}`
+	)
 	for row, c := range map[string]struct {
 		stored, lock, flags string
 		from, to            string // in place of the usual settings
@@ -85,13 +89,13 @@ func TestRotateBackend(t *testing.T) {
 		stdout, stderr      string
 	}{
 		"rotated":     {stored: old, stdout: name + "rotated, method.aes_gcm.new\n"},
-		"in JSON":     {stored: old, flags: "-json", stdout: `{"file":"the state in the backend","result":"rotated","method":"method.aes_gcm.new","serial":7,"lineage":"l-1"}` + "\n"},
+		"in JSON":     {stored: old, flags: "-json", stdout: inJSON + "\n"},
 		"done":        {stored: again, stdout: name + "has the new key already, method.aes_gcm.new\n"},
-		"another key": {stored: must(t, otherKey, plain, "encrypt"), code: 1, stdout: name + "not rotated\n", stderr: "it opens neither with -from nor with -to"},
-		"plaintext":   {stored: plain, code: 1, stdout: name + "not rotated\n", stderr: "it opens neither with -from nor with -to"},
+		"another key": {stored: must(t, otherKey, plain, "encrypt"), code: 1, stdout: name + "not rotated\n", stderr: neither},
+		"plaintext":   {stored: plain, code: 1, stdout: name + "not rotated\n", stderr: neither},
 		"from plaintext": {stored: plain, from: plainText + "state { method = method.unencrypted.p }",
 			stdout: name + "rotated, method.aes_gcm.new\n"},
-		"a page": {stored: "<html>" + canary, code: 1, stdout: name + "not rotated\n", stderr: "it opens neither with -from nor with -to"},
+		"a page": {stored: "<html>" + canary, code: 1, stdout: name + "not rotated\n", stderr: neither},
 		"none":   {code: 1, stdout: name + "not rotated\n", stderr: name + "there is none"},
 		"locked": {stored: old, lock: "4711", code: 1, stdout: name + "not rotated\n", stderr: `"ci@host" has the lock "4711"`},
 		"no backend": {stored: old, to: onlyNew, code: 1, stdout: name + "not rotated\n",
@@ -137,8 +141,8 @@ func TestRotateBackendInterrupted(t *testing.T) {
 		t.Skip("there are no signals")
 	}
 	s := newHTTPStore(t, must(t, onlyOld, plain, "encrypt"))
-	cmd := exec.CommandContext(t.Context(), built(t), "rotate", "-from", write(t, "old.hcl", onlyOld), "-to", write(t, "new.hcl", onlyNew+s.block()),
-		"-backend")
+	from, to := write(t, "old.hcl", onlyOld), write(t, "new.hcl", onlyNew+s.block())
+	cmd := exec.CommandContext(t.Context(), built(t), "rotate", "-from", from, "-to", to, "-backend")
 	cmd.Env = append(world.World{}.Environ().Pairs(), "PATH="+filepath.Dir(cmd.Path))
 	s.then[http.MethodGet] = func() { _ = cmd.Process.Signal(os.Interrupt) }
 	var stderr bytes.Buffer

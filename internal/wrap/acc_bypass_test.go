@@ -192,7 +192,9 @@ func attempts() map[string]attempt {
 		"an answer exchanged for another": {args: apply, ready: true, pins: wrap.Pins{Lineage: "that of another state"}},
 		"an answer exchanged for an old":  {args: apply, ready: true, pins: wrap.Pins{Serial: new(int64(1 << 40))}},
 		"an answer exchanged for none":    {args: apply, pins: wrap.Pins{Serial: new(int64)}},
-		"an answer with one more":         {args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') }},
+		"an answer with one more": {
+			args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') },
+		},
 
 		"another module by a link":   {args: apply, chdir: "ROOT/link/../mm"},
 		"another module":             {args: apply, chdir: "ROOT/local"},
