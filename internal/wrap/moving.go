@@ -147,9 +147,13 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 	return printed, nil
 }
 
-// store seals a state and writes it to the backend.
+// store seals a state, if it is the one that is expected, and writes it to the backend.
 func (m *move) store(ctx context.Context, plain []byte, what string) error {
-	sealed, _, err := Seal(ctx, m.state, plain)
+	_, err := m.pins.expect(plain)
+	var sealed []byte
+	if err == nil {
+		sealed, _, err = Seal(ctx, m.state, plain)
+	}
 	if err == nil {
 		err = m.backend.store(ctx, m.id, sealed)
 	}

@@ -23,6 +23,7 @@ func TestMoveIn(t *testing.T) {
 		stored string
 		files  map[string]string
 		in     string // TF_WORKSPACE
+		pins   wrap.Pins
 		held   bool
 		want   string // what is in the backend then, opened
 		says   string
@@ -33,6 +34,10 @@ func TestMoveIn(t *testing.T) {
 		"sealed already": {stored: "sealed", want: state, says: "the state in the backend is encrypted already"},
 		"in the module": {
 			files: map[string]string{"terraform.tfstate": other}, want: other, says: "what is left in terraform.tfstate is not encrypted",
+		},
+		"another in the backend": {stored: state, pins: wrap.Pins{Lineage: "x"}, err: `its lineage is "l", and -lineage says "x"`},
+		"another in the module": {
+			files: map[string]string{"terraform.tfstate": other}, pins: wrap.Pins{Serial: new(int64(8))}, err: "its serial is 7, and -minimum-serial",
 		},
 		"none":            {says: "there is no state yet"},
 		"an empty one":    {files: map[string]string{"terraform.tfstate": ""}, says: "there is no state yet"},
@@ -68,7 +73,7 @@ func TestMoveIn(t *testing.T) {
 				s.hold([]byte(`{"ID":"1"}`))
 			}
 			o, dir, out := scripted(t, s, "ready GET", "init")
-			o.EncryptExisting = true
+			o.EncryptExisting, o.Pins = true, c.pins
 			o.Environ = append(o.Environ, "TF_WORKSPACE="+c.in)
 			for path, text := range c.files {
 				write(t, filepath.Join(dir, path), text)

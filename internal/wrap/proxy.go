@@ -108,10 +108,7 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
-	serial, lineage, err := Label(opened.Data)
-	if err == nil {
-		err = p.pins.Accept(serial, lineage)
-	}
+	lineage, err := p.pins.expect(opened.Data)
 	if err != nil {
 		return err
 	}
