@@ -1,10 +1,18 @@
 package wrap
 
 import (
+	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // TestRecordIsNoLink: a link that a module brings along in place of the record leads to no
@@ -21,5 +29,81 @@ func TestRecordIsNoLink(t *testing.T) {
 	}
 	if left, err := os.ReadFile(file); err != nil || string(left) != "mine" {
 		t.Errorf("it holds %q, %v", left, err)
+	}
+}
+
+// TestCheckRecord: what the child may have written down in place of our record.
+func TestCheckRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ record, err string }{
+		"ours":          {record, ""},
+		"another":       {`{"backend":{"type":"s3","config":{}}}`, `"s3"`},
+		"with settings": {`{"backend":{"type":"http","config":{"address":"x"}}}`, "a setting of its own"},
+		"none":          {`{}`, "another kind"},
+		"a state store": {strings.Replace(record, `{`, `{"state_store":{"type":"x"},`, 1), "another kind"},
+	} {
+		data := t.TempDir()
+		if err := os.WriteFile(filepath.Join(data, recordName), []byte(c.record), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkRecord(data); (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: got %v, want %q", name, err, c.err)
+		}
+	}
+}
+
+// unfaithful is a method that gives back something else than it got.
+type unfaithful struct{}
+
+func (unfaithful) Encrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+	return []byte("x"), nil
+}
+
+func (unfaithful) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+	return []byte(state), nil
+}
+
+// TestSealedAnother: what would be opened as another state is not stored.
+func TestSealedAnother(t *testing.T) {
+	t.Parallel()
+	registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{{
+		Table: attr.Table{Name: "unfaithful"}, Build: func(attr.Values) (encryption.Method, error) { return unfaithful{}, nil },
+	}}}
+	enc, err := encryption.Load(registry, encryption.Code(`method "unfaithful" "m" {}
+		state { method = method.unfaithful.m }`, "test.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Seal(t.Context(), enc.State(), []byte(state)); err != nil {
+		t.Error(err)
+	}
+	changed := strings.Replace(state, `"outputs":{}`, `"outputs":{"a":1}`, 1)
+	if _, _, err := Seal(t.Context(), enc.State(), []byte(changed)); err == nil || !strings.Contains(err.Error(), "is not the same") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLockOfNobody: a lock that is not given before its child has gone is not waited for,
+// since nobody would give it back. What was to be written is.
+func TestLockOfNobody(t *testing.T) {
+	t.Parallel()
+	for method, ends := range map[string]bool{"LOCK": true, "UNLOCK": false, "DELETE": false} {
+		ctx, leave := context.WithCancel(t.Context())
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // or nobody notices that the connection ends
+			leave()
+			if ends {
+				<-r.Context().Done() // of the connection, which only the proxy closes
+			}
+		}))
+		defer server.Close()
+		p, _ := between(t, server.URL, sealing)
+		r := httptest.NewRequestWithContext(ctx, method, map[bool]string{true: "/state", false: "/lock"}[method == "DELETE"], strings.NewReader(`{"ID":"1"}`))
+		r.SetBasicAuth(username, p.password)
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		if gone := w.Code == http.StatusBadGateway; gone != ends || !ends && w.Code != http.StatusOK {
+			t.Errorf("%s: got %d", method, w.Code)
+		}
 	}
 }
