@@ -168,10 +168,12 @@ func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint,
 	ctx, fips, dual := context.Background(), s.values.Bool("use_fips_endpoint"), s.values.Bool("use_dualstack_endpoint")
 	switch {
 	case service == sts.ServiceID:
-		return sts.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, sts.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
+		return sts.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			sts.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
 	case !s.OwnEndpoints:
 	case service == sso.ServiceID:
-		return sso.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, sso.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
+		return sso.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			sso.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
 	case service == ssooidc.ServiceID:
 		return ssooidc.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
 			ssooidc.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
