@@ -33,6 +33,9 @@ require (
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // AWS roles and static credentials
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.6 // AWS credentials of an instance
 	github.com/aws/aws-sdk-go-v2/service/kms v1.62.2 // AWS KMS
+	github.com/aws/aws-sdk-go-v2/service/signin v1.12.2 // AWS profiles of aws login
+	github.com/aws/aws-sdk-go-v2/service/sso v1.39.2 // AWS single sign-on
+	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // AWS single sign-on, its tokens
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // AWS roles
 	github.com/aws/smithy-go v1.28.8 // errors of the AWS client
 	github.com/googleapis/gax-go/v2 v2.23.0 // errors of the Google client
@@ -91,9 +94,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/internal/checksum v1.11.11 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.10 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/s3shared v1.20.10 // indirect
-	github.com/aws/aws-sdk-go-v2/service/signin v1.12.2 // indirect
-	github.com/aws/aws-sdk-go-v2/service/sso v1.39.2 // indirect
-	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

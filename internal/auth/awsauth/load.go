@@ -17,7 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/signin"
+	"github.com/aws/aws-sdk-go-v2/service/sso"
+	"github.com/aws/aws-sdk-go-v2/service/ssooidc"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	smithyendpoints "github.com/aws/smithy-go/endpoints"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -140,27 +144,44 @@ func (s Settings) sharedFiles() (config, credentials []string, err error) {
 	return config, credentials, err
 }
 
-// chainResolver sends the STS clients that the SDK makes for profiles with
-// roles to the configured endpoint, or to AWS's own instead of that of the
-// environment.
+// chainResolver sends the STS clients that the SDK makes for profiles with roles to
+// the configured endpoint. These and those that sign in for a profile go to AWS's
+// own if the environment says nothing of servers.
 func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint:staticcheck // see options
 	return func(service, region string, _ ...any) (aws.Endpoint, error) { //nolint:staticcheck // see options
-		if service != sts.ServiceID {
-			return aws.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
+		if service == sts.ServiceID {
+			region = cmp.Or(s.values.String("sts_region"), region)
 		}
-		region = cmp.Or(s.values.String("sts_region"), region)
-		url := s.STSEndpoint
-		if url == "" {
-			parameters := sts.EndpointParameters{Region: &region,
-				UseFIPS: aws.Bool(s.values.Bool("use_fips_endpoint")), UseDualStack: aws.Bool(s.values.Bool("use_dualstack_endpoint"))}
-			own, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), parameters)
-			if err != nil {
-				return aws.Endpoint{}, err //nolint:staticcheck // see options
-			}
-			url = own.URI.String()
+		endpoint := aws.Endpoint{URL: s.STSEndpoint, SigningRegion: region, Source: aws.EndpointSourceCustom} //nolint:staticcheck // see options
+		if service == sts.ServiceID && s.STSEndpoint != "" {
+			return endpoint, nil
 		}
-		return aws.Endpoint{URL: url, SigningRegion: region, Source: aws.EndpointSourceCustom}, nil //nolint:staticcheck // see options
+		own, err := s.ownEndpoint(service, region)
+		endpoint.URL = own.URI.String()
+		return endpoint, err
 	}
+}
+
+// ownEndpoint is that of AWS for a service of the SDK's chain. The error for others
+// leaves it to the SDK.
+func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint, error) {
+	ctx, fips, dual := context.Background(), s.values.Bool("use_fips_endpoint"), s.values.Bool("use_dualstack_endpoint")
+	switch {
+	case service == sts.ServiceID:
+		return sts.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			sts.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
+	case !s.OwnEndpoints:
+	case service == sso.ServiceID:
+		return sso.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			sso.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
+	case service == ssooidc.ServiceID:
+		return ssooidc.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			ssooidc.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
+	case service == signin.ServiceID:
+		return signin.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			signin.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dual})
+	}
+	return smithyendpoints.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
 }
 
 // Transport is one of the settings' own: with their proxies, and their trust.

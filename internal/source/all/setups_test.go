@@ -84,6 +84,10 @@ var setups = []setup{
 	{"KUBE_CTX alone", "kubernetes", "", "KUBE_CTX=prod", "config_context=prod"},
 	{"KUBE_TOKEN for a host of the code", "kubernetes", "host=https://k", "KUBE_TOKEN=t", "token=t"},
 	{"KUBE_USER beside a token", "kubernetes", "token=OWN host=https://k", "KUBE_USER=me", "username="},
+	{"KUBE_HOST beside a plugin", "kubernetes", "exec.api_version=v1 exec.command=OWN", "KUBE_HOST=https://other",
+		"error: KUBE_HOST exec.command"},
+	{"KUBE_HOST and a plugin with a host", "kubernetes", "host=https://k exec.api_version=v1 exec.command=OWN", "KUBE_HOST=https://other",
+		"host=https://k"},
 	{"KUBE_INSECURE=false beside a token", "kubernetes", "token=OWN", "KUBE_INSECURE=false", "insecure=false"},
 
 	// HTTP and GitLab
@@ -153,7 +157,11 @@ func (s setup) grant(t *testing.T, k source.Kind) (source.Grant, error) {
 		block, name, nested := strings.Cut(path, ".")
 		switch {
 		case nested:
-			values[block] = cty.ObjectVal(attrs{name: text(value)})
+			inner := attrs{name: text(value)}
+			if before, ok := values[block]; ok {
+				maps.Copy(inner, before.AsValueMap())
+			}
+			values[block] = cty.ObjectVal(inner)
 		case a.Type == cty.Bool:
 			values[path] = cty.BoolVal(value == "true")
 		case a.Type.IsMapType():

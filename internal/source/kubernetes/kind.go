@@ -95,7 +95,7 @@ func credentials() attr.Table {
 				Attrs: []attr.Attr{
 					{Name: "api_version", Type: cty.String, Required: true,
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},
-					{Name: "command", Type: cty.String, Required: true,
+					{Name: "command", Type: cty.String, Required: true, Secret: true, // what it prints is one
 						Doc: "The program. A name without a slash is looked up in `PATH`."},
 					{Name: "args", Type: cty.List(cty.String), Sensitive: true, Doc: "Its arguments."},
 					{Name: "env", Type: cty.Map(cty.String), Sensitive: true, Doc: "Further environment variables for it."},
