@@ -77,6 +77,12 @@ func play(script string) int {
 			signalSelf(syscall.SIGKILL)
 		case "reset":
 			_ = os.WriteFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"), []byte(argument), 0o600)
+		case "save":
+			for _, arg := range os.Args {
+				if path, ok := strings.CutPrefix(arg, "-out="); ok {
+					_ = os.WriteFile(path, []byte("PK a plan"), 0o600)
+				}
+			}
 		case "leave":
 			_ = os.WriteFile(argument, []byte(state), 0o600)
 		default:
@@ -182,6 +188,10 @@ func TestRun(t *testing.T) {
 		"changed meanwhile": {
 			script: `GET reset={"backend":{"type":"s3"}}`, args: []string{"plan"}, code: 1, err: `the backend is "s3"`,
 		},
+		"a state store meanwhile": {
+			script: `GET reset={"backend":{"type":"http"},"state_store":{}}`, args: []string{"plan"}, code: 1, err: "the backend is another kind",
+		},
+		"no backend meanwhile": {script: `GET reset={}`, args: []string{"plan"}, code: 1, err: "the backend is another kind"},
 		"init elsewhere": {
 			script: `GET reset={"backend":{"type":"http","config":{"address":"x"}}}`, args: []string{"init"}, code: 1,
 			err: `the backend has a setting of its own, "address"`,
