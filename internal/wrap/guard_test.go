@@ -189,7 +189,8 @@ func TestRefused(t *testing.T) {
 		"no such plan":            {args: []string{"apply", "tfplan"}, err: `the file "tfplan": no such file`},
 		"no such plan, in a flag": {args: []string{"graph", "-type=plan", "-plan=x"}, err: `the file "x": no such file`},
 		"a folder, not the record": {
-			args: []string{"plan"}, files: map[string]string{".terraform/statecrypt/terraform.tfstate/x": "y"}, err: "the record of the backend cannot be written",
+			args: []string{"plan"}, files: map[string]string{".terraform/statecrypt/terraform.tfstate/x": "y"},
+			err: "the record of the backend cannot be written",
 		},
 		"not a plan":     {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}, err: "it is not a plan"},
 		"an empty zip":   {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}, err: "it is not a plan"},
