@@ -28,11 +28,10 @@ type handover struct {
 func (h *handover) prepare(ctx context.Context) error {
 	open := h.opener()
 	for at, name := range h.call.args {
-		if open == nil || name == "-" {
-			continue
-		}
-		if err := h.copy(ctx, &h.call.args[at], open); err != nil {
-			return err
+		if open != nil && name != "-" {
+			if err := h.copy(ctx, &h.call.args[at], open); err != nil {
+				return err
+			}
 		}
 	}
 	for at, f := range h.call.flags {

@@ -79,13 +79,13 @@ func TestSealedPlans(t *testing.T) {
 		"made for a folder":    {args: []string{"plan", "-out=folder"}, err: "the plan was not saved"},
 		"none was made":        {args: []string{"plan", "-out=p", "-no-color"}},
 		"not asked for":        {args: []string{"plan"}},
-		"applied":              {args: []string{"apply", "sealed"}},
-		"shown":                {args: []string{"show", "sealed"}},
-		"shown, by a flag":     {args: []string{"graph", "-type=plan", "-plan=sealed"}},
+		"applied":              {args: []string{"apply", "sealed"}, say: `/sealed"`},
+		"shown":                {args: []string{"show", "sealed"}, say: `/sealed"`},
+		"shown, by a flag":     {args: []string{"graph", "-type=plan", "-plan=sealed"}, say: `/sealed"`},
 		"applied, not sealed":  {args: []string{"apply", "plain"}, err: `the file "plain": `},
 		"applied, no settings": {args: []string{"apply", "sealed"}, plain: true, err: "if it is a plan, the settings require a plan block"},
 	} {
-		script := "ready GET save"
+		script := "ready arguments GET save"
 		if name == "none was made" {
 			script = "ready GET"
 		}
