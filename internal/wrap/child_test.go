@@ -83,6 +83,9 @@ func play(script string) int {
 					_ = os.WriteFile(path, []byte("PK a plan"), 0o600)
 				}
 			}
+		case "move":
+			from, to, _ := strings.Cut(argument, ",")
+			_ = os.Rename(from, to)
 		case "leave":
 			_ = os.WriteFile(argument, []byte(state), 0o600)
 		default:
@@ -200,6 +203,15 @@ func TestRun(t *testing.T) {
 			script: `GET reset={"backend":{"type":"s3"}} exit=3`, args: []string{"state", "rm", "x"}, code: 3, err: `the backend is "s3"`,
 		},
 		"a file": {script: "GET leave=terraform.tfstate exit=5", args: []string{"taint", "x"}, code: 5, err: "written to terraform.tfstate"},
+		"two files": {
+			script: "GET leave=terraform.tfstate leave=terraform.tfstate.backup", args: []string{"taint", "x"}, code: 1,
+			err: "written to terraform.tfstate.backup",
+		},
+		"a sealed file, and another": {
+			script: "GET move=sealed,errored.tfstate leave=terraform.tfstate", args: []string{"apply"}, code: 1,
+			err: "written to terraform.tfstate",
+		},
+		"a sealed file": {script: "GET move=sealed,terraform.tfstate", args: []string{"apply"}},
 		"a file that was to be a state": {
 			script: "GET leave=errored.tfstate exit=1", args: []string{"apply"}, code: 1, says: "errored.tfstate is encrypted now",
 		},
@@ -216,7 +228,8 @@ func TestRun(t *testing.T) {
 			if c.held {
 				s.hold([]byte(`{"ID":"1"}`))
 			}
-			o, _, out := scripted(t, s, c.script, c.args...)
+			o, dir, out := scripted(t, s, c.script, c.args...)
+			write(t, filepath.Join(dir, "sealed"), string(seal(t, sealing, state)))
 			code, err := wrap.Run(t.Context(), o)
 			if code != c.code || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %d, %v; want %d, %q\n%s", code, err, c.code, c.err, out)
