@@ -50,7 +50,8 @@ state { method = method.aes_gcm.x }`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info, err := encryption.Inspect(file); err != nil || !slices.Equal(info.KeyProviders, []string{"key_provider.static.a", "key_provider.ticket.t"}) {
+		info, err := encryption.Inspect(file)
+		if err != nil || !slices.Equal(info.KeyProviders, []string{"key_provider.static.a", "key_provider.ticket.t"}) {
 			t.Errorf("file %d: %+v, %v", i+1, info, err)
 		}
 		opened, err := enc.State().Decrypt(t.Context(), file)

@@ -144,23 +144,28 @@ func (f LookupEnv) first(names []string) (name, value string) {
 func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 	e := &Entry{Address: address, Kind: table.Name, Settings: map[string]Setting{}}
 	for name, v := range values {
-		if v.IsNull() {
-			continue
+		if !v.IsNull() {
+			a, _ := table.Attr(name)
+			e.Settings[name] = Setting{Value: v, Err: checkAddress(address, name, a, v)}
 		}
-		s, text := Setting{Value: v}, ""
-		if v.IsKnown() && v.Type() == cty.String {
-			text = v.AsString()
-		}
-		switch a, _ := table.Attr(name); {
-		case a.Reference && v.IsKnown() && !syntax.IsKeyProviderAddress(text):
-			s.Err = &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
-				"required, such as key_provider.pbkdf2.main")}
-		case a.Method && v.IsKnown() && !syntax.IsMethod(text):
-			s.Err = &Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
-		}
-		e.Settings[name] = s
 	}
 	return e
+}
+
+// checkAddress looks at an attribute that names a key provider or a method.
+func checkAddress(address, name string, a Attr, v cty.Value) error {
+	text := ""
+	if v.IsKnown() && v.Type() == cty.String {
+		text = v.AsString()
+	}
+	switch {
+	case a.Reference && v.IsKnown() && !syntax.IsKeyProviderAddress(text):
+		return &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
+			"required, such as key_provider.pbkdf2.main")}
+	case a.Method && v.IsKnown() && !syntax.IsMethod(text):
+		return &Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
+	}
+	return nil
 }
 
 // References returns the addresses that the entry's reference attributes name,

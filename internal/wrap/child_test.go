@@ -77,6 +77,9 @@ func play(script string) int {
 			signalSelf(syscall.SIGKILL)
 		case "reset":
 			_ = os.WriteFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"), []byte(argument), 0o600)
+		case "move":
+			from, to, _ := strings.Cut(argument, ",")
+			_ = os.Rename(from, to)
 		case "leave":
 			_ = os.WriteFile(argument, []byte(state), 0o600)
 		case "save":
@@ -189,6 +192,10 @@ func TestRun(t *testing.T) {
 		"changed meanwhile": {
 			script: `GET reset={"backend":{"type":"s3"}}`, args: []string{"plan"}, code: 1, err: `the backend is "s3"`,
 		},
+		"a state store meanwhile": {
+			script: `GET reset={"backend":{"type":"http"},"state_store":{}}`, args: []string{"plan"}, code: 1, err: "the backend is another kind",
+		},
+		"no backend meanwhile": {script: `GET reset={}`, args: []string{"plan"}, code: 1, err: "the backend is another kind"},
 		"init elsewhere": {
 			script: `GET reset={"backend":{"type":"http","config":{"address":"x"}}}`, args: []string{"init"}, code: 1,
 			err: `the backend has a setting of its own, "address"`,
@@ -197,6 +204,15 @@ func TestRun(t *testing.T) {
 			script: `GET reset={"backend":{"type":"s3"}} exit=3`, args: []string{"state", "rm", "x"}, code: 3, err: `the backend is "s3"`,
 		},
 		"a file": {script: "GET leave=terraform.tfstate exit=5", args: []string{"taint", "x"}, code: 5, err: "written to terraform.tfstate"},
+		"two files": {
+			script: "GET leave=terraform.tfstate leave=terraform.tfstate.backup", args: []string{"taint", "x"}, code: 1,
+			err: "written to terraform.tfstate.backup",
+		},
+		"a sealed file, and another": {
+			script: "GET move=sealed,errored.tfstate leave=terraform.tfstate", args: []string{"apply"}, code: 1,
+			err: "written to terraform.tfstate",
+		},
+		"a sealed file": {script: "GET move=sealed,terraform.tfstate", args: []string{"apply"}},
 		"a file that was to be a state": {
 			script: "GET leave=errored.tfstate exit=1", args: []string{"apply"}, code: 1, says: "errored.tfstate is encrypted now",
 		},
@@ -213,7 +229,8 @@ func TestRun(t *testing.T) {
 			if c.held {
 				s.hold([]byte(`{"ID":"1"}`))
 			}
-			o, _, out := scripted(t, s, c.script, c.args...)
+			o, dir, out := scripted(t, s, c.script, c.args...)
+			write(t, filepath.Join(dir, "sealed"), string(seal(t, sealing, state)))
 			code, err := wrap.Run(t.Context(), o)
 			if code != c.code || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %d, %v; want %d, %q\n%s", code, err, c.code, c.err, out)

@@ -197,7 +197,12 @@ func TestRefused(t *testing.T) {
 		"move in, by a plan":  {args: []string{"plan"}, moveIn: true, err: "are for init only"},
 		"move in, with flags": {args: []string{"init", "-migrate-state"}, moveIn: true, err: "wrap -encrypt-existing moves a state in"},
 
-		"no such plan":   {args: []string{"apply", "tfplan"}, err: `the file "tfplan": no such file`},
+		"no such plan":            {args: []string{"apply", "tfplan"}, err: `the file "tfplan": no such file`},
+		"no such plan, in a flag": {args: []string{"graph", "-type=plan", "-plan=x"}, err: `the file "x": no such file`},
+		"a folder, not the record": {
+			args: []string{"plan"}, files: map[string]string{".terraform/statecrypt/terraform.tfstate/x": "y"},
+			err: "the record of the backend cannot be written",
+		},
 		"not a plan":     {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}, err: "it is not a plan"},
 		"an empty zip":   {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}, err: "it is not a plan"},
 		"a cloud plan":   {args: []string{"apply", "x"}, files: map[string]string{"x": `{"remote_plan_format":1,"run_id":"x","hostname":"y"}`}, err: "it is not a plan"},
@@ -255,6 +260,9 @@ func TestRefused(t *testing.T) {
 			}
 			if out.String() != "" {
 				t.Errorf("the child was run: %s", out)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, ".terraform", "statecrypt", ".*")); left != nil {
+				t.Errorf("%s is left behind", left)
 			}
 		})
 	}
@@ -436,6 +444,7 @@ func archive(t *testing.T, tfplans ...string) string {
 	t.Helper()
 	var b strings.Builder
 	z := zip.NewWriter(&b)
+	_, _ = z.Create("tfstate")
 	for _, tfplan := range tfplans {
 		w, err := z.Create("tfplan")
 		if err == nil {

@@ -3,9 +3,12 @@ package wrap
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -59,22 +62,37 @@ func planBackend(plan []byte) error {
 	kind, errKind := field(plan, fieldBackend, fieldType)
 	packed, errConfig := field(plan, fieldBackend, fieldConfig, fieldMsgpack)
 	store, errStore := field(plan, fieldStore)
-	t, errType := msgpack.ImpliedType(packed)
-	config, errValue := msgpack.Unmarshal(packed, t)
 	switch {
 	case errors.Join(errKind, errConfig, errStore) != nil:
 		return errors.New("it cannot be read")
 	case string(kind) != "http" || store != nil:
 		return notOurs("not http")
-	case errType != nil || errValue != nil || !t.IsObjectType():
+	}
+	config, err := object(packed)
+	if err != nil {
 		return errors.New("it cannot be read")
 	}
-	for name := range t.AttributeTypes() {
-		if !config.GetAttr(name).IsNull() {
+	for name, value := range config {
+		if !value.IsNull() {
 			return hasSetting(name)
 		}
 	}
 	return nil
+}
+
+// object decodes an object. The decoder panics at some of what is none, and at a NaN.
+func object(packed []byte) (attributes map[string]cty.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	t, err := msgpack.ImpliedType(packed)
+	if err != nil || !t.IsObjectType() {
+		return nil, cmp.Or(err, errors.New("it is no object"))
+	}
+	value, err := msgpack.Unmarshal(packed, t)
+	return value.AsValueMap(), err
 }
 
 // field returns the content of a field in a message of protobuf: the last one

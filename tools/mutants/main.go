@@ -17,7 +17,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,10 +65,10 @@ func run(out io.Writer, root, list string, paths []string) error {
 		return err
 	}
 	var survivors []survivor
-	all := 0
-	for _, path := range paths {
-		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ".json"), "_", "/")
-		n, slow, found, err := read(root, name, path)
+	all, looked := 0, map[string]bool{}
+	for _, report := range paths {
+		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(report), ".json"), "_", "/")
+		n, slow, found, err := read(root, name, report)
 		if err != nil {
 			return err
 		}
@@ -74,7 +76,9 @@ func run(out io.Writer, root, list string, paths []string) error {
 			name, n-len(found), n, percent(n-len(found), n), slow)
 		survivors = append(survivors, found...)
 		all += n
+		looked[name] = true
 	}
+	maps.DeleteFunc(reasons, func(m mutant, _ string) bool { return !looked[path.Dir(m.file)] })
 	return judge(out, all, survivors, reasons)
 }
 
