@@ -70,10 +70,6 @@ func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 }
 
 func (d *decoder) unwrap(value, typ json.RawMessage) (cty.Value, error) {
-	if d.wrappers++; d.wrappers > maxWrappers {
-		return cty.NilVal, fmt.Errorf("more than %d values of dynamic type are wrapped in each other", maxWrappers)
-	}
-	defer func() { d.wrappers-- }()
 	if err := d.budget.wrapped(len(value)); err != nil {
 		return cty.NilVal, err
 	}

@@ -17,10 +17,6 @@ const (
 	// jsonNesting is where encoding/json gives up, anywhere in the file.
 	jsonNesting = 10000
 
-	// maxWrappers is how many values of dynamic type may be wrapped in each other;
-	// each is scanned once more. No tool that writes states nests any.
-	maxWrappers = 16
-
 	// maxInstances is how many instances a resource may have. In the file one takes
 	// fifteen bytes, in memory twenty times that.
 	maxInstances = 100_000

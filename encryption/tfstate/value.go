@@ -18,7 +18,6 @@ import (
 // of a list of dynamic values have several types; and it quotes what it read.
 type decoder struct {
 	sensitive bool // errors show no keys that are not in the type
-	wrappers  int  // of dynamic values, around this one
 	depth     int  // of the value being read, within the output
 
 	budget *budget // shared by what is decoded together

@@ -96,6 +96,9 @@ func kubeforms() []Grammar {
 		{"fields", with(unlimited("fields", "length of names"), Production{"depth", 400}), func(n Counts) string {
 			return kubeform(nested(n["depth"], `{"b":[`, attributes(n["fields"], n["length of names"], "1"), "]}"), secretOf("{}"))
 		}},
+		{"lists in lists", []Production{{"depth", 4000}}, func(n Counts) string {
+			return nested(n["depth"], `{"apiVersion":"v1","kind":"List","items":[`, kubeform("{}", secretOf("{}")), "]}")
+		}},
 		{"maps", unlimited("keys", "members"), func(n Counts) string {
 			text, _ := json.Marshal(attributes(n["members"], 1, `"v"`))
 			return kubeform("{}", secretOf(members(n["keys"], func(i int) string { return fmt.Sprintf(`"out.a%d":%s`, i, text) })))

@@ -17,7 +17,8 @@ func readers(tb testing.TB, b *bench) []reader {
 	sops := func(more string) string { return method("sops", "  allow_unencrypted_values = true\n"+more) }
 	identity := fmt.Sprintf("  age_identities = [%q]\n  use_gpg = false", s.identity)
 	other := newSopsFiles(tb).identity
-	keys := fmt.Sprintf("  age_identities = [%q]\n  use_gpg = false\n  pgp_private_keys = [%q]\n  pgp_passphrase = \"p\"", other, lockedKey(tb))
+	keys := fmt.Sprintf("  age_identities = [%q]\n  use_gpg = false\n  pgp_private_keys = [%q]\n  pgp_passphrase = \"p\"",
+		other, lockedKey(tb))
 	program := b.program(tb)
 	running := fmt.Sprintf("  age_identity_command = [%q]\n  gpg_command = %q\n  use_gpg = true", program, program)
 	crossplane := fmt.Sprintf(crossplaneObject, "null")

@@ -93,7 +93,7 @@ func absent() Grammar {
 }
 
 func dynamic() Grammar {
-	return Grammar{"dynamic values", with(unlimited("values", "elements"), Production{"wrappers", 15}), func(n Counts) string {
+	return Grammar{"dynamic values", with(unlimited("values", "elements"), Production{"wrappers", 990}), func(n Counts) string {
 		one := `{"value":` + list(n["elements"], same("1")) + `,"type":["list","number"]}`
 		all := `{"value":` + list(n["values"], same(one)) + `,"type":["tuple",` + list(n["values"], same(`"dynamic"`)) + "]}"
 		return output4(nested(n["wrappers"], `{"value":`, all, `,"type":"dynamic"}`), `"dynamic"`)

@@ -25,8 +25,6 @@ import (
 type object map[string]any
 
 const (
-	maxNesting = 10 // lists in lists
-
 	// Decoded, JSON of many small values takes more than twenty times its size,
 	// and YAML a hundred times. An object of Kubernetes has at most about
 	// 1.5 MiB.
@@ -101,7 +99,7 @@ func parseJSON(text []byte, all []object) ([]object, error) {
 		case err != nil:
 			return nil, errNeither
 		}
-		if err := flatten(value, "", "", 0, &all); err != nil {
+		if err := flatten(value, "", "", &all); err != nil {
 			return nil, err
 		}
 	}
@@ -126,16 +124,13 @@ func hasAlias(n *goyaml.Node) bool {
 
 // flatten collects the objects in value. In a list of one kind, as servers send
 // it, the items do not say what they are: apiVersion and kind are the list's.
-func flatten(value any, apiVersion, kind string, depth int, all *[]object) error {
+func flatten(value any, apiVersion, kind string, all *[]object) error {
 	if value == nil {
 		return nil // an empty document
 	}
 	obj, ok := value.(map[string]any)
-	switch {
-	case !ok:
+	if !ok {
 		return errors.New("it holds something that is not an object")
-	case depth > maxNesting:
-		return fmt.Errorf("its lists are nested more than %d deep", maxNesting)
 	}
 	if obj["apiVersion"] == nil && obj["kind"] == nil && kind != "" {
 		obj["apiVersion"], obj["kind"] = apiVersion, kind
@@ -148,7 +143,7 @@ func flatten(value any, apiVersion, kind string, depth int, all *[]object) error
 	}
 	version, _ := obj["apiVersion"].(string)
 	for _, item := range items {
-		if err := flatten(item, version, strings.TrimSuffix(own, "List"), depth+1, all); err != nil {
+		if err := flatten(item, version, strings.TrimSuffix(own, "List"), all); err != nil {
 			return err
 		}
 	}

@@ -11,12 +11,11 @@ import (
 
 // Limits for what a file may hold, checked before any key is used.
 const (
-	maxMetadata = 8 << 20 // bytes, as JSON
-	maxGroups   = 64
-	maxKeys     = 128      // in all groups together
-	maxWrapped  = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
-	maxName     = 16 << 10 // bytes of what names a key: its address, role, encryption context
-	keyLength   = 32       // bytes of a data key
+	maxGroups  = 64
+	maxKeys    = 128      // in all groups together
+	maxWrapped = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
+	maxName    = 16 << 10 // bytes of what names a key: its address, role, encryption context
+	keyLength  = 32       // bytes of a data key
 )
 
 // document is a file that was parsed, and later decrypted in place.

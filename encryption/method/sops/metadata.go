@@ -110,7 +110,7 @@ func (d *document) extract(file object, cost *meter.Meter) error {
 	}
 	var text bytes.Buffer
 	meta := &d.meta
-	if err := write(&text, file[i].value); err != nil || text.Len() > maxMetadata {
+	if err := write(&text, file[i].value); err != nil {
 		return unreadable
 	}
 	// Even null becomes a key.
