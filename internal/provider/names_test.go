@@ -1,4 +1,4 @@
-package all
+package provider
 
 import (
 	"go/ast"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
 )
 
 // getters are the methods of [attr.Values] that panic, or find nothing, unless an
@@ -67,7 +68,7 @@ func attrsByFolder() map[string][]attr.Attr {
 			found[parent+folder] = append(found[parent+folder], withBlocks(slices.Concat(table.Attrs, table.Variables))...)
 		}
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range all.Kinds() {
 		add("internal/source/", kind.Table, kind.Credentials)
 	}
 	registry := builtin.Registry()
@@ -85,18 +86,18 @@ func attrsByFolder() map[string][]attr.Attr {
 }
 
 func withBlocks(attrs []attr.Attr) []attr.Attr {
-	all := slices.Clone(attrs)
+	found := slices.Clone(attrs)
 	for _, a := range attrs {
-		all = append(all, withBlocks(a.Attrs)...)
+		found = append(found, withBlocks(a.Attrs)...)
 	}
-	return all
+	return found
 }
 
 // goFiles are the files below folder that are not for tests.
 func goFiles(t *testing.T, folder string) []*ast.File {
 	t.Helper()
 	var files []*ast.File
-	err := filepath.WalkDir(filepath.Join("../../..", folder), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
