@@ -37,7 +37,8 @@ func TestMoveIn(t *testing.T) {
 		},
 		"another in the backend": {stored: state, pins: wrap.Pins{Lineage: "x"}, err: `its lineage is "l", and -lineage says "x"`},
 		"another in the module": {
-			files: map[string]string{"terraform.tfstate": other}, pins: wrap.Pins{Serial: new(int64(8))}, err: "its serial is 7, and -minimum-serial",
+			files: map[string]string{"terraform.tfstate": other}, pins: wrap.Pins{Serial: new(int64(8))},
+			err: "its serial is 7, and -minimum-serial",
 		},
 		"none":            {says: "there is no state yet"},
 		"an empty one":    {files: map[string]string{"terraform.tfstate": ""}, says: "there is no state yet"},
