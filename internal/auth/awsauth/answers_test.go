@@ -97,7 +97,7 @@ func onMachine(t *testing.T, url string, test func(t *testing.T, retrieve func()
 			}
 			test(t, func() error {
 				s, _ := parse(t, c.values)
-				s.World, s.attempts = world.Here(), 1
+				s.World, s.attempts, s.OwnEndpoints = world.Here(), 1, false
 				cfg, err := s.Load(t.Context())
 				if err == nil {
 					_, err = s.Retrieve(t.Context(), cfg.Credentials)

@@ -67,7 +67,7 @@ func TestWithheldSettings(t *testing.T) {
 		"url.https://x/.insteadOf":     {},
 		"safe.directory":               {},
 		"http.proxy":                   {},
-		"http.https://x/.extraHeader":  {},
+		"http.https://x/.extraHeader":  {false, true},
 	} {
 		environ := world.World{}.Environ().With("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0="+setting, "GIT_CONFIG_VALUE_0=x")
 		for name, c := range map[string]struct {
