@@ -21,13 +21,13 @@ import (
 type httpStore struct {
 	sync.Mutex
 	url, state, lock string
-	seen             []string          // methods
-	then             map[string]func() // what happens at a request
+	seen             []string      // methods
+	held             chan struct{} // gets an element at a GET, which is then not answered; nil for none
 }
 
 func newHTTPStore(t *testing.T, state string) *httpStore {
 	t.Helper()
-	s := &httpStore{state: state, then: map[string]func(){}}
+	s := &httpStore{state: state}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -43,8 +43,8 @@ func (s *httpStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Lock()
 	defer s.Unlock()
 	s.seen = append(s.seen, r.Method)
-	if then := s.then[r.Method]; then != nil {
-		then()
+	if r.Method == http.MethodGet && s.held != nil {
+		s.held <- struct{}{}
 		<-r.Context().Done() // whoever asked has gone
 		return
 	}
@@ -144,10 +144,27 @@ func TestRotateBackendInterrupted(t *testing.T) {
 	from, to := write(t, "old.hcl", onlyOld), write(t, "new.hcl", onlyNew+s.block())
 	cmd := exec.CommandContext(t.Context(), built(t), "rotate", "-from", from, "-to", to, "-backend")
 	cmd.Env = append(world.World{}.Environ().Pairs(), "PATH="+filepath.Dir(cmd.Path))
-	s.then[http.MethodGet] = func() { _ = cmd.Process.Signal(os.Interrupt) }
+	s.Lock()
+	s.held = make(chan struct{})
+	s.Unlock()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	_ = cmd.Run()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	select {
+	case <-s.held:
+		_ = cmd.Process.Signal(os.Interrupt)
+	case <-ended: // too early, which shows
+	}
+	<-ended
+	s.Lock()
+	defer s.Unlock()
 	if got := strings.Join(s.seen, " "); cmd.ProcessState.ExitCode() != exitFailure || got != "LOCK GET UNLOCK" || s.lock != "" {
 		t.Errorf("it ended with %v after %s\n%s", cmd.ProcessState, got, &stderr)
 	}
