@@ -146,6 +146,6 @@ func alone(tb testing.TB) {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		tb.Skip("the race detector has costs of its own")
 	}
-	percent := debug.SetGCPercent(400)
+	percent := debug.SetGCPercent(1600)
 	tb.Cleanup(func() { debug.SetGCPercent(percent) })
 }

@@ -326,6 +326,7 @@ func userHelper(t *testing.T, r *run, user, password string) (log string) {
 }
 
 func TestUsersOwnSetup(t *testing.T) {
+	long(t)
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: "p"})
 	t.Run("netrc", func(t *testing.T) {

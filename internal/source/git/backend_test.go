@@ -294,6 +294,7 @@ func TestBackendPlainHTTP(t *testing.T) {
 }
 
 func TestBackendSSH(t *testing.T) {
+	long(t)
 	t.Parallel()
 	server := gittest.SSH(t, stateRepo(t))
 	env := vars{repositoryVar: server.URL, refVar: "main", stateVar: "s", "SSH_PRIVATE_KEY": server.KeyFile}
@@ -330,6 +331,7 @@ func TestBackendSSH(t *testing.T) {
 // GitLab redirects from infra to infra.git. The credentials follow there, and
 // to nothing else of the server.
 func TestBackendRedirects(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for to, allowed := range map[string]bool{"/acme/infra.git": true, "/acme/infra.github": false, "/acme/other.git": false} {
 		server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary,

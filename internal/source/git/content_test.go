@@ -241,6 +241,7 @@ func TestAttributesDoNotApply(t *testing.T) {
 }
 
 func TestLocalRepositories(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "one"})
@@ -286,6 +287,7 @@ func TestLocalRepositories(t *testing.T) {
 }
 
 func TestSHA256(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{SHA256: true})
 	first := repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "one"})

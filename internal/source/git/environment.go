@@ -22,7 +22,7 @@ func (r *run) userEnviron() world.Environ {
 // One that ends with * stands for all that begin like that.
 type variables struct{ why, names string }
 
-// forGit are the variables for git and ssh. What is neither here nor in forHelpers is
+// forGit are the variables for git and ssh. What is neither here nor in withoutPassword is
 // withheld, whatever it is: there are variables that write the keys of connections
 // to a file (SSLKEYLOGFILE), turn on traces that show headers (GIT_TRACE*), have
 // libraries load code (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository
@@ -34,9 +34,13 @@ var forGit = []variables{
 	{"the user's configuration, see withhold",
 		"GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM XDG_CONFIG_HOME GIT_CONFIG_COUNT GIT_CONFIG_KEY_* GIT_CONFIG_VALUE_* " +
 			"GIT_CONFIG_PARAMETERS"},
-	{"the machine's proxies, and how git talks over HTTP", "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY GIT_HTTP_*"},
+	{"the machine's proxies, and how patient git is with servers",
+		"HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY GIT_HTTP_PROXY_AUTHMETHOD GIT_HTTP_LOW_SPEED_LIMIT GIT_HTTP_LOW_SPEED_TIME " +
+			"GIT_HTTP_MAX_REQUESTS GIT_HTTP_MAX_RETRIES GIT_HTTP_MAX_RETRY_TIME GIT_HTTP_RETRY_AFTER"},
 	{"the machine's authorities, and the user's settings of TLS, see withhold",
-		"SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE GIT_SSL_* GIT_PROXY_SSL_*"},
+		"SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE GIT_SSL_NO_VERIFY GIT_SSL_CAINFO GIT_SSL_CAPATH GIT_SSL_CERT GIT_SSL_CERT_TYPE " +
+			"GIT_SSL_CERT_PASSWORD_PROTECTED GIT_SSL_KEY GIT_SSL_KEY_TYPE GIT_SSL_CIPHER_LIST GIT_SSL_VERSION GIT_PROXY_SSL_CAINFO " +
+			"GIT_PROXY_SSL_CERT GIT_PROXY_SSL_CERT_PASSWORD_PROTECTED GIT_PROXY_SSL_KEY"},
 	{"the user's ssh and its agent",
 		"GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT SSH_AUTH_SOCK SSH_AGENT_PID SSH_ASKPASS SSH_ASKPASS_REQUIRE SSH_SK_PROVIDER"},
 	{"the session and its keyring, for helpers and agents",
@@ -44,17 +48,18 @@ var forGit = []variables{
 	{"Kerberos, for servers that want it", "KRB5CCNAME KRB5_CONFIG KRB5_CLIENT_KTNAME"},
 }
 
-// forHelpers are for the programs that give git a password, and for proxy commands
-// of ssh. If the password comes from here, git runs no helper.
-var forHelpers = []variables{
+// withoutPassword are for git if it gets no password from here: most are for the
+// programs that give it one, and for proxy commands of ssh.
+var withoutPassword = []variables{
 	{"who asks the user", "GIT_ASKPASS VSCODE_GIT_*"},
 	{"the helpers of hosts and clouds",
 		"AWS_* AZURE_* CLOUDSDK_* GOOGLE_APPLICATION_CREDENTIALS GCM_* GH_* GLAB_* GITLAB_* CI_JOB_TOKEN SYSTEM_ACCESSTOKEN"},
+	{"a header, in which a line break can write anything into the request", "GIT_HTTP_USER_AGENT"},
 }
 
 // isForGit is about a name in capitals: Windows does not tell the cases apart.
 func isForGit(name string) bool {
-	return world.IsBare(name) || isAmong(forGit, name) || isAmong(forHelpers, name)
+	return world.IsBare(name) || isAmong(forGit, name) || isAmong(withoutPassword, name)
 }
 
 func isAmong(list []variables, name string) bool {
@@ -98,30 +103,27 @@ func (a *access) withhold(environ world.Environ) world.Environ {
 	isWithheld := func(setting string) bool {
 		return tlsSetting.MatchString(setting) || a.ownPassword && !harmlessSetting.MatchString(setting)
 	}
-	withheld := "statecrypt.withheld" // in place of a name, because the entries are numbered
-	renamed := []string{}
+	withheld := []string{} // entries without a meaning, because they are numbered
 	kept := environ.Only(func(name string) bool {
 		value, _ := environ.Lookup(name)
 		switch {
 		case tlsVariable.MatchString(name), configFile.MatchString(name) && value != "" && value != os.DevNull:
 			return false
-		case name == "GIT_HTTP_USER_AGENT" && a.ownPassword: // a header
-			return false
 		case name == "GIT_CONFIG_PARAMETERS" && (a.ownPassword || tlsWord.MatchString(value)):
 			return false
 		case strings.HasPrefix(name, "GIT_CONFIG_KEY_") && isWithheld(value):
-			renamed = append(renamed, name+"="+withheld)
+			withheld = append(withheld, name+"=statecrypt.withheld", strings.Replace(name, "KEY", "VALUE", 1)+"=")
 		}
 		return true
 	})
-	return kept.With(renamed...)
+	return kept.With(withheld...)
 }
 
 // environ is what git runs with, without secrets.
 func (d *repository) environ() world.Environ {
 	env := d.access.withhold(d.run.userEnviron())
 	if d.access.password != "" {
-		env = env.Only(func(name string) bool { return !isAmong(forHelpers, name) })
+		env = env.Only(func(name string) bool { return !isAmong(withoutPassword, name) })
 	}
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(

@@ -101,6 +101,7 @@ func TestVariablesOfAnotherRepository(t *testing.T) {
 // TestKeysOfConnections: nobody can decrypt a connection that a password goes
 // over, whichever variable of a TLS library asks for its keys.
 func TestKeysOfConnections(t *testing.T) {
+	long(t)
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true, Username: "u", Password: "p"})
 	for _, on := range []bool{true, false} {
 		dir := t.TempDir()

@@ -191,6 +191,7 @@ var bigRepo = sync.OnceValue(func() []gittest.File {
 func bigPath(i int) string { return fmt.Sprintf("envs/svc-%03d/terraform.tfstate", i) }
 
 func TestOneFileIsCheap(t *testing.T) {
+	long(t)
 	t.Parallel()
 	files := bigRepo()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})

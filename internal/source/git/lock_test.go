@@ -395,6 +395,7 @@ func TestForcedPushWithinTheFirstFetch(t *testing.T) {
 
 // A branch that is never the same twice ends in an error, not in a loop.
 func TestForcedPushesWithoutEnd(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "0"})

@@ -124,6 +124,7 @@ func TestSSH(t *testing.T) {
 // TestSSHAsTerraformBackendGit: its variables mean what they mean there. An
 // address without a user is git's own, and the agent comes before the key.
 func TestSSHAsTerraformBackendGit(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("agents are no sockets on Windows")
@@ -262,6 +263,7 @@ func fingerprint(t *testing.T, keyFile string) string {
 // TestNothingIsRemembered: an unverified key that is written to known_hosts is
 // trusted from then on, and so is a connection that is kept for later.
 func TestNothingIsRemembered(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for ssh is a shell script")
@@ -298,6 +300,7 @@ func TestNothingIsRemembered(t *testing.T) {
 
 // A path may hold what a shell, or ssh itself, takes for something else.
 func TestSSHKeyPaths(t *testing.T) {
+	long(t)
 	t.Parallel()
 	server := gittest.SSH(t, stateRepo(t))
 	key, err := os.ReadFile(server.KeyFile)
@@ -344,6 +347,7 @@ func TestSSHKeyPaths(t *testing.T) {
 // TestWhichSSH: whatever the user has set up is what runs; without that, ssh
 // runs so that it never asks.
 func TestWhichSSH(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-ins for ssh are shell scripts")

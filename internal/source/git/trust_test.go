@@ -144,6 +144,7 @@ func switches(t *testing.T, origin string) map[string]vars {
 // TestManInTheMiddle: whoever sets such a variable for the secrets of other
 // variables does not hand out the password of the provider block.
 func TestManInTheMiddle(t *testing.T) {
+	long(t)
 	t.Parallel()
 	thief := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true})
 	at := place{repository: thief.URL, path: "s"}
@@ -216,6 +217,7 @@ func TestManInTheMiddle(t *testing.T) {
 // TestHeadersOfVariables: beside a block's password, no variable writes a part of
 // the request that carries it. A server may keep the pages of many.
 func TestHeadersOfVariables(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, environ := range map[string]vars{
 		"Host":             {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader", "GIT_CONFIG_VALUE_0": "Host: evil.test"},
@@ -247,6 +249,7 @@ func (v vars) environ() (pairs []string) {
 // TestUnverifiedWarns: the user's own files may turn verification off, for one
 // server or for all, and each read says so.
 func TestUnverifiedWarns(t *testing.T) {
+	long(t)
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true})
 	at := place{repository: server.URL, path: "s"}
