@@ -575,7 +575,7 @@ func TestWrapWithholds(t *testing.T) {
 	}
 }
 
-// The file of -config says where the state lies, and variables add what it leaves
+// The file of -config says where the state is, and variables add what it leaves
 // out, but not where its secret goes.
 func TestWrapBackend(t *testing.T) {
 	t.Parallel()

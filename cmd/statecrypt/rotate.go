@@ -21,7 +21,7 @@ type rotation struct{ from, to encryption.Target }
 // stateInBackend stands for the name of a file.
 const stateInBackend = "the state in the backend"
 
-// rotate rotates files where they lie, or the state in the backend.
+// rotate rotates files in place, or the state in the backend.
 func (c *call) rotate(ctx context.Context) error {
 	r, err := c.rotation()
 	if err != nil {

@@ -62,7 +62,7 @@ func (s sopsFiles) value(plain, path string) string {
 	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:str]", encode(sealed[:end]), encode(iv), encode(sealed[end:]))
 }
 
-// seal adds the metadata to an object whose values stay in clear.
+// seal adds the metadata to an object whose values stay in plaintext.
 func (s sopsFiles) seal(object string) string {
 	hash := sha512.New()
 	hashLeaves(hash, json.NewDecoder(strings.NewReader(object)))

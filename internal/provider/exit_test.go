@@ -52,14 +52,14 @@ func quoted(t *testing.T, s string) string {
 	return string(data)
 }
 
-// sopsWith returns a file of sops with one more member, in clear.
+// sopsWith returns a file of sops with one more member, in plaintext.
 func sopsWith(t *testing.T, member string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "encryption", "method", "sops", "testdata", "small.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "{" + quoted(t, member) + `: "in clear",` + strings.TrimPrefix(string(data), "{")
+	return "{" + quoted(t, member) + `: "in plaintext",` + strings.TrimPrefix(string(data), "{")
 }
 
 const exitText = `

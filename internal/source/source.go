@@ -121,7 +121,7 @@ func (k Kind) Start(s Settings) Open {
 }
 
 // NameAttr is the first attribute of a block of credentials that says itself
-// which server is asked, or as whom. A data source chooses it by the attribute
+// which server is asked, or with which identity. A data source chooses it by the attribute
 // called choice: see [ChoiceAttr].
 func NameAttr(choice string) attr.Attr {
 	return attr.Attr{

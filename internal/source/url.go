@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Covers reports whether target lies at or below base: the same scheme, host
+// Covers reports whether target is at or below base: the same scheme, host
 // and port, and base's path as whole segments. Hosts are compared as written,
 // but for the case of ASCII letters: a trailing dot, another spelling of an IP
 // address or letters beyond ASCII never match, because resolvers and servers

@@ -351,11 +351,11 @@ func output(t *testing.T, cmd *exec.Cmd) []byte {
 	return out
 }
 
-// sealedFile reads a file, which must not be in clear.
+// sealedFile reads a file, which must not be in plaintext.
 func sealedFile(t *testing.T, dir, name string) []byte {
 	t.Helper()
 	file := readFile(t, filepath.Join(dir, name))
-	if bytes.Contains(file, []byte("canary")) || bytes.HasPrefix(file, []byte("PK")) { // as a plan in clear does
+	if bytes.Contains(file, []byte("canary")) || bytes.HasPrefix(file, []byte("PK")) { // as a plan in plaintext does
 		t.Fatalf("%s is not encrypted", name)
 	}
 	return file

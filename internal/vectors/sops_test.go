@@ -19,7 +19,7 @@ import (
 )
 
 // TestSopsVectors reads files that terraform-backend-git wrote in its sops mode,
-// as they lie in git. What it served for them is there as well.
+// as they are in git. What it served for them is there as well.
 func TestSopsVectors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

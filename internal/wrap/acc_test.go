@@ -151,7 +151,7 @@ func (p *project) checkClean(t *testing.T) {
 }
 
 // A state is written, changed, planned on one port and applied on another, locked
-// by others, unlocked by force, and destroyed; what lies in the backend is
+// by others, unlocked by force, and destroyed; what is in the backend is
 // encrypted all the time.
 func TestAccWrap(t *testing.T) {
 	t.Parallel()
@@ -279,7 +279,7 @@ func TestAccMigrate(t *testing.T) {
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "local" {}`))
 	p.with = wrap.Options{Leave: true}
-	if out := p.must(t, "init", "-migrate-state", "-force-copy"); !strings.Contains(out, "wrap does not encrypt the state where it lies") {
+	if out := p.must(t, "init", "-migrate-state", "-force-copy"); !strings.Contains(out, "wrap does not encrypt the state in place") {
 		t.Errorf("moved out: there is no warning\n%s", out)
 	}
 	if code, out := p.bare(t, p.cli, nil, "plan", "-detailed-exitcode"); code != 0 {

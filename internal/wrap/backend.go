@@ -111,11 +111,11 @@ func mistake(v attr.Values, name, what string) error {
 // along, and lets none turn a write into a read.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
-	case len(via) >= 10:
-		return web.Final("the backend redirected more than %d times", len(via))
+	case len(via) > web.MaxRedirects:
+		return web.Final("the backend redirected more than %d times", web.MaxRedirects)
 	case source.Origin(to.URL) != source.Origin(via[0].URL):
 		return web.Final("the backend redirected to another address, and no credentials are sent there; " +
-			"if that is where the state lies, it has to be the address")
+			"if the state is there, set that address")
 	case to.Method != via[0].Method:
 		return web.Final("the backend answered a %s with a redirect that would turn it into a %s", via[0].Method, to.Method)
 	}

@@ -98,7 +98,7 @@ func whyNot(flag string) string {
 	switch flag {
 	case "backend-config":
 		return `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
-			"STATECRYPT_HTTP_* variables, say where it lies"
+			"STATECRYPT_HTTP_* variables, say where it is"
 	case "state", "state-out", "backup", "backup-out":
 		return "it names a state that is not encrypted"
 	case "migrate-state", "force-copy", "reconfigure":

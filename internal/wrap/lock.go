@@ -74,7 +74,7 @@ func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte)
 	return a, err
 }
 
-// state returns what lies in the backend, nil if that is nothing.
+// state returns what is in the backend, nil if that is nothing.
 func (b *backend) state(ctx context.Context) ([]byte, error) {
 	a, err := b.ask(ctx, b.read, "", nil)
 	switch {

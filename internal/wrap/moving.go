@@ -74,7 +74,7 @@ func (m *move) sealOwn(ctx context.Context) error {
 }
 
 // own reads the state of the module from where Terraform without wrap has written
-// down that it lies.
+// down that it is.
 func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
 	place = "terraform.tfstate"
 	r, err := readRecord(m.call.data)

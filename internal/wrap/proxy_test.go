@@ -411,7 +411,26 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// Every truncation and every flipped bit of what lies in the backend gives an
+func TestManyRedirects(t *testing.T) {
+	t.Parallel()
+	for redirects, want := range map[int]int{10: 200, 11: 502} {
+		left := redirects
+		answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if left > 0 {
+				left--
+				http.Redirect(w, r, "/there", http.StatusFound)
+			}
+		})
+		url, _ := upstream(t, &answer)
+		p, told := between(t, url, sealing)
+		w := ask(p, "GET", "/state", "")
+		if text := told.take(); w.Code != want || strings.Contains(text, "redirected more than 10 times") != (want != 200) {
+			t.Errorf("after %d redirects, got %d, and it said %q", redirects, w.Code, text)
+		}
+	}
+}
+
+// Every truncation and every flipped bit of what is in the backend gives an
 // error, or the state that was sealed.
 func TestDamage(t *testing.T) {
 	t.Parallel()

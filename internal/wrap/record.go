@@ -15,7 +15,7 @@ import (
 )
 
 // ownData is the data directory of the child: a folder in the one that it would
-// have without wrap. What init installs lies there too, so that neither knows of
+// have without wrap. What init installs is there too, so that neither knows of
 // the other's; a plugin cache serves both.
 func (i *invocation) ownData() string { return filepath.Join(i.data, "statecrypt") }
 

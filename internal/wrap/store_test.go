@@ -102,7 +102,7 @@ func id(lock []byte) string {
 	return info.ID
 }
 
-// stored is what lies there now.
+// stored is what is there now.
 func (s *store) stored() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

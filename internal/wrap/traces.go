@@ -55,7 +55,7 @@ func checkErrored(dir string) error {
 }
 
 // follow deals with what the run has left: a state that could not be written is
-// sealed where it lies, and any other in plaintext is an error.
+// sealed in place, and any other in plaintext is an error.
 func (t *traces) follow(ctx context.Context, o Options) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(t.seen)) {

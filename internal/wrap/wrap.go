@@ -29,7 +29,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
-// Options say what to run, and where its state lies.
+// Options say what to run, and where its state is.
 type Options struct {
 	State    encryption.Target // opens and seals; it has methods, and was checked
 	Plan     encryption.Target // likewise, if it has methods; otherwise plans are left as they are
@@ -98,7 +98,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	ctx = context.WithoutCancel(ctx)
 	err = errors.Join(err, files.finish(ctx))
 	if o.Leave && code == 0 && err == nil {
-		say(o.Stderr, "wrap does not encrypt the state where it lies from now on")
+		say(o.Stderr, "wrap does not encrypt the state in place from now on")
 	}
 	if o.Leave {
 		return code, err
@@ -134,7 +134,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 // checkUse finds a run that has taken its state elsewhere.
 func (p *proxy) checkUse(call *invocation, code int) error {
 	if !p.used.Load() && (p.locked.Load() || code == 0 && call.effect() == changes) {
-		return errors.New("no state was asked for here: if one was written, it lies somewhere else, and is not encrypted")
+		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted")
 	}
 	return nil
 }

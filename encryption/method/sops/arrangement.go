@@ -172,7 +172,7 @@ func marks(stored any, attributes object, unmarked bool) any {
 	return paths
 }
 
-// names adds the texts that lie under one name, "value", however many lists they
+// names adds the texts under one name, "value", however many lists they
 // are in: sops binds them to no more than that.
 func names(all []string, stored any, path []string) []string {
 	switch v := stored.(type) {

@@ -303,7 +303,7 @@ func TestForms(t *testing.T) {
 		"no tag":               {strings.Replace(own, "tag:", "", 1), false},
 		"nothing":              {"", false},
 		"a start":              {"ENC[", false},
-		"in clear":             {"1", false},
+		"in plaintext":         {"1", false},
 	}
 	for name, f := range forms {
 		t.Run(name, func(t *testing.T) {

@@ -294,7 +294,7 @@ func TestAgeSSH(t *testing.T) {
 	file := sealAge(t, generate(key, ""))
 	opens(t, build(t, attrs{"age_identity_files": texts(key)}, nil), file, plainState)
 	opens(t, build(t, nil, environment("SOPS_AGE_SSH_PRIVATE_KEY_FILE", key)), file, plainState)
-	// What lies in the home directory is for other purposes: its public half may
+	// What is in the home directory is for other purposes: its public half may
 	// be known to everybody.
 	fails(t, build(t, nil, environment("HOME", home)), file, true, "use_ssh_keys = true")
 	opens(t, build(t, attrs{"use_ssh_keys": cty.True}, environment("HOME", home)), file, plainState)

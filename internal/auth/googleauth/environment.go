@@ -38,7 +38,7 @@ func (b Bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string
 	return header, nil
 }
 
-// RequireTransportSecurity is for gRPC: no token is sent in clear.
+// RequireTransportSecurity is for gRPC: no token is sent in plaintext.
 func (Bearer) RequireTransportSecurity() bool { return true }
 
 // RoundTrip is for HTTP.

@@ -227,7 +227,7 @@ func (p *postgres) serve(conn net.Conn) {
 		defer secure.Close()
 		conn, first = secure, message(secure)
 	}
-	_, _ = conn.Write([]byte{'R', 0, 0, 0, 8, 0, 0, 0, 3}) // the password, in clear
+	_, _ = conn.Write([]byte{'R', 0, 0, 0, 8, 0, 0, 0, 3}) // the password, in plaintext
 	var kind [1]byte
 	_, _ = io.ReadFull(conn, kind[:])
 	p.add("startup %q, password %q", first, message(conn))

@@ -27,7 +27,7 @@ func table() attr.Table {
 			"`credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "storage_account_name", Type: cty.String, Required: true,
-				Doc: "The name of the storage account: 3 to 24 small letters and digits."},
+				Doc: "The name of the storage account: 3 to 24 lowercase letters and digits."},
 			{Name: "container_name", Type: cty.String, Required: true, Doc: "The name of the container."},
 			{Name: "key", Type: cty.String, Required: true,
 				Doc: "The name of the blob that holds the state of the default workspace."},

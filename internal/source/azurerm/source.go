@@ -77,9 +77,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	switch {
 	case !accountName.MatchString(l.account.name):
-		return nil, req.Errorf("storage_account_name", "the name of a storage account has 3 to 24 small letters and digits")
+		return nil, req.Errorf("storage_account_name", "the name of a storage account has 3 to 24 lowercase letters and digits")
 	case len(l.container) < 3 || len(l.container) > 63 || !containerName.MatchString(l.container):
-		return nil, req.Errorf("container_name", "the name of a container has 3 to 63 small letters, digits and single hyphens, and begins "+
+		return nil, req.Errorf("container_name", "the name of a container has 3 to 63 lowercase letters, digits and single hyphens, and begins "+
 			"and ends with a letter or a digit")
 	case req.String("key") == "" || !isBlobName(l.blob):
 		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of "+

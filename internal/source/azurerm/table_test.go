@@ -120,13 +120,13 @@ func TestWrongSettings(t *testing.T) {
 		place, block attrs
 		want         string
 	}{
-		"host in the account":   {p.with("storage_account_name", "evil.test/"), k, "3 to 24 small letters"},
-		"other host":            {p.with("storage_account_name", "a.evil"), k, "3 to 24 small letters"},
-		"letters":               {p.with("storage_account_name", "Account"), k, "3 to 24 small letters"},
-		"short":                 {p.with("storage_account_name", "ab"), k, "3 to 24 small letters"},
-		"long":                  {p.with("storage_account_name", strings.Repeat("a", 25)), k, "3 to 24 small letters"},
-		"line":                  {p.with("storage_account_name", "account\n"), k, "3 to 24 small letters"},
-		"user":                  {p.with("storage_account_name", "abc@evil"), k, "3 to 24 small letters"},
+		"host in the account":   {p.with("storage_account_name", "evil.test/"), k, "3 to 24 lowercase letters"},
+		"other host":            {p.with("storage_account_name", "a.evil"), k, "3 to 24 lowercase letters"},
+		"letters":               {p.with("storage_account_name", "Account"), k, "3 to 24 lowercase letters"},
+		"short":                 {p.with("storage_account_name", "ab"), k, "3 to 24 lowercase letters"},
+		"long":                  {p.with("storage_account_name", strings.Repeat("a", 25)), k, "3 to 24 lowercase letters"},
+		"line":                  {p.with("storage_account_name", "account\n"), k, "3 to 24 lowercase letters"},
+		"user":                  {p.with("storage_account_name", "abc@evil"), k, "3 to 24 lowercase letters"},
 		"container":             {p.with("container_name", "a--b"), k, "the name of a container"},
 		"container, path":       {p.with("container_name", "a/b"), k, "the name of a container"},
 		"container, dots":       {p.with("container_name", "..."), k, "the name of a container"},

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// settings say which server is asked, and as whom.
+// settings say which server is asked, and with which identity.
 type settings struct {
 	source.Grant
 	place

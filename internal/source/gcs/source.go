@@ -62,7 +62,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	switch {
 	case len(l.bucket) > 222 || !bucketName.MatchString(l.bucket):
-		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 small letters, digits, dashes, underscores and dots "+
+		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 lowercase letters, digits, dashes, underscores and dots "+
 			"are allowed")
 	case !isObjectName(l.object):
 		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")

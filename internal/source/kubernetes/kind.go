@@ -40,7 +40,7 @@ func table() attr.Table {
 	}
 }
 
-// credentials has two groups: which cluster is asked, and as whom. What else is
+// credentials has two groups: which cluster is asked, and with which identity. What else is
 // about the cluster is filled in only if the block does not say which it is.
 func credentials() attr.Table {
 	return attr.Table{

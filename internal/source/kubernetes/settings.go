@@ -16,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// settings say which cluster is asked, and as whom.
+// settings say which cluster is asked, and with which identity.
 type settings struct {
 	source.Grant
 	host    string          // as a URL

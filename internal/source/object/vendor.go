@@ -23,7 +23,7 @@ type Vendor struct {
 	Credentials attr.Table
 	Words       Words
 
-	// Locate says where the object of a request is, and as whom to ask for it. It
+	// Locate says where the object of a request is, and with which identity to ask for it. It
 	// does no I/O.
 	Locate func(source.Request, source.Grant, Network) (Location, error)
 }

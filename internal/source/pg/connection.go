@@ -70,7 +70,7 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 		}
 	}
 	if !c.verified && !c.local {
-		config.RequireAuth = withoutPassword(config.RequireAuth) // in clear, to whoever answers
+		config.RequireAuth = withoutPassword(config.RequireAuth) // in plaintext, to whoever answers
 	}
 	allowed := min(limit, maxValue) + overhead
 	config.MaxProtocolMessageBodyLen = int(allowed)
@@ -135,7 +135,7 @@ func secure(config *pgconn.Config) {
 	}
 }
 
-// withoutPassword takes the password in clear from the logins that are allowed,
+// withoutPassword takes the password in plaintext from the logins that are allowed,
 // unless the user allows it by name.
 func withoutPassword(requireAuth string) string {
 	const no = "!password"

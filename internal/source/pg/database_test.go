@@ -162,7 +162,7 @@ func TestLogins(t *testing.T) {
 		"SCRAM, verify-ca":       x.URL("reader", readerPassword, "postgres", "sslmode=verify-ca&sslrootcert="+ca),
 		"SCRAM, require":         x.URL("reader", readerPassword, "postgres", "sslmode=require"),
 		"SCRAM, by default":      x.URL("reader", readerPassword, "postgres", ""),
-		"SCRAM, in clear":        x.URL("reader", readerPassword, "postgres", "sslmode=disable"),
+		"SCRAM, in plaintext":    x.URL("reader", readerPassword, "postgres", "sslmode=disable"),
 		"MD5":                    x.URL("md5user", readerPassword, "postgres", "sslmode=require"),
 		"the password, with TLS": x.URL("clearuser", readerPassword, "postgres", "sslmode=require"),
 		"the password, local":    x.URL("clearuser", readerPassword, "postgres", "sslmode=disable"),

@@ -40,7 +40,7 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 		return errors.New("the server does not offer TLS, which sslmode requires; nothing was sent to it. " +
 			"Set sslmode=disable only if nobody else can listen")
 	case strings.Contains(text, "require_auth check failed"):
-		return errors.New("the server wants the password in a way that is not allowed, such as in clear over a connection " +
+		return errors.New("the server wants the password in a way that is not allowed, such as in plaintext over a connection " +
 			"that is not encrypted and verified; nothing was sent. Set sslmode=verify-full, or require_auth")
 	case netfail.IsTimeout(err), pgconn.Timeout(err):
 		return errPatience

@@ -69,7 +69,7 @@ func ambientEnvironment(t *testing.T) variables {
 	}
 }
 
-// Who is asked, as whom, and what the environment has a say in. The process
+// Which server is asked, as which user, and what the environment has a say in. The process
 // has the same variables: the driver looks into it by itself.
 func TestWhoIsAsked(t *testing.T) {
 	ambient := ambientEnvironment(t)
@@ -235,7 +235,7 @@ func TestWarnings(t *testing.T) {
 		}
 		refuses := strings.HasSuffix(c.config.RequireAuth, "!password")
 		if refuses != (want != "") { // to whom nobody knows
-			t.Errorf("%s: the password in clear is refused: %t", connStr, refuses)
+			t.Errorf("%s: the password in plaintext is refused: %t", connStr, refuses)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func variable(host string) string {
 }
 
 // variables are all the names that the CLIs know for it, but for such that mix
-// small letters and capitals.
+// lowercase and capital letters.
 func variables(host string) []string {
 	if host = canonical(host); host == "" {
 		return nil

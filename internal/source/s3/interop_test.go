@@ -15,7 +15,7 @@ import (
 )
 
 // States that a real CLI writes through its s3 backend are read back: of both
-// kinds of workspaces, in clear and encrypted by OpenTofu, and by S3 with a key
+// kinds of workspaces, in plaintext and encrypted by OpenTofu, and by S3 with a key
 // of the customer.
 func TestRealBackend(t *testing.T) {
 	for _, cli := range clitest.All(t) {

@@ -132,14 +132,15 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 	}
 }
 
-const maxRedirects = 10
+// MaxRedirects is how many redirects a request follows.
+const MaxRedirects = 10
 
 func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 	if !w.Redirects {
 		return http.ErrUseLastResponse
 	}
-	if len(via) >= maxRedirects {
-		return Final("the server redirected more than %d times", maxRedirects)
+	if len(via) > MaxRedirects {
+		return Final("the server redirected more than %d times", MaxRedirects)
 	}
 	if err := source.MayLead(via[len(via)-1].URL, to.URL); err != nil {
 		return Final("the server redirected us: the answer is %w", err)

@@ -88,7 +88,7 @@ func (s *Server) start() error {
 			return err
 		}
 	}
-	if os.Getuid() == 0 { // as whom PostgreSQL does not run
+	if os.Getuid() == 0 { // PostgreSQL does not run as root
 		if err := filepath.WalkDir(s.dir, giveAway); err != nil {
 			return err
 		}
