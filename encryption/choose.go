@@ -100,12 +100,18 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case Encrypted:
 		return t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
 	case State, Plan:
+		if err := t.accept(kind); err != nil {
+			return err
+		}
 		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
 			kind, attr.Unencrypted, cmp.Or(selected, ", and no method is selected"))
 	}
 	const neither = "the file is neither an encrypted state nor a plaintext one"
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
+	}
+	if what := stranger(file); what != "" {
+		return because(ErrDamaged, "%s: %s", neither, what)
 	}
 	if err := json.Unmarshal(file, &struct{}{}); err != nil {
 		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))

@@ -25,7 +25,7 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 			opened.Attempts = attempts
 			return opened, nil
 		}
-		attempts = append(attempts, Attempt{c.address, err})
+		attempts = append(attempts, Attempt{c.address, t.encryption.withHints(err, c.address, env)})
 		if !isForAnother(err) {
 			return nil, failure(attempts, "the file could not be opened, and this is not a matter of the wrong key:")
 		}

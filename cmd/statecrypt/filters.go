@@ -87,7 +87,7 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 func (c *call) wrap(ctx context.Context) error {
 	enc, err := c.settings(c.config)
 	if err == nil {
-		err = check(enc.State())
+		err = check(enc.State(), enc.Plan(), "state", "plan")
 	}
 	if err == nil && len(enc.Plan().Methods()) > 0 {
 		err = enc.Plan().Check()

@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-var errNoSettings = errors.New("no method is set for this kind of file: TF_ENCRYPTION or -config must say how it is encrypted; " +
+var errNoSettings = errors.New("no method is set: TF_ENCRYPTION or -config must say how the file is encrypted; " +
 	`plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
 // settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
@@ -33,20 +33,24 @@ func (c *call) target(from string) (encryption.Target, error) {
 	if err != nil {
 		return encryption.Target{}, err
 	}
-	target := enc.State()
 	if c.plan {
-		target = enc.Plan()
+		return enc.Plan(), check(enc.Plan(), enc.State(), "plan", "state")
 	}
-	return target, check(target)
+	return enc.State(), check(enc.State(), enc.Plan(), "state", "plan")
 }
 
-func check(target encryption.Target) error {
-	// Without any settings, the library lets plaintext pass, as OpenTofu does.
-	// Whoever calls this program does not want that.
-	if len(target.Methods()) == 0 {
-		return errNoSettings
+// check is about the target of a kind of file, beside the target of the other kind.
+// Without any settings, the library lets plaintext pass, as OpenTofu does. Whoever
+// calls this program does not want that.
+func check(target, beside encryption.Target, kind, other string) error {
+	switch methods := beside.Methods(); {
+	case len(target.Methods()) > 0:
+		return target.Check()
+	case len(methods) > 0:
+		return fmt.Errorf("the settings have a %s block and no %s block; to use the same method for both, add %s { method = %s }",
+			other, kind, kind, methods[0])
 	}
-	return target.Check()
+	return errNoSettings
 }
 
 // code is the layer of -config, or its like. It is the caller's own, so commands in it

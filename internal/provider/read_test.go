@@ -180,8 +180,15 @@ func TestRead(t *testing.T) {
 		"default for null": {map[string]cty.Value{"defaults": defaults("null"), "only": names("null")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"null": cty.NullVal(cty.String)}),
 		}, ""},
-		"default for a sensitive one": {map[string]cty.Value{"defaults": defaults("hidden"), "only": names("hidden")}, map[string]cty.Value{
-			"outputs": cty.EmptyObjectVal,
+		"only a sensitive one": {map[string]cty.Value{"only": names("open", "hidden")},
+			map[string]cty.Value{"error": text1("`only` lists \"hidden\", which the state marks as sensitive")}, ""},
+		"only a sensitive one, stored": {map[string]cty.Value{"only": names("hidden"), "store_sensitive": cty.True}, map[string]cty.Value{
+			"outputs": cty.EmptyObjectVal, "sensitive_outputs": cty.ObjectVal(map[string]cty.Value{"hidden": text1("s3cret")}),
+		}, ""},
+		"only a sensitive default": {map[string]cty.Value{"sensitive_defaults": defaults("new"), "only": names("new")},
+			map[string]cty.Value{"outputs": cty.EmptyObjectVal}, ""},
+		"default for a sensitive one": {map[string]cty.Value{"defaults": defaults("hidden")}, map[string]cty.Value{
+			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o"), "null": cty.NullVal(cty.String), "old": cty.NumberIntVal(1)}),
 		}, ""},
 		"default for one that is not there": {map[string]cty.Value{"defaults": defaults("new"), "only": names("new")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"new": text1("default")}),

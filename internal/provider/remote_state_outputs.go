@@ -123,6 +123,10 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 			return nil, fmt.Errorf("`only` lists %s, but neither the state nor the defaults have it%s",
 				outside.Quoted(name, maxName), syntax.Suggest(name, names))
 		}
+		if stored[name].Sensitive && !r.keepSensitive {
+			return nil, fmt.Errorf("`only` lists %s, which the state marks as sensitive: read it with the ephemeral resource "+
+				"statecrypt_remote_state, which stores nothing, or set store_sensitive = true", outside.Quoted(name, maxName))
+		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
 }

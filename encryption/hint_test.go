@@ -1,0 +1,52 @@
+package encryption_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+)
+
+// TestHints: what is most often wrong with a key is said, and only if a key is wrong.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	settings := func(kind, name, arguments string) string {
+		return `key_provider "` + kind + `" "` + name + `" {` + "\n" + arguments + "\n}\n" +
+			`method "aes_gcm" "m" { keys = key_provider.` + kind + "." + name + " }\nstate { method = method.aes_gcm.m }\n"
+	}
+	const right, short = `passphrase = "correct horse battery"`, "\niterations = 200000"
+	file := seal(t, settings("pbkdf2", "main", right+short), `{"version":4,"serial":1,"lineage":"l"}`)
+	const ends, sealedWith = "passphrase of key_provider.pbkdf2.", `sealed with (its metadata names "key_provider.pbkdf2.main")`
+	for name, c := range map[string]struct {
+		settings string
+		want     []string // and no other of these
+	}{
+		"line break":          {settings("pbkdf2", "main", `passphrase = "correct horse battery\n"`), []string{ends}},
+		"wrong":               {settings("pbkdf2", "main", `passphrase = "another horse battery"`), nil},
+		"two lines":           {settings("pbkdf2", "main", `passphrase = "another horse\nbattery\n"`), nil},
+		"of another name":     {settings("pbkdf2", "x", `passphrase = "another horse battery\n"`), []string{ends}},
+		"another kind":        {settings("static", "k", `key = "`+strings.Repeat("00", 32)+`"`), []string{sealedWith}},
+		"another kind, right": {settings("pbkdf2", "x", right), nil},
+	} {
+		enc, err := encryption.Load(builtin.Registry(), encryption.Code(c.settings, "test.hcl"))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		_, err = enc.State().Decrypt(t.Context(), file)
+		if right := strings.HasSuffix(name, "right"); right != (err == nil) || !right && !errors.Is(err, encryption.ErrNoKey) {
+			t.Errorf("%s: got %v", name, err)
+			continue
+		}
+		for _, hint := range []string{ends, sealedWith} {
+			wanted := false
+			for _, w := range c.want {
+				wanted = wanted || w == hint
+			}
+			if err != nil && strings.Contains(err.Error(), hint) != wanted {
+				t.Errorf("%s: got %v; %q is wanted: %t", name, err, hint, wanted)
+			}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package encryption_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+)
+
+// TestStrangers: what people have in place of a state is named.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	target := newEncryption(t, builtin.Registry(), keys).State()
+	for file, want := range map[string]string{
+		"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n": "git lfs pull",
+		"$ANSIBLE_VAULT;1.1;AES256\n3132\n":                                   "ansible-vault",
+		"\xef\xbb\xbf{}":                                                      "byte order mark",
+		"\xff\xfe{\x00}\x00":                                                  "PowerShell",
+		"\xfe\xff\x00{\x00}":                                                  "PowerShell",
+		"<!DOCTYPE html><title>Sign in</title>":                               "a web page",
+		"<html lang=en>":                                                      "a web page",
+		"<?xml version=\"1.0\"?><Error/>":                                     "XML",
+		"\x1f\x8b\x08\x00\x00\x00\x00\x00":                                    "gzip",
+		"{\n<<<<<<< HEAD\n  \"serial\": 1,\n=======\n  \"serial\": 2,\n>>>>>>> theirs\n}": "conflict markers",
+		"<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> theirs\n":                                 "conflict markers",
+		"\x8a\x01\xff" + strings.Repeat("x", 40):                                          "terraform_backend_git",
+		"not a state":                                                                     "not JSON from byte 2",
+	} {
+		_, err := target.Decrypt(t.Context(), []byte(file))
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, encryption.ErrDamaged) {
+			t.Errorf("%.20q: got %v, want %s", file, err, want)
+		}
+	}
+}
+
+// TestAnotherKind: that a file is a plan comes before that it is not encrypted.
+func TestAnotherKind(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, builtin.Registry(), keys)
+	_, err := enc.State().Decrypt(t.Context(), []byte("PK\x03\x04"))
+	if err == nil || !strings.Contains(err.Error(), "this is a plan, and a state is required here") {
+		t.Errorf("a plan as a state: got %v", err)
+	}
+}
