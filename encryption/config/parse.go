@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -76,7 +77,12 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, nil
 	}
 	body, err := parseBody([]byte(text), filename, trimmed[0] == '{')
-	if err != nil {
+	switch {
+	case err != nil && isFileName(trimmed) && p.fromEnvironment:
+		return nil, notSettings(filename, `export TF_ENCRYPTION="$(cat FILE)"`)
+	case err != nil && isFileName(trimmed):
+		return nil, notSettings(filename, `file("FILE")`)
+	case err != nil:
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
@@ -96,6 +102,17 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, err
 	}
 	return p.config, nil
+}
+
+// isFileName reports whether text looks like the name of a file.
+func isFileName(text string) bool {
+	name, at := strings.CutPrefix(text, "@")
+	return !strings.ContainsAny(name, "\n {}=\"") && (at || slices.Contains([]string{".hcl", ".tf", ".tofu", ".json"}, path.Ext(name)))
+}
+
+func notSettings(filename, remedy string) error {
+	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: fmt.Errorf("this is the name of a file, and the settings "+
+		"themselves are required: %s", remedy)}
 }
 
 func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {

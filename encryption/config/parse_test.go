@@ -453,3 +453,19 @@ func TestParseEnvironmentUnwrapsNothing(t *testing.T) {
 		t.Error("a wrapped text was accepted")
 	}
 }
+
+// TestNameOfAFile: a name in place of the settings is called that, and not repeated.
+func TestNameOfAFile(t *testing.T) {
+	for _, text := range []string{"keys.hcl", "@keys.hcl", "/etc/keys.tf\n", "@keys", "../k.json"} {
+		_, err := config.Parse(text, "text", config.Options{})
+		refused(t, text, err, `text:1,1: this is the name of a file, and the settings themselves are required: file("FILE")`)
+		_, err = config.ParseEnvironment(func(string) (string, bool) { return text, true }, config.Options{})
+		refused(t, text, err, `TF_ENCRYPTION:1,1: this is the name of a file, and the settings themselves are required: `+
+			`export TF_ENCRYPTION="$(cat FILE)"`)
+	}
+	for _, text := range []string{"keys", "state {}.hcl", "hunter2"} {
+		if _, err := config.Parse(text, "text", config.Options{}); err == nil || strings.Contains(err.Error(), "name of a file") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
