@@ -122,7 +122,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 // encryptedError is a [NotConfiguredError] with what the settings have for such a
 // file.
 func (t Target) encryptedError(format, text string) error {
-	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == Plan, text: text}
+	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == Plan,
+		Selected: t.Methods(), text: text}
 	if named, ok := t.encryption.methods[format]; ok {
 		_, err := named()
 		e.ByKind = err == nil

@@ -54,6 +54,7 @@ type NotConfiguredError struct {
 	ByKind       bool          // Format requires no settings, so it may be named in place of an address
 	Methods      []*attr.Entry // methods for such a file that are configured, and not selected
 	KeyProviders []*attr.Entry // all that are configured
+	Selected     []string      // addresses of the methods that are selected, none of them for such a file
 
 	text string
 }

@@ -20,7 +20,7 @@ func (e *Encryption) withHints(err error, address string, env *envelope) error {
 	}
 	if entry := e.config.Methods[address]; entry != nil {
 		for _, where := range e.lineBreaks(entry) {
-			err = fmt.Errorf("%w; %s ends with a line break, as files do: trimspace(…) removes it", err, where)
+			err = fmt.Errorf("%w; the %s ends with a line break, as files do: trimspace(…) removes it", err, where)
 		}
 	}
 	if env == nil || len(env.Meta) == 0 || e.belongs(env) {

@@ -3,6 +3,8 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -40,6 +42,9 @@ func adviseVariable(e *config.VariableError) string {
 
 func adviseMethod(e *encryption.NotConfiguredError) string {
 	switch {
+	case len(e.Methods) > 0 && slices.Equal(e.Selected, []string{attr.Unencrypted}):
+		return fmt.Sprintf("; in place of method = %q, set method = %s, or remove it if the provider block has a default",
+			attr.Unencrypted, join(e.Methods, quotedAddress))
 	case len(e.Methods) > 0:
 		return "; add " + join(e.Methods, func(m *attr.Entry) string {
 			if isText(m) {
@@ -65,6 +70,8 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 	}
 	return fmt.Sprintf("; add method { aes_gcm { keys = %q } } to the provider block%s", e.KeyProviders[0].Address, others)
 }
+
+func quotedAddress(entry *attr.Entry) string { return strconv.Quote(entry.Address) }
 
 // isText reports whether users write the entry in OpenTofu's text, and not in a
 // block of the provider.
