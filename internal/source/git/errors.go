@@ -67,6 +67,8 @@ var advice = []struct {
 	{words(`Authentication failed`, `could not read (Username|Password)`, `unable to get password from user`, `returned error: 40[13]`,
 		`HTTP Basic: Access denied`), deniedAdvice},
 	{redirect, say("the server redirects, and credentials are not sent along; set repository to the address that it redirects to")},
+	{words(`unable to update url base from redirection`, `not valid: is this a git repository`),
+		say("the server did not answer as a git server does: it may have sent a page to sign in; check the address and the credentials")},
 	{words(`strange hostname`, `strange pathname`), say("git refuses the address")},
 	{words(`transport '.*' not allowed`, `[Pp]rotocol "?.*"? .*(not supported|disabled)`),
 		say("the address leads to another kind of transport, by a redirect or by url.<base>.insteadOf in the git configuration; " +
@@ -95,15 +97,19 @@ func say(sentence string) func(*repository, ref) string {
 
 var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 
-func refAdvice(_ *repository, at ref) string {
+func refAdvice(d *repository, at ref) string {
+	page := "" // git takes one without line ends for a repository without branches
+	if strings.HasPrefix(d.remote.protocol, "http") && !d.access.sent() {
+		page = "; or the server sent a page to sign in: no credentials were sent to it"
+	}
 	if at.name == "HEAD" {
-		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit"
+		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit" + page
 	}
 	short := ""
 	if shortID.MatchString(at.name) {
 		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
 	}
-	return fmt.Sprintf("there is no branch, tag or ref %s in the repository%s", at, short)
+	return fmt.Sprintf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 }
 
 func deniedAdvice(d *repository, _ ref) string {
