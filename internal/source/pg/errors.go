@@ -54,13 +54,18 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 }
 
 // anonymous leaves out the host: a connection string that is not written as it
-// should be has a part of the password there.
+// should be has a part of the password there. The address that it was resolved to
+// is no part of it.
 func anonymous(err error) error {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return &net.DNSError{Err: lookup.Err}
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return &net.OpError{Op: op.Op, Net: op.Net, Err: op.Err}
+		shown := &net.OpError{Op: op.Op, Net: op.Net, Err: op.Err}
+		if resolved, ok := op.Addr.(*net.TCPAddr); ok {
+			shown.Addr = resolved
+		}
+		return shown
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -355,5 +356,30 @@ func TestMemory(t *testing.T) {
 		t.Errorf("allocated %d MiB for a state of %d MiB", used>>20, size>>20)
 	} else {
 		t.Logf("allocated %d MiB", used>>20)
+	}
+}
+
+// TestNobodyThere: the address that was tried is in the error, and no name of the
+// connection string.
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(address)
+	r := newRun(settingsOf(attrs{"conn_str": text("postgres://u:" + readerPassword + "@s3cret:" + port + "/db?sslmode=disable")}).For(Kind()))
+	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
+	src, err := r.open(request(t, nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = src.Fetch(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "dial tcp "+address) || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v, want %s", err, address)
 	}
 }
