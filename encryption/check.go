@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +23,8 @@ func (t Target) Check() error {
 }
 
 func (t Target) check() error {
-	if t.encryption == nil || t.encryption.kinds == nil {
-		return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
+	if !t.encryption.made() {
+		return errNotMade()
 	}
 	for i, address := range t.methods {
 		if address == "" {
@@ -42,6 +43,16 @@ func (t Target) check() error {
 	}
 	return nil
 }
+
+// made reports whether e comes from [New].
+func (e *Encryption) made() bool { return e != nil && e.kinds != nil }
+
+func errNotMade() error {
+	return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
+}
+
+// errNilContext is what net/http says of a context that is nil.
+var errNilContext = errors.New("the context is nil")
 
 // checkThen follows then from method to method. A method that cannot be built
 // is reported when its turn comes.

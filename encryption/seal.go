@@ -17,6 +17,9 @@ import (
 // much. The room of dst, which is overwritten, and plain must not overlap. With an
 // error, the result is nil.
 func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, error) {
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err
 	}
@@ -49,7 +52,7 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := appendSealed(ctx, encrypter, keys, env, dst, plain)
 	if err != nil {
-		return nil, failure([]Attempt{{address, err}}, "the data could not be sealed:")
+		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be sealed:")
 	}
 	return sealed, nil
 }
