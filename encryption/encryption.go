@@ -345,7 +345,7 @@ func metadataKey(entry *attr.Entry) string {
 func (e *Encryption) State() Target { return e.target(State, "state", e.settings().State) }
 
 // Plan is the target for plan files, with the methods of the plan block; see
-// [Encryption.State]. A plan is a zip archive.
+// [Encryption.State]. A plan is a zip archive with a member called tfplan.
 func (e *Encryption) Plan() Target { return e.target(Plan, "plan", e.settings().Plan) }
 
 // RemoteState is the target for the states of other configurations: the
