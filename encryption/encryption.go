@@ -121,7 +121,7 @@ type Block[T any] struct {
 	attr.Table
 
 	// Build is pure: no I/O, no environment. What it checks is reported when
-	// the entry is used, not before. [attr.Values.Errorf] makes its errors.
+	// the entry is used, and by [Target.Check]. [attr.Values.Errorf] makes its errors.
 	Build func(attr.Values) (T, error)
 
 	// Recognizes reports whether a file has the format of this kind of method,
@@ -181,7 +181,8 @@ type keyProvider struct {
 
 type method struct {
 	Method
-	then string // the address of the method for what is inside; "" for plaintext
+	then       string   // the address of the method for what is inside; "" for plaintext
+	references []string // addresses of the key providers that it uses
 }
 
 const maxKeys = 1000 // that are remembered
@@ -279,7 +280,7 @@ func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.
 	if _, is := built.(FileMethod); is != whole {
 		return method{}, fmt.Errorf("the registry is wrong about the method %s: it is for whole files, or it is not", entry.Kind)
 	}
-	m := method{Method: built}
+	m := method{Method: built, references: entry.References(kinds[entry.Kind].Table)}
 	if whole {
 		m.then = values.String("then")
 	}

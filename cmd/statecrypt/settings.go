@@ -46,7 +46,17 @@ func check(target encryption.Target) error {
 	if len(target.Methods()) == 0 {
 		return errNoSettings
 	}
-	return target.Check()
+	return checkMethods(target)
+}
+
+// checkMethods leaves out methods that cannot be built: each is an error when its turn
+// comes, and that of a fallback may never come.
+func checkMethods(target encryption.Target) error {
+	err := target.Check()
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Attempts != nil {
+		return nil
+	}
+	return err
 }
 
 // code is the layer of -config, or its like. It is the caller's own, so commands in it
