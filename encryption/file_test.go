@@ -77,7 +77,7 @@ func TestPlanIsMoreThanAnArchive(t *testing.T) {
 			t.Errorf("%s, in an envelope: got %v", name, err)
 		}
 	}
-	for _, file := range []string{archive("tfplan"), archive("tfstate", "tfconfig/x", "tfplan"), archive("tfplan", "tfplan")} {
+	for _, file := range []string{archive("tfplan"), archive("tfstate", "tfconfig/x", "tfplan"), archive("tfplan", "tfplan"), archive("tfplan", "")} {
 		if _, err := none.Plan().Decrypt(t.Context(), []byte(file)); err != nil {
 			t.Error(err)
 		}

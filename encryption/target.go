@@ -126,18 +126,14 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // primary method, and leaves plain as it is. The result is an envelope as OpenTofu
 // writes it; with the method unencrypted, it is a copy of plain.
 //
-// An error is an [*Error]: [ErrNotConfigured] without a method; others for no bytes,
+// An error is an [*Error]: [ErrNotConfigured] without a method, see [Target.Reseal]; others for no bytes,
 // for what is encrypted already, and for what is no such state or plan.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	return t.AppendEncrypt(ctx, nil, plain)
 }
 
-// checkPlain looks at what is to be sealed: there is a method, and the result could
-// be opened again as what it is.
+// checkPlain looks at what is to be written: it could be opened again as what it is.
 func (t Target) checkPlain(plain []byte) error {
-	if len(t.methods) == 0 {
-		return &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
-	}
 	kind, _, _ := identify(plain)
 	err := t.accept(kind)
 	switch {
