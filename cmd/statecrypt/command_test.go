@@ -268,6 +268,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestUnusableFallback: a fallback that cannot be built is an error when its turn comes.
+func TestUnusableFallback(t *testing.T) {
+	t.Parallel()
+	settings := func(first, second string) string {
+		return oldText + `method "aes_gcm" "m" { keys = key_provider.static.gone }` + "\nstate {\n  method = method.aes_gcm." + first +
+			"\n  fallback { method = method.aes_gcm." + second + " }\n}\n"
+	}
+	sealed := must(t, settings("old", "m"), plain, "encrypt")
+	if got := must(t, settings("old", "m"), sealed, "decrypt"); got != plain {
+		t.Errorf("got %s", got)
+	}
+	if got := statecrypt(t, settings("m", "old"), sealed, "decrypt"); got.code != 1 || !strings.Contains(got.stderr, "key_provider.static.gone") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
