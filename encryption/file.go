@@ -216,7 +216,7 @@ func isBroken(file []byte) bool {
 // other kind.
 func unreadable(file []byte) error {
 	if beginsAsArchive(file) {
-		return because(ErrDamaged, "the file begins as a zip archive, and has no plan in it: it is cut off, or it is something else")
+		return because(ErrDamaged, "the file begins as a zip archive, but it is not a plan: it is cut off, or there is no plan in it")
 	}
 	if err := json.Unmarshal(file, &struct{}{}); err != nil {
 		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))
