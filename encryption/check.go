@@ -87,7 +87,7 @@ func errNotMade() error {
 	return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
 }
 
-// errNilContext is what net/http says of a context that is nil.
+// errNilContext is for a context that is nil, which is an error in net/http too.
 var errNilContext = errors.New("the context is nil")
 
 // checkThen follows then from method to method. A method that cannot be built

@@ -51,7 +51,8 @@ type Info struct {
 // Inspect says what file is, without a key. It goes through all of the file, and
 // copies only its small members. An error is [ErrDamaged], for an envelope that is
 // damaged and for JSON or an archive that is cut off, or about an envelope of a version
-// that is not known here. [Target.Decrypt] gives the same one.
+// that is not known here. [Target.Decrypt] gives the same one, unless it has a method
+// for such a file.
 //
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds

@@ -22,8 +22,11 @@ const planMember = "tfplan"
 // isPlan reports whether file is a zip archive with a plan in it. It reads the list of
 // members, and none of them.
 func isPlan(file []byte) bool {
+	if !beginsAsArchive(file) {
+		return false
+	}
 	end := bytes.LastIndex(file, []byte(endOfDirectory))
-	if !beginsAsArchive(file) || end < 0 || len(file)-end < sizeOfDirectory {
+	if end < 0 || len(file)-end < sizeOfDirectory {
 		return false
 	}
 	field := func(at int) int { return int(binary.LittleEndian.Uint16(file[end+at:])) }

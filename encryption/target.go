@@ -126,8 +126,9 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // primary method, and leaves plain as it is. The result is an envelope as OpenTofu
 // writes it; with the method unencrypted, it is a copy of plain.
 //
-// An error is an [*Error]: [ErrNotConfigured] without a method, see [Target.Reseal]; others for no bytes,
-// for what is encrypted already, and for what is no such state or plan.
+// An error is an [*Error]: [ErrNotConfigured] without a method, see [Target.Reseal];
+// others for no bytes, for what is encrypted already, and for what is no such state or
+// plan.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	return t.AppendEncrypt(ctx, nil, plain)
 }
