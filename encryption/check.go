@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,19 +12,55 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
-// Check looks at what must be right before any file is read: every method
-// exists, and none of them breaks enforced. It contacts nothing. An error is an
-// [*Error] of [StepConfiguration].
+// Check looks at all that the settings say of the target before there is a file: every
+// method exists, each can be built with its key providers, and none breaks enforced. It
+// contacts nothing and runs nothing. An error is an [*Error] of [StepConfiguration].
+//
+// If the only mistake is that some methods cannot be built, these are its attempts. They
+// are no reason to give up: a fallback that cannot be built does no harm unless a file
+// needs it.
 func (t Target) Check() error {
 	if err := t.check(); err != nil {
 		return &Error{Step: StepConfiguration, Err: err}
 	}
+	var attempts []Attempt
+	var errs attr.Errors
+	for _, address := range t.methods {
+		if err := t.encryption.usable(address); err != nil {
+			attempts, errs = append(attempts, Attempt{address, err}), append(errs, err)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &Error{Step: StepConfiguration, Attempts: attempts, Err: &reasonError{errors.New("a method cannot be used:"), errs}}
+}
+
+// usable is why a method, or one that its then leads to, cannot be built, or a key
+// provider of it.
+func (e *Encryption) usable(address string) error {
+	m, err := e.methods[address]()
+	if err != nil {
+		return err
+	}
+	for _, keys := range m.references {
+		if _, err := (fileKeys{encryption: e}).identity(keys, nil); err != nil {
+			return keyError(keys, err)
+		}
+	}
+	if m.then == "" {
+		return nil
+	}
+	if err := e.usable(m.then); err != nil { // check has looked for circles
+		return &thenError{address: m.then, step: StepConfiguration, err: err}
+	}
 	return nil
 }
 
+// check looks at what must be right whatever a file needs.
 func (t Target) check() error {
-	if t.encryption == nil || t.encryption.kinds == nil {
-		return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
+	if !t.encryption.made() {
+		return errNotMade()
 	}
 	for i, address := range t.methods {
 		if address == "" {
@@ -42,6 +79,16 @@ func (t Target) check() error {
 	}
 	return nil
 }
+
+// made reports whether e comes from [New].
+func (e *Encryption) made() bool { return e != nil && e.kinds != nil }
+
+func errNotMade() error {
+	return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
+}
+
+// errNilContext is for a context that is nil, which is an error in net/http too.
+var errNilContext = errors.New("the context is nil")
 
 // checkThen follows then from method to method. A method that cannot be built
 // is reported when its turn comes.

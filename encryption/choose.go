@@ -2,7 +2,6 @@ package encryption
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -106,17 +105,10 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
 			kind, attr.Unencrypted, cmp.Or(selected, ", and no method is selected"))
 	}
-	const neither = "the file is neither an encrypted state nor a plaintext one"
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
 	}
-	if what := stranger(file); what != "" {
-		return because(ErrDamaged, "%s: %s", neither, what)
-	}
-	if err := json.Unmarshal(file, &struct{}{}); err != nil {
-		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))
-	}
-	return because(ErrDamaged, neither)
+	return unreadable(file)
 }
 
 // encryptedError is a [NotConfiguredError] with what the settings have for such a

@@ -63,6 +63,7 @@ func FuzzDecrypt(f *testing.F) {
 	f.Add(sealed)
 	f.Add([]byte(state))
 	f.Add([]byte("PK\x03\x04"))
+	f.Add([]byte(plan))
 	f.Add([]byte(`{"encryption_version":"v0","meta":{},"encrypted_data":""}`))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		opened, err := enc.State().Decrypt(context.Background(), bytes.Clone(file))

@@ -37,6 +37,10 @@ const derivationLabel = "statecrypt/derived-key/v1"
 // [*KeyError].
 func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation) ([]byte, error) {
 	switch {
+	case !e.made():
+		return nil, errNotMade()
+	case ctx == nil:
+		return nil, errNilContext
 	case d.Info == "":
 		return nil, errors.New("the info must say what the key is for")
 	case d.Length < 16 || d.Length > 64:
@@ -62,6 +66,9 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 		keys.meta[provider.metadataKey] = stored
 	}
 	secret, err := keys.key(ctx, address)
+	if stopped := ended(ctx); err != nil && stopped != nil {
+		err = &KeyError{address, stopped}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -121,7 +121,7 @@ type Block[T any] struct {
 	attr.Table
 
 	// Build is pure: no I/O, no environment. What it checks is reported when
-	// the entry is used, not before. [attr.Values.Errorf] makes its errors.
+	// the entry is used, and by [Target.Check]. [attr.Values.Errorf] makes its errors.
 	Build func(attr.Values) (T, error)
 
 	// Recognizes reports whether a file has the format of this kind of method,
@@ -181,19 +181,18 @@ type keyProvider struct {
 
 type method struct {
 	Method
-	then string // the address of the method for what is inside; "" for plaintext
+	then       string   // the address of the method for what is inside; "" for plaintext
+	references []string // addresses of the key providers that it uses
 }
 
 const maxKeys = 1000 // that are remembered
 
 // New puts settings to work that were not read from text, or were merged by the
-// caller; for all others there is [Load]. Nil is no settings. The only error is a
-// registry that lists a kind twice: mistakes in an entry are reported
-// when something uses it.
+// caller; for all others there is [Load]. Nil is no settings. An error is about a
+// registry that lists a kind twice, or without Build; mistakes in an entry are
+// reported when something uses it.
 func New(registry Registry, cfg *config.Config) (*Encryption, error) {
-	if cfg == nil {
-		cfg = &config.Config{}
-	}
+	cfg = config.Merge(&config.Config{}, cfg)
 	kinds, err := byName(registry.KeyProviders)
 	if err != nil {
 		return nil, err
@@ -247,6 +246,9 @@ func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {
 		if _, twice := m[b.Name]; twice {
 			return nil, fmt.Errorf("the registry lists %q twice", b.Name)
 		}
+		if b.Build == nil {
+			return nil, fmt.Errorf("the registry lists %q without Build", b.Name)
+		}
 		m[b.Name] = b
 	}
 	return m, nil
@@ -278,7 +280,7 @@ func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.
 	if _, is := built.(FileMethod); is != whole {
 		return method{}, fmt.Errorf("the registry is wrong about the method %s: it is for whole files, or it is not", entry.Kind)
 	}
-	m := method{Method: built}
+	m := method{Method: built, references: entry.References(kinds[entry.Kind].Table)}
 	if whole {
 		m.then = values.String("then")
 	}
@@ -307,6 +309,9 @@ func build[T any](
 		return built, values, err
 	}
 	built, err = kind.Build(values)
+	if err == nil && any(built) == nil {
+		err = fmt.Errorf("the registry is wrong about the kind %s: Build returned nil", entry.Kind)
+	}
 	return built, values, err
 }
 
@@ -338,21 +343,22 @@ func metadataKey(entry *attr.Entry) string {
 
 // State is the target for state files, with the methods of the state block. Without
 // that block, it opens nothing or, if there are no settings at all, plaintext.
-func (e *Encryption) State() Target { return e.target(State, "state", e.config.State) }
+func (e *Encryption) State() Target { return e.target(State, "state", e.settings().State) }
 
 // Plan is the target for plan files, with the methods of the plan block; see
-// [Encryption.State]. A plan is a zip archive.
-func (e *Encryption) Plan() Target { return e.target(Plan, "plan", e.config.Plan) }
+// [Encryption.State]. A plan is a zip archive with a member called tfplan.
+func (e *Encryption) Plan() Target { return e.target(Plan, "plan", e.settings().Plan) }
 
 // RemoteState is the target for the states of other configurations: the
 // remote_state_data_source called name or, for the empty name, the default of
 // remote_state_data_sources. False means that it is not configured; the result is
 // then the default target, as in OpenTofu.
 func (e *Encryption) RemoteState(name string) (Target, bool) {
-	if t := e.config.Remote[name]; t != nil {
+	settings := e.settings()
+	if t := settings.Remote[name]; t != nil {
 		return e.target(State, "remote_state_data_source "+name, t), true
 	}
-	t := e.config.RemoteDefault
+	t := settings.RemoteDefault
 	return e.target(State, "remote_state_data_sources.default", t), name == "" && t != nil
 }
 
@@ -364,9 +370,17 @@ func (e *Encryption) Use(methods ...string) Target {
 	return Target{encryption: e, methods: slices.Clone(methods)}
 }
 
+// settings are those of e, none of a nil one. Its targets then say that there are none.
+func (e *Encryption) settings() config.Config {
+	if e == nil {
+		return config.Config{}
+	}
+	return e.config
+}
+
 func (e *Encryption) target(kind FileKind, name string, t *config.Target) Target {
 	if t == nil {
-		return Target{encryption: e, kind: kind, name: name, lenient: !e.strict}
+		return Target{encryption: e, kind: kind, name: name, lenient: e != nil && !e.strict}
 	}
 	return Target{encryption: e, kind: kind, name: name, methods: t.Methods(), enforced: t.Enforced, pos: t.Pos}
 }

@@ -94,7 +94,7 @@ func TestRoundTrip(t *testing.T) {
 			for _, c := range []struct {
 				target encryption.Target
 				plain  string
-			}{{enc.State(), state}, {enc.Plan(), "PK\x03\x04 a plan"}} {
+			}{{enc.State(), state}, {enc.Plan(), plan}} {
 				file, err := c.target.Encrypt(context.Background(), []byte(c.plain))
 				if err != nil {
 					t.Fatal(err)
@@ -464,7 +464,7 @@ func TestInspect(t *testing.T) {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	for file, want := range map[string]encryption.FileKind{
-		"": encryption.Empty, "PK\x03\x04": encryption.Plan, state: encryption.State, "{}": encryption.Unknown, "x": encryption.Unknown,
+		"": encryption.Empty, plan: encryption.Plan, state: encryption.State, "{}": encryption.Unknown, "x": encryption.Unknown,
 	} {
 		if info, err := encryption.Inspect([]byte(file)); err != nil || info.Kind != want {
 			t.Errorf("%q: %+v, %v", file, info, err)

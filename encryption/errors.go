@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -101,10 +102,33 @@ func (e *Error) Error() string {
 // Unwrap returns the reason, which is that of the last attempt if it decided.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure is an error at the step of the last attempt.
-func failure(attempts []Attempt, text string) error {
+// failure is an error at the step of the last attempt. If the context has ended, that
+// is the reason, whatever the attempt makes of it: a program that is stopped in the
+// middle may say that it has no key.
+func failure(ctx context.Context, attempts []Attempt, text string) error {
 	last := attempts[len(attempts)-1].Err
-	return &Error{Step: stepOf(last), Attempts: attempts, Err: &reasonError{errors.New(text), last}}
+	step := stepOf(last)
+	if err := ended(ctx); err != nil {
+		return &Error{Step: step, Attempts: attempts, Err: fmt.Errorf("%w:", err)}
+	}
+	return &Error{Step: step, Attempts: attempts, Err: &reasonError{errors.New(text), last}}
+}
+
+// ended is the error for a context that has ended. It wraps what the context says and
+// the cause, if the program gave one.
+func ended(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	text := "the call was cancelled"
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "the deadline of the call has passed"
+	}
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		return because(err, "%s (%w)", text, cause)
+	}
+	return because(err, "%s", text)
 }
 
 func stepOf(err error) Step {

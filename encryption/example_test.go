@@ -318,6 +318,44 @@ func ExampleTarget_Encrypt() {
 	// opened by method.aes_gcm.new
 }
 
+// Change a state and write it back, for users who encrypt and for those who do not.
+func ExampleTarget_Reseal() {
+	sealed, err := os.ReadFile("testdata/network/terraform.tfstate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	for _, user := range []struct {
+		settings encryption.Layer
+		file     []byte
+	}{
+		{encryption.Code("", "none"), []byte(`{"version":4,"serial":1,"lineage":"l"}`)},
+		{encryption.Passphrase("correct-horse-battery-staple"), sealed},
+	} {
+		enc, err := encryption.Load(builtin.Registry(), user.settings)
+		if err != nil {
+			log.Fatal(err)
+		}
+		opened, err := enc.State().Decrypt(ctx, user.file)
+		if err != nil {
+			log.Fatal(err)
+		}
+		changed := bytes.Replace(opened.Data, []byte(`"serial":1,`), []byte(`"serial":2,`), 1)
+		file, err := enc.State().Reseal(ctx, opened, changed)
+		if err != nil {
+			log.Fatal(err)
+		}
+		info, err := encryption.Inspect(file)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(info.Kind)
+	}
+	// Output:
+	// plaintext state
+	// encrypted file
+}
+
 // Open a plan that OpenTofu sealed. A plan is a zip archive.
 func ExampleEncryption_Plan() {
 	file, err := os.ReadFile("testdata/plan_file/plan.tfplan.enc")

@@ -49,8 +49,10 @@ type Info struct {
 }
 
 // Inspect says what file is, without a key. It goes through all of the file, and
-// copies only its small members. An error is about an envelope: it is damaged,
-// which is [ErrDamaged], or of a version that is not known here.
+// copies only its small members. An error is [ErrDamaged], for an envelope that is
+// damaged and for JSON or an archive that is cut off, or about an envelope of a version
+// that is not known here. [Target.Decrypt] gives the same one, unless it has a method
+// for such a file.
 //
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds
@@ -58,6 +60,9 @@ type Info struct {
 // [BackendRecord].
 func Inspect(file []byte) (Info, error) {
 	kind, env, err := identify(file)
+	if kind == Unknown && isBroken(file) {
+		err = unreadable(file)
+	}
 	if err != nil || env == nil {
 		return Info{Kind: kind}, err
 	}
@@ -86,8 +91,6 @@ type envelope struct {
 }
 
 const envelopeVersion = "v0"
-
-const zipHeader = "PK" // of a plan
 
 // decode returns the encrypted data of a file that was read. It writes them over
 // the file if inPlace: nearly all of a file is this, and a second copy costs as
@@ -153,7 +156,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	switch {
 	case len(file) == 0:
 		return Empty, nil, nil
-	case bytes.HasPrefix(file, []byte(zipHeader)):
+	case isPlan(file):
 		return Plan, nil, nil
 	}
 	var encoded, backend, modules json.RawMessage
@@ -198,6 +201,35 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	return Unknown, nil, nil
 }
 
+// isBroken reports whether a file that is no state and no plan begins as JSON or as a
+// zip archive, and does not go on so. All else may be of a format of its own.
+func isBroken(file []byte) bool {
+	if beginsAsArchive(file) {
+		return true
+	}
+	const space = " \t\r\n"
+	begin, isObject := bytes.CutPrefix(bytes.TrimLeft(file, space), []byte("{"))
+	begin = bytes.TrimLeft(begin, space)
+	return isObject && (len(begin) == 0 || begin[0] == '"') && !json.Valid(file)
+}
+
+// unreadable is the error for a file that no method recognizes, and that is of no
+// other kind.
+func unreadable(file []byte) error {
+	if beginsAsArchive(file) {
+		return because(ErrDamaged, "the file begins as a zip archive, but it is not a plan: it is cut off, or there is no plan in it")
+	}
+	if what := stranger(file); what != "" {
+		return because(ErrDamaged, "%s: %s", neither, what)
+	}
+	if err := json.Unmarshal(file, &struct{}{}); err != nil {
+		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))
+	}
+	return because(ErrDamaged, neither)
+}
+
+const neither = "the file is neither an encrypted state nor a plaintext one"
+
 func damaged(err error) error {
 	return because(ErrDamaged, "the encrypted file is damaged: %w", describeJSON(err))
 }
@@ -228,7 +260,7 @@ func isNumber(raw json.RawMessage) bool {
 // lineage with those inside. It is all that protects them. A copy that is absent
 // is accepted, because early versions wrote none; a copy of nothing is not.
 func (env *envelope) check(plain []byte) (FileKind, error) {
-	if env.Serial == nil && env.Lineage == "" && bytes.HasPrefix(plain, []byte(zipHeader)) {
+	if env.Serial == nil && env.Lineage == "" && isPlan(plain) {
 		return Plan, nil
 	}
 	var inner struct {

@@ -74,9 +74,10 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 // file. What the settings hold, such as a passphrase, stays. It is for
 // programs that go on running; a key that is needed afterwards is derived again.
 func (e *Encryption) Close() {
-	if e.derived != nil { // nil in a zero Encryption
-		e.derived.Clear()
+	if e == nil || e.derived == nil { // a zero Encryption
+		return
 	}
+	e.derived.Clear()
 	for _, build := range e.methods {
 		m, _ := build() // without a method, there is nothing to close
 		if c, ok := m.Method.(interface{ Close() }); ok {

@@ -43,8 +43,8 @@ func Module(dir string, variables map[string]cty.Value) Layer {
 
 // Passphrase is what OpenTofu's shortest settings say: states and plans are
 // sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase. One of less
-// than 16 bytes is an error when a file is opened or sealed. The registry must have
-// both kinds.
+// than 16 bytes is an error of [Target.Check], and when a file is opened or sealed.
+// The registry must have both kinds.
 func Passphrase(passphrase string) Layer {
 	return func(o config.Options) (*config.Config, error) {
 		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
@@ -119,7 +119,7 @@ func (l Layer) read(o config.Options) (*config.Config, error) {
 //
 // It contacts nothing. An error is about text that cannot be read or parsed, each
 // mistake in it an [*attr.Error]; mistakes in an entry are reported when something uses
-// it.
+// it, and by [Target.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	var parsed []*config.Config
 	var errs attr.Errors

@@ -26,11 +26,11 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 			return opened, nil
 		}
 		attempts = append(attempts, Attempt{c.address, t.encryption.withHints(err, c.address, env)})
-		if !isForAnother(err) {
-			return nil, failure(attempts, "the file could not be opened, and this is not a matter of the wrong key:")
+		if ctx.Err() != nil || !isForAnother(err) {
+			return nil, failure(ctx, attempts, "the file could not be opened, and this is not a matter of the wrong key:")
 		}
 	}
-	return nil, failure(attempts, describeAll(attempts))
+	return nil, failure(ctx, attempts, describeAll(attempts))
 }
 
 // data is what the method decrypts. It may overwrite it; the file stays as it is

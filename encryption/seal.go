@@ -17,10 +17,42 @@ import (
 // much. The room of dst, which is overwritten, and plain must not overlap. With an
 // error, the result is nil.
 func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, error) {
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	if len(t.methods) == 0 {
+		return nil, &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
+	}
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err
 	}
 	return t.encryption.seal(ctx, t.methods[0], dst, plain)
+}
+
+// Reseal is [Target.Encrypt] for a tool that writes back what it has opened with this
+// target and changed. It differs where Encrypt is [ErrNotConfigured] and Decrypt is not:
+// without any settings, what was plaintext stays plaintext, as in OpenTofu, and the
+// result is a copy of plain.
+//
+// With settings, the primary method seals, whichever has opened the file. So nothing
+// that was encrypted becomes plaintext, unless the primary method is unencrypted.
+func (t Target) Reseal(ctx context.Context, opened *Opened, plain []byte) ([]byte, error) {
+	if !t.passed(opened) {
+		return t.Encrypt(ctx, plain)
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.checkPlain(plain); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(plain), nil
+}
+
+// passed reports whether opened is plaintext that such a target lets pass without any
+// settings.
+func (t Target) passed(opened *Opened) bool {
+	return t.lenient && !t.enforced && opened != nil && opened.Kind == t.kind && !opened.Encrypted && opened.Method == ""
 }
 
 // seal encrypts plain to the end of dst with the method at address, and before
@@ -49,7 +81,7 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := appendSealed(ctx, encrypter, keys, env, dst, plain)
 	if err != nil {
-		return nil, failure([]Attempt{{address, err}}, "the data could not be sealed:")
+		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be sealed:")
 	}
 	return sealed, nil
 }

@@ -39,7 +39,7 @@ func TestStrangers(t *testing.T) {
 func TestAnotherKind(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, builtin.Registry(), keys)
-	_, err := enc.State().Decrypt(t.Context(), []byte("PK\x03\x04"))
+	_, err := enc.State().Decrypt(t.Context(), []byte(plan))
 	if err == nil || !strings.Contains(err.Error(), "this is a plan, and a state is required here") {
 		t.Errorf("a plan as a state: got %v", err)
 	}

@@ -54,7 +54,8 @@ type Opened struct {
 // settings or after [Target.Enforce].
 //
 // An error is an [*Error]. Of [ErrNoKey], [ErrNotConfigured], [ErrPlaintext] and
-// [ErrDamaged], it wraps one or none.
+// [ErrDamaged], it wraps one or none. If ctx ended the call, it wraps what ctx says,
+// such as [context.Canceled], and none of them.
 func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, false)
 }
@@ -67,7 +68,7 @@ func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error
 }
 
 func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened, error) {
-	if err := t.Check(); err != nil {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
 	ctx = meter.Into(ctx, meter.For(ctx, len(file))) // one for all methods that are tried, and for what is inside
@@ -97,6 +98,18 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	return opened, nil
 }
 
+// begin looks at what must be right before anything is opened or sealed.
+func (t Target) begin(ctx context.Context) error {
+	err := t.check()
+	if err == nil && ctx == nil {
+		err = errNilContext
+	}
+	if err != nil {
+		return &Error{Step: StepConfiguration, Err: err}
+	}
+	return nil
+}
+
 func (t Target) accept(kind FileKind) error {
 	if t.kind == Unknown || t.kind == kind {
 		return nil
@@ -113,21 +126,15 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // primary method, and leaves plain as it is. The result is an envelope as OpenTofu
 // writes it; with the method unencrypted, it is a copy of plain.
 //
-// An error is an [*Error]: [ErrNotConfigured] without a method; others for no bytes,
-// for what is encrypted already, and for what is no such state or plan.
+// An error is an [*Error]: [ErrNotConfigured] without a method, see [Target.Reseal];
+// others for no bytes, for what is encrypted already, and for what is no such state or
+// plan.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	return t.AppendEncrypt(ctx, nil, plain)
 }
 
-// checkPlain looks at what must be right before anything is sealed: there is a
-// method, and what it seals could be opened again as what it is.
+// checkPlain looks at what is to be written: it could be opened again as what it is.
 func (t Target) checkPlain(plain []byte) error {
-	if err := t.Check(); err != nil {
-		return err
-	}
-	if len(t.methods) == 0 {
-		return &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
-	}
 	kind, _, _ := identify(plain)
 	err := t.accept(kind)
 	switch {

@@ -12,9 +12,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 )
 
-const (
-	plan = "PK\x03\x04 a plan"
+// plan has what makes it one.
+var plan = archive("tfplan", "tfstate")
 
+const (
 	// What Terraform 1.11 and OpenTofu, and what older versions of Terraform write.
 	record = `{"version":3,"terraform_version":"1.11.4","backend":{"type":"local","config":{"path":"x.tfstate"},"hash":1}}`
 	store  = `{"version":3,"terraform_version":"1.15.0","state_store":{"type":"x","config":{},"hash":1}}`

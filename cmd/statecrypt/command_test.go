@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -65,6 +66,17 @@ func must(t *testing.T, settings, stdin string, args ...string) string {
 		t.Fatalf("%q: exit code %d: %s", args, c.code, c.stderr)
 	}
 	return c.stdout
+}
+
+// emptyPlan is an archive that is a plan by its member alone.
+func emptyPlan(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	z := zip.NewWriter(&b)
+	if _, err := z.Create("tfplan"); err != nil || z.Close() != nil {
+		t.Fatal("the archive cannot be written")
+	}
+	return b.String()
 }
 
 func write(t *testing.T, name, text string) string {
@@ -259,6 +271,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestUnusableFallback: a fallback that cannot be built is an error when its turn comes.
+func TestUnusableFallback(t *testing.T) {
+	t.Parallel()
+	settings := func(first, second string) string {
+		return oldText + `method "aes_gcm" "m" { keys = key_provider.static.gone }` + "\nstate {\n  method = method.aes_gcm." + first +
+			"\n  fallback { method = method.aes_gcm." + second + " }\n}\n"
+	}
+	sealed := must(t, settings("old", "m"), plain, "encrypt")
+	if got := must(t, settings("old", "m"), sealed, "decrypt"); got != plain {
+		t.Errorf("got %s", got)
+	}
+	if got := statecrypt(t, settings("m", "old"), sealed, "decrypt"); got.code != 1 || !strings.Contains(got.stderr, "key_provider.static.gone") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -298,7 +326,7 @@ func TestInspect(t *testing.T) {
 			text: "standard input: encrypted opentofu v0\n  serial: 7\n  lineage: l-1\n  key provider: key_provider.static.old\n"},
 		"state":  {file: plain, json: `{"file":"-","kind":"state","serial":7,"lineage":"l-1"}`, text: "standard input: state\n  serial: 7\n  lineage: l-1\n"},
 		"serial": {file: `{"version":4,"serial":"7"}`, json: `{"file":"-","kind":"state"}`, text: "standard input: state\n"},
-		"plan":   {file: "PK\x03\x04", json: `{"file":"-","kind":"plan"}`, text: "standard input: plan\n"},
+		"plan":   {file: emptyPlan(t), json: `{"file":"-","kind":"plan"}`, text: "standard input: plan\n"},
 		"empty":  {file: "", json: `{"file":"-","kind":"empty"}`, text: "standard input: empty\n"},
 		"other":  {file: "x", json: `{"file":"-","kind":"unknown"}`, text: "standard input: unknown\n"},
 		"record": {file: `{"version":3,"backend":{"type":"http"}}`, json: `{"file":"-","kind":"backend_record"}`, text: "standard input: backend_record\n"},
@@ -320,6 +348,11 @@ func TestInspect(t *testing.T) {
 	hostile := must(t, "", `{"version":4,"lineage":"##vso[x] \u009b\u202e"}`, "inspect", "-json")
 	if want := `"lineage":"#\u0023vso[x] \u009b\u202e"}` + "\n"; !strings.HasSuffix(hostile, want) || !json.Valid([]byte(hostile)) {
 		t.Errorf("got %s", hostile)
+	}
+	for name, file := range map[string]string{"envelope": sealed[:len(sealed)-1], "plan": "PK\x03\x04", "state": plain[:len(plain)-1]} {
+		if got := statecrypt(t, "", file, "inspect"); got.code != 1 || got.stdout != "" || !strings.Contains(got.stderr, "the file ") {
+			t.Errorf("%s, cut off: got %+v", name, got)
+		}
 	}
 	a, missing := write(t, "a", sealed), filepath.Join(t.TempDir(), "x")
 	got := statecrypt(t, "", "", "inspect", missing, a, "-json")

@@ -90,7 +90,7 @@ func (c *call) wrap(ctx context.Context) error {
 		err = check(enc.State(), enc.Plan(), "state", "plan")
 	}
 	if err == nil && len(enc.Plan().Methods()) > 0 {
-		err = enc.Plan().Check()
+		err = checkMethods(enc.Plan())
 	}
 	if err != nil {
 		return err

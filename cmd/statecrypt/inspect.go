@@ -53,7 +53,7 @@ func inspectFile(name string, file []byte) (inspection, error) {
 	for _, m := range builtin.Registry().Methods {
 		if m.Recognizes != nil && m.Recognizes(file) { // its format may keep the shape of a state
 			found.Kind, found.Format = "encrypted", m.Name
-			return found, err
+			return found, nil
 		}
 	}
 	if info.Kind == encryption.State {

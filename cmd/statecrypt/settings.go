@@ -45,12 +45,22 @@ func (c *call) target(from string) (encryption.Target, error) {
 func check(target, beside encryption.Target, kind, other string) error {
 	switch methods := beside.Methods(); {
 	case len(target.Methods()) > 0:
-		return target.Check()
+		return checkMethods(target)
 	case len(methods) > 0:
 		return fmt.Errorf("the settings have a %s block and no %s block; to use the same method for both, add %s { method = %s }",
 			other, kind, kind, methods[0])
 	}
 	return errNoSettings
+}
+
+// checkMethods leaves out methods that cannot be built: each is an error when its turn
+// comes, and that of a fallback may never come.
+func checkMethods(target encryption.Target) error {
+	err := target.Check()
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Attempts != nil {
+		return nil
+	}
+	return err
 }
 
 // code is the layer of -config, or its like. It is the caller's own, so commands in it

@@ -8,6 +8,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -108,6 +109,9 @@ func newConfig() *Config {
 
 func mergeEntries(into, from map[string]*attr.Entry) {
 	for address, e := range from {
+		if e == nil {
+			e = &attr.Entry{Err: &attr.Error{Address: address, Err: errors.New("the entry is nil")}}
+		}
 		merged := &attr.Entry{Address: address, Kind: e.Kind, Err: e.Err, Pos: e.Pos, Settings: maps.Clone(e.Settings)}
 		if earlier, ok := into[address]; ok {
 			merged.Settings = maps.Clone(earlier.Settings)

@@ -359,6 +359,9 @@ func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 }
 
 func (r *Resource) values() (cty.Value, cty.Value, error) {
+	if len(r.instances) == 0 {
+		return cty.NilVal, cty.NilVal, errors.New("it does not come from a state, which has at least one instance of it")
+	}
 	b := newBudget(r.Size())
 	kind := r.instances[0].key.Kind
 	if kind == address.NoKey && len(r.instances) == 1 || r.address.Key.Kind != address.NoKey {

@@ -496,3 +496,12 @@ func FuzzResource(f *testing.F) {
 		}
 	})
 }
+
+// A Resource that no State gave has nothing, and is no reason to panic.
+func TestZeroResource(t *testing.T) {
+	t.Parallel()
+	var r Resource
+	if _, _, err := r.Values(); err == nil || r.Size() != 0 || !r.Marked() {
+		t.Errorf("got %v, %d, %t", err, r.Size(), r.Marked())
+	}
+}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -163,6 +164,17 @@ type mistakenPlace struct {
 	mu           sync.Mutex
 }
 
+// emptyPlan is an archive that is a plan by its member alone.
+func emptyPlan(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	if _, err := z.Create("tfplan"); err != nil || z.Close() != nil {
+		t.Fatal("the archive cannot be written")
+	}
+	return b.Bytes()
+}
+
 func newMistakenPlace(t *testing.T) *mistakenPlace {
 	t.Helper()
 	p := &mistakenPlace{dir: t.TempDir()}
@@ -174,7 +186,7 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_sha256_key32_salt1").State(t),
 		"sops": sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
 		"cut": sealed(t, argumentsState)[:100], "json": []byte("{}"), "future": []byte(`{"version":5}`),
-		"plan": []byte("PK\x03\x04 a plan"), "record": []byte(`{"version":3,"backend":{"type":"s3","config":{},"hash":1}}`),
+		"plan": emptyPlan(t), "record": []byte(`{"version":3,"backend":{"type":"s3","config":{},"hash":1}}`),
 		"lfs": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), "page": []byte("<!DOCTYPE html>"),
 		"conflict": []byte("{\n<<<<<<< HEAD\n}\n"), "ansible": []byte("$ANSIBLE_VAULT;1.1;AES256\n3132\n"),
 		"utf16": []byte("\xff\xfe{\x00}\x00"), "random": []byte("\x8a\x01\xff" + strings.Repeat("\x90", 40)),

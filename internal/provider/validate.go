@@ -54,7 +54,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 		for _, address := range sortedKeys(s.Methods) {
 			if entry := s.Methods[address]; entry.Kind == kind.Name {
 				s.checkReferences(address, kind.Table, entry)
-				if err := e.Use(address).Check(); err != nil { // then
+				if err := checkMethod(e, address); err != nil { // then
 					s.failAt(s.places[address], err)
 				}
 			}
@@ -123,10 +123,20 @@ func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p pat
 		if i > 0 {
 			at = p.AtName("fallback").AtListIndex(i - 1).AtName("method")
 		}
-		if err := e.Use(address).Check(); err != nil {
+		if err := checkMethod(e, address); err != nil {
 			f.failAt(at, err)
 		}
 	}
+}
+
+// checkMethod leaves out what makes a method unusable: a variable of the environment may
+// correct it, and where the mistake is an argument, checkValues has the place.
+func checkMethod(e *encryption.Encryption, address string) error {
+	err := e.Use(address).Check()
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Attempts != nil {
+		return nil
+	}
+	return err
 }
 
 func (f *findings) checkAddress(registry encryption.Registry, address string, p path.Path) {

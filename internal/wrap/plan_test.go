@@ -65,7 +65,8 @@ func TestSealedPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := filepath.Join(t.TempDir(), "saved")
-	write(t, saved, "PK a plan")
+	written := archive(t, "a plan")
+	write(t, saved, written)
 	files := map[string]string{"sealed": string(sealed), "plain": plan(t, "http", ""), "x": "no"}
 	for name, c := range map[string]struct {
 		args     []string
@@ -105,7 +106,7 @@ func TestSealedPlans(t *testing.T) {
 		}
 		made, err := os.ReadFile(filepath.Join(dir, "p"))
 		opened, errOpen := target.Decrypt(t.Context(), made)
-		if c.made != "" && (err != nil || errOpen != nil || string(opened.Data) != "PK a plan") || c.made == "" && !c.plain && err == nil {
+		if c.made != "" && (err != nil || errOpen != nil || string(opened.Data) != written) || c.made == "" && !c.plain && err == nil {
 			t.Errorf("%s: %v, %v", name, err, errOpen)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "q")); err == nil {

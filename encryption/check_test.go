@@ -1,0 +1,131 @@
+package encryption_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// TestCheck finds every mistake in the settings of a target before there is a file, and
+// neither runs nor contacts anything.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	const (
+		short = `key_provider "pbkdf2" "short" { passphrase = "too short" }
+			method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }` + "\n"
+		chain = `key_provider "pbkdf2" "chain" { chain = key_provider.pbkdf2.short }
+			method "aes_gcm" "chain" { keys = key_provider.pbkdf2.chain }` + "\n"
+	)
+	marker := filepath.ToSlash(filepath.Join(t.TempDir(), "ran"))
+	for name, c := range map[string]struct {
+		text    string
+		methods string // named in the target; those that cannot be used begin with "!"
+		want    string // "" if nothing is wrong
+	}{
+		"good": {text: keys, methods: "method.aes_gcm.a method.aes_gcm.b unencrypted"},
+		"a literal key": {methods: "method.aes_gcm.m", text: `method "aes_gcm" "m" {
+			keys = {
+				encryption_key = [1]
+				decryption_key = [1]
+			}
+		}`},
+		"a program": {methods: "method.aes_gcm.m", text: `key_provider "external" "k" { command = ["touch", "` + marker + `"] }
+			method "aes_gcm" "m" { keys = key_provider.external.k }`},
+		"a server": {methods: "method.aes_gcm.m", text: `key_provider "openbao" "k" {
+				address  = "http://127.0.0.1:1"
+				token    = "t"
+				key_name = "k"
+			}
+			method "aes_gcm" "m" { keys = key_provider.openbao.k }`},
+		"a short passphrase": {text: short, methods: "!method.aes_gcm.short", want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
+		"of a chain":         {text: short + chain, methods: "!method.aes_gcm.chain", want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
+		"of a fallback":      {text: keys + short, methods: "method.aes_gcm.a !method.aes_gcm.short", want: "too short"},
+		"of two": {text: keys + short + chain, methods: "!method.aes_gcm.chain method.aes_gcm.a !method.aes_gcm.short",
+			want: "\n  - method.aes_gcm.short: "},
+		"of then": {text: short + `method "kubeform" "m" {
+			key  = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+			then = method.aes_gcm.short
+		}`, methods: "!method.kubeform.m", want: "then method.aes_gcm.short: test:1,33: key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
+		"an unknown kind": {text: `method "xyz" "m" {}`, methods: "!method.xyz.m", want: `xyz`},
+		"an unknown kind of key provider": {text: `key_provider "xyz" "k" {}` + "\n" + `method "aes_gcm" "m" { keys = key_provider.xyz.k }`,
+			methods: "!method.aes_gcm.m", want: "xyz"},
+		"no key provider": {text: `method "aes_gcm" "m" { keys = key_provider.static.gone }`, methods: "!method.aes_gcm.m",
+			want: "key_provider.static.gone: this key provider is not configured"},
+		"a circle": {text: `key_provider "pbkdf2" "k" { chain = key_provider.pbkdf2.k }
+			method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }`, methods: "!method.aes_gcm.m", want: "in a circle"},
+		"no argument": {text: `method "aes_gcm" "m" {}`, methods: "!method.aes_gcm.m", want: "method.aes_gcm.m.keys"},
+	} {
+		var methods, broken []string
+		for _, m := range strings.Fields(c.methods) {
+			address, isBroken := strings.CutPrefix(m, "!")
+			methods = append(methods, address)
+			if isBroken {
+				broken = append(broken, address)
+			}
+		}
+		err := newEncryption(t, builtin.Registry(), c.text).Use(methods...).Check()
+		if len(broken) == 0 {
+			if err != nil {
+				t.Errorf("%s: got %v", name, err)
+			}
+			continue
+		}
+		failed, ok := errors.AsType[*encryption.Error](err)
+		if !ok || failed.Step != encryption.StepConfiguration || !strings.Contains(err.Error(), c.want) || reason(t, err) != "other" {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+			continue
+		}
+		var named []string
+		for _, a := range failed.Attempts {
+			named = append(named, a.Method)
+		}
+		if strings.Join(named, " ") != strings.Join(broken, " ") {
+			t.Errorf("%s: got %q: %v", name, named, err)
+		}
+	}
+	if found, _ := filepath.Glob(marker); found != nil {
+		t.Error("the program was run")
+	}
+	lone, err := encryption.Load(builtin.Registry(), encryption.Passphrase("too short"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mistake, ok := errors.AsType[*attr.Error](lone.State().Check()); !ok || mistake.Attr != "passphrase" {
+		t.Errorf("got %v", lone.State().Check())
+	}
+	unknown, err := encryption.New(builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{
+		"method.xyz.m": attr.NewEntry("method.xyz.m", attr.Table{Name: "xyz"}, map[string]cty.Value{}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unknown.Use("method.xyz.m").Check(); err == nil || !strings.Contains(err.Error(), "xyz") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCheckIsNoCondition: a fallback that cannot be used harms nobody before its turn, as
+// in OpenTofu.
+func TestCheckIsNoCondition(t *testing.T) {
+	t.Parallel()
+	target := newEncryption(t, builtin.Registry(), keys+`
+		key_provider "pbkdf2" "short" { passphrase = "too short" }
+		method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }`).Use("method.aes_gcm.a", "method.aes_gcm.short")
+	if err := target.Check(); err == nil {
+		t.Error("nothing is wrong")
+	}
+	if _, err := target.Decrypt(t.Context(), seal(t, all, state)); err != nil {
+		t.Error(err)
+	}
+	if _, err := target.Encrypt(t.Context(), []byte(state)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,57 @@
+package encryption
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// The parts of a zip archive that tell a plan, with the names of its specification
+// (PKWARE's APPNOTE.TXT, 4.3). Package archive/zip would say the same, and bring along
+// what unpacks members, for every program that opens a state.
+const (
+	localHeader     = "PK\x03\x04" // of the first member, so an archive with members begins with it
+	centralHeader   = "PK\x01\x02" // of each member, in the list at the end
+	endOfDirectory  = "PK\x05\x06"
+	sizeOfCentral   = 46 // bytes before the name
+	sizeOfDirectory = 22 // bytes of the end before the comment
+)
+
+// planMember holds the plan in the archive that Terraform and OpenTofu write.
+const planMember = "tfplan"
+
+// isPlan reports whether file is a zip archive with a plan in it. It reads the list of
+// members, and none of them.
+func isPlan(file []byte) bool {
+	if !beginsAsArchive(file) {
+		return false
+	}
+	end := bytes.LastIndex(file, []byte(endOfDirectory))
+	if end < 0 || len(file)-end < sizeOfDirectory {
+		return false
+	}
+	field := func(at int) int { return int(binary.LittleEndian.Uint16(file[end+at:])) }
+	size, start := binary.LittleEndian.Uint32(file[end+12:]), binary.LittleEndian.Uint32(file[end+16:])
+	return int64(start)+int64(size) == int64(end) && end+sizeOfDirectory+field(20) == len(file) &&
+		hasMember(file[start:end], field(10), planMember)
+}
+
+// hasMember goes through the headers of all members, so many.
+func hasMember(list []byte, members int, wanted string) bool {
+	found := false
+	for range members {
+		if len(list) < sizeOfCentral || !bytes.HasPrefix(list, []byte(centralHeader)) {
+			return false
+		}
+		field := func(at int) int { return int(binary.LittleEndian.Uint16(list[at:])) }
+		name := sizeOfCentral + field(28)
+		size := name + field(30) + field(32)
+		if size > len(list) {
+			return false
+		}
+		found = found || string(list[sizeOfCentral:name]) == wanted
+		list = list[size:]
+	}
+	return found && len(list) == 0
+}
+
+func beginsAsArchive(file []byte) bool { return bytes.HasPrefix(file, []byte(localHeader)) }

@@ -1,0 +1,182 @@
+package encryption_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+)
+
+// TestMistakesOfPrograms: what only a mistake of the program makes is an error, not a panic.
+func TestMistakesOfPrograms(t *testing.T) {
+	t.Parallel()
+	method := attr.Table{Name: "own"}
+	settings := &config.Config{
+		Methods: map[string]*attr.Entry{"method.own.m": attr.NewEntry("method.own.m", method, nil)},
+		State:   &config.Target{Method: "method.own.m"},
+	}
+	provider := &config.Config{
+		KeyProviders: map[string]*attr.Entry{"key_provider.own.k": attr.NewEntry("key_provider.own.k", method, nil)},
+		Methods: map[string]*attr.Entry{"method.aes_gcm.m": {Address: "method.aes_gcm.m", Kind: "aes_gcm",
+			Settings: map[string]attr.Setting{"keys": {Value: cty.StringVal("key_provider.own.k")}}}},
+		State: &config.Target{Method: "method.aes_gcm.m"},
+	}
+	own := func(block encryption.Block[encryption.Method]) encryption.Registry {
+		block.Table = method
+		return encryption.Registry{Methods: []encryption.Block[encryption.Method]{block}}
+	}
+	ownKeys := builtin.Registry()
+	ownKeys.KeyProviders = []encryption.Block[encryption.KeyProvider]{{
+		Table: method, Build: func(attr.Values) (encryption.KeyProvider, error) { return nil, nil },
+	}}
+	noBuild := builtin.Registry()
+	noBuild.KeyProviders = []encryption.Block[encryption.KeyProvider]{{Table: method}}
+	nothing := func(attr.Values) (encryption.Method, error) { return nil, nil }
+	for name, c := range map[string]struct {
+		registry encryption.Registry
+		settings *config.Config
+		want     string
+	}{
+		"a method without Build":        {own(encryption.Block[encryption.Method]{}), settings, `the registry lists "own" without Build`},
+		"a key provider without Build":  {noBuild, provider, `the registry lists "own" without Build`},
+		"Build returns no method":       {own(encryption.Block[encryption.Method]{Build: nothing}), settings, "the kind own: Build returned nil"},
+		"Build returns no key provider": {ownKeys, provider, "the kind own: Build returned nil"},
+		"no method": {builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.own.m": nil},
+			State: settings.State}, "method.own.m: the entry is nil"},
+		"no key provider": {builtin.Registry(), &config.Config{KeyProviders: map[string]*attr.Entry{"key_provider.own.k": nil},
+			Methods: provider.Methods, State: provider.State}, "key_provider.own.k: the entry is nil"},
+		"a setting without a value": {builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.aes_gcm.m": {
+			Address: "method.aes_gcm.m", Kind: "aes_gcm", Settings: map[string]attr.Setting{"keys": {}}}},
+			State: provider.State}, "method.aes_gcm.m.keys: "},
+	} {
+		for _, load := range []func() (*encryption.Encryption, error){
+			func() (*encryption.Encryption, error) { return encryption.New(c.registry, c.settings) },
+			func() (*encryption.Encryption, error) {
+				return encryption.Load(c.registry, func(config.Options) (*config.Config, error) { return c.settings, nil })
+			},
+		} {
+			enc, err := load()
+			if err == nil {
+				_, err = enc.State().Decrypt(t.Context(), seal(t, all, state))
+				enc.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %q", name, err, c.want)
+			}
+		}
+	}
+}
+
+// TestNilContext: as with net/http, it is an error.
+func TestNilContext(t *testing.T) {
+	t.Parallel()
+	enc := newEncryption(t, builtin.Registry(), all)
+	var none context.Context
+	_, opening := enc.State().Decrypt(none, seal(t, all, state))
+	_, inPlace := enc.State().DecryptInPlace(none, seal(t, all, state))
+	_, sealing := enc.State().Encrypt(none, []byte(state))
+	_, deriving := enc.DeriveKey(none, "key_provider.static.a", encryption.Derivation{Info: "x", Length: 32})
+	for _, err := range []error{opening, inPlace, sealing, deriving} {
+		if err == nil || !strings.Contains(err.Error(), "the context is nil") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if reason(t, opening) != "other" || reason(t, sealing) != "other" {
+		t.Errorf("%v, %v", opening, sealing)
+	}
+}
+
+// TestNilEncryption: a program may have passed over the error of Load.
+func TestNilEncryption(t *testing.T) {
+	t.Parallel()
+	var enc *encryption.Encryption
+	remote, _ := enc.RemoteState("x")
+	for _, target := range []encryption.Target{enc.State(), enc.Plan(), remote, enc.Use("unencrypted")} {
+		if _, err := target.Decrypt(t.Context(), []byte(state)); reason(t, err) != "not configured" {
+			t.Errorf("got %v", err)
+		}
+		if _, err := target.Encrypt(t.Context(), []byte(state)); reason(t, err) != "not configured" {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := enc.DeriveKey(t.Context(), "key_provider.a.b", encryption.Derivation{Info: "x", Length: 32}); err == nil {
+		t.Error("a key was derived from nothing")
+	}
+	enc.Close()
+}
+
+// stubborn is a method that gives the context's end, or another reason, as it is told.
+type stubborn struct{ err error }
+
+func (s stubborn) Decrypt(ctx context.Context, _ encryption.Keys, _ []byte) ([]byte, error) {
+	<-ctx.Done()
+	return nil, s.err
+}
+
+func (s stubborn) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+	return s.Decrypt(ctx, keys, plain)
+}
+
+// TestEndOfContext: whatever a key provider or a method makes of it, the error says that
+// the program ended the call, and gives none of the reasons.
+func TestEndOfContext(t *testing.T) {
+	t.Parallel()
+	registry := builtin.Registry()
+	for name, err := range map[string]error{
+		"no_key": encryption.ErrNoKey, "damaged": encryption.ErrDamaged, "other": errors.New("signal: killed"),
+	} {
+		registry.Methods = append(registry.Methods, encryption.Block[encryption.Method]{
+			Table: attr.Table{Name: name}, Build: func(attr.Values) (encryption.Method, error) { return stubborn{err}, nil },
+		})
+	}
+	enc := newEncryption(t, registry, all)
+	cause := errors.New("the server shuts down")
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer stop()
+	exportable := newEncryption(t, builtin.Registry(), `key_provider "static" "a" {
+		key        = "00000000000000000000000000000000"
+		exportable = true
+	}`)
+	_, err := exportable.DeriveKey(cancelled, "key_provider.static.a", encryption.Derivation{Info: "x", Length: 32})
+	if _, ok := errors.AsType[*encryption.KeyError](err); !ok || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Errorf("deriving: got %v", err)
+	}
+	for _, methods := range [][]string{
+		{"method.aes_gcm.a"}, {"no_key"}, {"no_key", "method.aes_gcm.a"}, {"damaged"}, {"other"},
+	} {
+		target := enc.Use(methods...)
+		check := func(ctx context.Context, err, want error, text string) {
+			if !errors.Is(err, want) || !strings.Contains(err.Error(), text) || reason(t, err) != "other" ||
+				strings.Contains(err.Error(), "wrong key") {
+				t.Errorf("%v: got %v", methods, err)
+			}
+			if failed, _ := errors.AsType[*encryption.Error](err); len(failed.Attempts) != 1 {
+				t.Errorf("%v: %d attempts", methods, len(failed.Attempts))
+			}
+		}
+		for _, c := range []struct {
+			ctx  context.Context
+			want error
+			text string
+		}{
+			{cancelled, context.Canceled, "was cancelled"}, {cancelled, cause, cause.Error()}, {late, context.DeadlineExceeded, "deadline"},
+		} {
+			_, err := target.Decrypt(c.ctx, seal(t, all, state))
+			check(c.ctx, err, c.want, c.text)
+			if methods[0] != "method.aes_gcm.a" {
+				_, err = target.Encrypt(c.ctx, []byte(state))
+				check(c.ctx, err, c.want, c.text)
+			}
+		}
+	}
+}
