@@ -53,7 +53,8 @@ func Leaves(t *testing.T, round func()) {
 		round()
 	}
 	var more, moreFiles int
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) { // both ends of a connection notice
+	// Both ends of a connection must notice.
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		more, moreFiles = runtime.NumGoroutine()-goroutines, openFiles()-files
 		if more < few && moreFiles < few {
 			return

@@ -60,7 +60,9 @@ func (p *provider) Close() {
 	p.clients.Clear()
 }
 
-type method[Request, Response any] func(*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption) (Response, error)
+type method[Request, Response any] func(
+	*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption,
+) (Response, error)
 
 // call makes one call, on another connection if Close closes the first one
 // meanwhile.
