@@ -3,7 +3,9 @@ package encryptiontest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -38,6 +40,24 @@ func (h KeyProvider) atOnce(t *testing.T) {
 		key, stored = bytes.Clone(key), bytes.Clone(stored)
 		if again, err := h.ask(t, t.Context(), maker, stored); err != nil || !bytes.Equal(again, key) {
 			t.Errorf("while others are made and asked for, the same key did not come back: %v", err)
+		}
+	})
+}
+
+// atOnce seals and opens in several goroutines. No two plaintexts are the same.
+func (h Method) atOnce(t *testing.T, method encryption.Method, encrypter encryption.Encrypter) {
+	var files atomic.Int32
+	together(func() {
+		plain := fmt.Sprintf("%s %d", samplePlain, files.Add(1))
+		sealed, err := within(t, patience, []byte(plain), func() ([]byte, error) {
+			return encrypter.Encrypt(t.Context(), h.Keys, []byte(plain))
+		})
+		if err != nil {
+			t.Errorf("sealing while others are sealed: %v", err)
+			return
+		}
+		if opened, err := h.open(t, method, h.Keys, sealed); err != nil || string(opened) != plain {
+			t.Errorf("while others are sealed and opened, %q opens to %q: %v", plain, opened, err)
 		}
 	})
 }

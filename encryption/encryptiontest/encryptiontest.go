@@ -32,7 +32,7 @@ type KeyProvider struct {
 	Other map[string]cty.Value   // one that works and has another key
 	Bad   []map[string]cty.Value // some that must be refused
 
-	Keys    encryption.Keys // the key providers that Attrs and Other refer to; may be nil
+	Keys    encryption.Keys // the key providers that Attrs and Other refer to; may be nil; called from several goroutines
 	Secrets []string        // what stands in the configurations and must never come out
 
 	// Constant says that the configuration alone decides the key, so that it is
@@ -332,13 +332,14 @@ type Method struct {
 	Attrs map[string]cty.Value   // a configuration that works
 	Bad   []map[string]cty.Value // some that must be refused
 
-	Keys  encryption.Keys // the key providers that Attrs refers to
+	Keys  encryption.Keys // the key providers that Attrs refers to; called from several goroutines
 	Other encryption.Keys // the same with other keys
 }
 
 // Run runs the tests as subtests of t: what is built, the table, bad configurations
 // and, of a method that seals, round trips, another key, no key, every damage by one
-// bit or one truncation and, of a [encryption.Closer], a file after it was closed.
+// bit or one truncation, many files at once and, of a [encryption.Closer], a file after
+// it was closed.
 func (h Method) Run(t *testing.T) {
 	if !t.Run("build", func(t *testing.T) { mustBuild(t, h.Block, h.Attrs) }) {
 		return
@@ -383,6 +384,7 @@ func (h Method) Run(t *testing.T) {
 			return string(opened), err
 		})
 	})
+	t.Run("at once", func(t *testing.T) { h.atOnce(t, method, encrypter) })
 	t.Run("closed", func(t *testing.T) {
 		closeTwice(t, method)
 		opened, err := h.open(t, method, h.Keys, sealed)

@@ -552,7 +552,7 @@ type cipherHooks struct {
 	key    func(ctx context.Context, keys encryption.Keys) ([]byte, error)
 	short  func(data []byte) error
 	built  func(m gcm) encryption.Method
-	calls  *int
+	calls  *atomic.Int32
 }
 
 func (m gcm) aead(ctx context.Context, keys encryption.Keys) (cipher.AEAD, []byte, error) {
@@ -573,8 +573,7 @@ func (m gcm) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([
 	if err != nil {
 		return nil, err
 	}
-	*m.hooks.calls++
-	return m.hooks.seal(aead, m.hooks.nonce(*m.hooks.calls), plain), nil
+	return m.hooks.seal(aead, m.hooks.nonce(int(m.hooks.calls.Add(1))), plain), nil
 }
 
 func (m gcm) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
@@ -630,7 +629,7 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 			}},
 			Build: func(v attr.Values) (encryption.Method, error) {
 				own := hooks
-				own.calls = new(int)
+				own.calls = new(atomic.Int32)
 				return own.built(gcm{own}), own.config(v.String("keys"))
 			},
 		},
@@ -748,6 +747,15 @@ func methodMutants() []methodMutant {
 					err = fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
 				}
 				return key, err
+			}
+		}},
+		{name: "mixes up what it seals at once", check: "at once", alone: true, change: func(h *cipherHooks) {
+			mixed, seal := mixer{second: make(chan struct{})}, h.seal
+			h.seal = func(aead cipher.AEAD, nonce, plain []byte) []byte {
+				if string(plain) != samplePlain { // which is that of one file after the other
+					plain = mixed.swap(plain)
+				}
+				return seal(aead, nonce, plain)
 			}
 		}},
 		{name: "builds no method", check: "build", alone: true, change: func(h *cipherHooks) {
