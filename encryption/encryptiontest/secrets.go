@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +63,6 @@ func asJSON(text string) string {
 // inBase64 are the digits in which base64 has a secret that stands behind so many
 // bytes, or three more or six, without those that its neighbors have a part in.
 func inBase64(encoding *base64.Encoding, before int, secret []byte) string {
-	digits := encoding.EncodeToString(append(make([]byte, before), secret...))
+	digits := encoding.EncodeToString(slices.Concat(make([]byte, before), secret))
 	return digits[(8*before+5)/6 : 8*(before+len(secret))/6]
 }
