@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -95,6 +96,15 @@ type FileMethod interface {
 	// RecognizesFile reports whether a file, of any kind and size, has the
 	// format; only then is it given to Decrypt. It leaves the file as it is.
 	RecognizesFile(file []byte) bool
+}
+
+// Closer is a key provider or a method that holds something between its calls, such
+// as connections, a session or keys.
+type Closer interface {
+	// Close gives up what is held. [Encryption.Close] calls it, at any time: calls
+	// of other methods that are under way end as if nothing had happened, and
+	// those that follow open anew what they need. So it may be called again.
+	Close()
 }
 
 // Warner is a method whose encryption is weak, or a key provider whose
@@ -170,6 +180,7 @@ type Encryption struct {
 	keyProviders map[string]func() (keyProvider, error) // :: address → built once
 	methods      map[string]func() (method, error)      // :: address, or a kind without settings → built once
 	derived      *memo.Secrets                          // :: see fileKeys.identity → key
+	closers      *closers                               // of all that was built; nil in a zero Encryption
 }
 
 type keyProvider struct {
@@ -208,22 +219,28 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 		keyProviders: map[string]func() (keyProvider, error){},
 		methods:      map[string]func() (method, error){},
 		derived:      memo.NewSecrets(maxKeys),
+		closers:      &closers{},
+	}
+	newMethod := func(entry *attr.Entry) func() (method, error) {
+		return sync.OnceValues(func() (method, error) {
+			m, err := buildMethod(entry, methodKinds, cfg)
+			e.closers.add(m.Method)
+			return m, err
+		})
 	}
 	for address, entry := range cfg.KeyProviders {
 		e.keyProviders[address] = sync.OnceValues(func() (keyProvider, error) {
-			return buildKeyProvider(entry, kinds, cfg)
+			p, err := buildKeyProvider(entry, kinds, cfg)
+			e.closers.add(p.KeyProvider)
+			return p, err
 		})
 	}
 	for address, entry := range cfg.Methods {
-		e.methods[address] = sync.OnceValues(func() (method, error) {
-			return buildMethod(entry, methodKinds, cfg)
-		})
+		e.methods[address] = newMethod(entry)
 	}
 	for kind, block := range methodKinds {
 		if kind == attr.Unencrypted || !needsSettings(block.Table) && len(configured(cfg.Methods, kind)) == 0 {
-			e.methods[kind] = sync.OnceValues(func() (method, error) {
-				return buildMethod(&attr.Entry{Address: kind, Kind: kind}, methodKinds, cfg)
-			})
+			e.methods[kind] = newMethod(&attr.Entry{Address: kind, Kind: kind})
 		}
 	}
 	return e, nil
@@ -310,7 +327,8 @@ func build[T any](
 	}
 	built, err = kind.Build(values)
 	if err == nil && any(built) == nil {
-		err = fmt.Errorf("the registry is wrong about the kind %s: Build returned nil", entry.Kind)
+		err = fmt.Errorf("the registry is wrong about %s: its Build returns neither a %s nor an error", entry.Kind,
+			strings.ReplaceAll(what, "_", " "))
 	}
 	return built, values, err
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
@@ -70,19 +71,41 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 	return key, err
 }
 
-// Close overwrites and forgets every key that was derived or unwrapped for a
-// file. What the settings hold, such as a passphrase, stays. It is for
-// programs that go on running; a key that is needed afterwards is derived again.
+// Close overwrites and forgets every key that was derived or unwrapped for a file,
+// and closes what key providers and methods hold, such as idle connections; see
+// [Closer]. What the settings hold, such as a passphrase, stays. A program that loads
+// settings more than once calls it when it is done with each; what is needed
+// afterwards is derived and opened again.
 func (e *Encryption) Close() {
-	if e == nil || e.derived == nil { // a zero Encryption
-		return
+	if e == nil || e.derived == nil {
+		return // a zero Encryption
 	}
 	e.derived.Clear()
-	for _, build := range e.methods {
-		m, _ := build() // without a method, there is nothing to close
-		if c, ok := m.Method.(interface{ Close() }); ok {
-			c.Close()
-		}
+	e.closers.close()
+}
+
+// closers are those of the key providers and methods that hold something.
+type closers struct {
+	mu  sync.Mutex
+	all []Closer
+}
+
+func (c *closers) add(built any) {
+	if closer, ok := built.(Closer); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all = append(c.all, closer)
+	}
+}
+
+// close closes without the lock: a Closer may take long, and others are built
+// meanwhile.
+func (c *closers) close() {
+	c.mu.Lock()
+	all := slices.Clone(c.all)
+	c.mu.Unlock()
+	for _, closer := range all {
+		closer.Close()
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +32,7 @@ type KeyProvider struct {
 	Other map[string]cty.Value   // one that works and has another key
 	Bad   []map[string]cty.Value // some that must be refused
 
-	Keys    encryption.Keys // the key providers that Attrs and Other refer to; may be nil
+	Keys    encryption.Keys // the key providers that Attrs and Other refer to; may be nil; called from several goroutines
 	Secrets []string        // what stands in the configurations and must never come out
 
 	// Constant says that the configuration alone decides the key, so that it is
@@ -44,10 +42,14 @@ type KeyProvider struct {
 	limit time.Duration // patience unless set
 }
 
-// Run runs the tests as subtests of t: the table, bad configurations, new keys and
-// the same keys again, another key, nothing stored, keys of others that are missing,
-// contexts that end, and hostile metadata.
+// Run runs the tests as subtests of t: what is built, the table, bad configurations,
+// new keys and the same keys again, many keys at once, another key, nothing stored,
+// keys of others that are missing, contexts that end, hostile metadata and, of a
+// [encryption.Closer], keys after it was closed.
 func (h KeyProvider) Run(t *testing.T) {
+	if !t.Run("build", func(t *testing.T) { mustBuild(t, h.Block, h.Attrs) }) {
+		return
+	}
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
@@ -58,11 +60,13 @@ func (h KeyProvider) Run(t *testing.T) {
 			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
 			}
-			noSecret(t, err, h.Secrets)
+			noSecret(t, err, spelled(h.Secrets))
 		}
 	})
 	t.Run("same key again", h.sameKey)
 	t.Run("new keys", h.newKeys)
+	t.Run("at once", h.atOnce)
+	t.Run("closed", h.closed)
 	t.Run("another key", h.anotherKey)
 	t.Run("nothing stored", h.nothingStored)
 	t.Run("keys of others", h.keysOfOthers)
@@ -101,7 +105,7 @@ func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider encryption.
 	if err != nil && key != nil {
 		t.Errorf("a key comes with an error: %v", err)
 	}
-	noSecret(t, err, h.Secrets)
+	noSecret(t, err, spelled(h.Secrets))
 	if err != nil {
 		checkShown(t, err)
 	}
@@ -175,7 +179,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 	if stored != nil && !json.Valid(stored) {
 		t.Errorf("what is stored is not JSON: %q", stored)
 	}
-	for _, secret := range append(spellings(key), h.Secrets...) {
+	for _, secret := range append(spellings(key), spelled(h.Secrets)...) {
 		if bytes.Contains(stored, []byte(secret)) {
 			t.Error("the key or a secret is stored")
 		}
@@ -299,17 +303,6 @@ func (h KeyProvider) hostile(t *testing.T) {
 	}
 }
 
-// spellings are the ways in which text may hold a key.
-func spellings(key []byte) []string {
-	if len(key) < 4 {
-		return nil // it is anywhere
-	}
-	return []string{
-		string(key), hex.EncodeToString(key), strings.ToUpper(hex.EncodeToString(key)), strings.Trim(fmt.Sprint(key), "[]"),
-		base64.RawStdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key),
-	}
-}
-
 // damage puts extreme values in the place of each member of a document.
 func damage(t *testing.T, stored json.RawMessage) []string {
 	t.Helper()
@@ -339,14 +332,18 @@ type Method struct {
 	Attrs map[string]cty.Value   // a configuration that works
 	Bad   []map[string]cty.Value // some that must be refused
 
-	Keys  encryption.Keys // the key providers that Attrs refers to
+	Keys  encryption.Keys // the key providers that Attrs refers to; called from several goroutines
 	Other encryption.Keys // the same with other keys
 }
 
-// Run runs the tests as subtests of t: the table, bad configurations and, of a method
-// that seals, round trips, another key, no key, and every damage by one bit or one
-// truncation.
+// Run runs the tests as subtests of t: what is built, the table, bad configurations
+// and, of a method that seals, round trips, another key, no key, every damage by one
+// bit or one truncation, many files at once and, of a [encryption.Closer], a file after
+// it was closed.
 func (h Method) Run(t *testing.T) {
+	if !t.Run("build", func(t *testing.T) { mustBuild(t, h.Block, h.Attrs) }) {
+		return
+	}
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		if _, has := h.Block.Attr("then"); has {
@@ -386,6 +383,14 @@ func (h Method) Run(t *testing.T) {
 			opened, err := h.open(t, method, h.Keys, file)
 			return string(opened), err
 		})
+	})
+	t.Run("at once", func(t *testing.T) { h.atOnce(t, method, encrypter) })
+	t.Run("closed", func(t *testing.T) {
+		closeTwice(t, method)
+		opened, err := h.open(t, method, h.Keys, sealed)
+		if err != nil || string(opened) != samplePlain {
+			t.Errorf("after Close, it opens to %q: %v", opened, err)
+		}
 	})
 }
 
@@ -461,6 +466,9 @@ func mustBuild[T any](tb testing.TB, block encryption.Block[T], attrs map[string
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if any(built) == nil {
+		tb.Fatal("Build returns nothing, and no error")
+	}
 	return built
 }
 
@@ -496,15 +504,6 @@ func checkMarks(t *testing.T, table attr.Table, attrs map[string]cty.Value, secr
 		holds := func(secret string) bool { return strings.Contains(v.AsString(), secret) }
 		if v.Type() == cty.String && !a.Sensitive && slices.ContainsFunc(secrets, holds) {
 			t.Errorf("%q holds a secret, and is not Sensitive", name)
-		}
-	}
-}
-
-func noSecret(t *testing.T, err error, secrets []string) {
-	t.Helper()
-	for _, s := range secrets {
-		if err != nil && strings.Contains(err.Error(), s) {
-			t.Errorf("an error holds a secret: %v", err)
 		}
 	}
 }

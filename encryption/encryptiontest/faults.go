@@ -3,11 +3,9 @@ package encryptiontest
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
@@ -85,7 +83,7 @@ func (h Faults) suite() faults.Suite {
 			provider := h.Build(t, f.URL, f.CA, f.Patience)
 			return faults.Client{
 				Ask:     func(ctx context.Context) ([]byte, error) { return provider.Key(ctx, nil, bytes.Clone(h.Stored)) },
-				Secrets: append(slices.Clone(h.Secrets), base64.StdEncoding.EncodeToString(h.Key), string(h.Key)),
+				Secrets: append(spelled(h.Secrets), spelled([]string{string(h.Key)})...),
 			}
 		},
 		Service: &faults.Service{

@@ -31,7 +31,7 @@ type FileMethod struct {
 // File by one bit or one truncation.
 func (h FileMethod) Run(t *testing.T) {
 	t.Helper()
-	method, other := h.build(t, h.Attrs), h.build(t, h.Other)
+	method, other, secrets := h.build(t, h.Attrs), h.build(t, h.Other), spelled(h.Secrets)
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
@@ -48,7 +48,7 @@ func (h FileMethod) Run(t *testing.T) {
 			if err == nil || errors.Is(err, encryption.ErrNoKey) {
 				t.Errorf("configuration %d: %v", i, err)
 			}
-			noSecret(t, err, h.Secrets)
+			noSecret(t, err, secrets)
 		}
 	})
 	t.Run("its own file", func(t *testing.T) { h.opens(t, method, h.File) })
@@ -57,7 +57,7 @@ func (h FileMethod) Run(t *testing.T) {
 		if opened != nil || !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("got %q, %v", opened, err)
 		}
-		noSecret(t, err, h.Secrets)
+		noSecret(t, err, secrets)
 	})
 	t.Run("files of others", func(t *testing.T) {
 		for _, foreign := range []string{
@@ -93,7 +93,7 @@ func (h FileMethod) Run(t *testing.T) {
 			if err != nil && opened != nil {
 				t.Errorf("plaintext comes with an error: %v", err)
 			}
-			noSecret(t, err, h.Secrets)
+			noSecret(t, err, secrets)
 			return string(opened), err
 		}, h.Harmless...)
 	})

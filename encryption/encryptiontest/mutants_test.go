@@ -8,6 +8,7 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,13 +58,18 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	expected := map[string]string{"a_good_key_provider": "", "a_good_method": ""}
+	alone := map[string]bool{} // :: mutant → no other check fails
 	for _, m := range keyMutants() {
-		expected[underscored(m.name)] = underscored(m.check)
+		expected[underscored(m.name)], alone[underscored(m.name)] = underscored(m.check), m.alone
 	}
 	for _, m := range methodMutants() {
-		expected[underscored(m.name)] = underscored(m.check)
+		expected[underscored(m.name)], alone[underscored(m.name)] = underscored(m.check), m.alone
 	}
 	for mutant, check := range expected {
+		others := slices.DeleteFunc(slices.Clone(failed[mutant]), func(c string) bool { return c == "" || c == check })
+		if alone[mutant] && len(others) > 0 {
+			t.Errorf("%s: %q fail as well as %q", mutant, others, check)
+		}
 		if !slices.Contains(failed[mutant], check) && (check != "" || len(failed[mutant]) > 0) {
 			t.Errorf("%s: %q does not fail; these do: %q", mutant, check, failed[mutant])
 		}
@@ -92,6 +100,7 @@ func runMutants(t *testing.T) {
 type sound struct {
 	secret string
 	hooks  keyHooks
+	made   *atomic.Int32 // how many keys
 }
 
 // keyHooks are what a mutant does in another way.
@@ -103,6 +112,7 @@ type keyHooks struct {
 	key    func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error)
 	newKey func(p sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error)
 	knows  func(stored json.RawMessage) bool
+	built  func(p sound) encryption.KeyProvider
 	limit  time.Duration // of a call, if the mutant takes longer than patience
 	shown  bool          // the secret is not marked as one
 }
@@ -145,6 +155,7 @@ func (p sound) Key(ctx context.Context, keys encryption.Keys, stored json.RawMes
 }
 
 func (p sound) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+	p.made.Add(1)
 	salt := p.hooks.salt()
 	key, err := p.derive(ctx, keys, document{Salt: salt, Rounds: 1})
 	if err != nil {
@@ -177,6 +188,7 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 			return key, stored, nil
 		},
 		knows: func(stored json.RawMessage) bool { _, err := read(stored); return err == nil },
+		built: func(p sound) encryption.KeyProvider { return p },
 	}
 	if change != nil {
 		change(&hooks)
@@ -191,7 +203,7 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 				if err := hooks.config(v.String("secret")); err != nil {
 					return nil, v.Errorf("secret", "%w", err)
 				}
-				return sound{secret: v.String("secret"), hooks: hooks}, nil
+				return hooks.built(sound{secret: v.String("secret"), hooks: hooks, made: new(atomic.Int32)}), nil
 			},
 		},
 		Attrs:   secret("canary-horse-battery"),
@@ -207,12 +219,58 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 
 type keyMutant struct {
 	name, check string
+	alone       bool // no other check notices it
 	change      func(h *keyHooks)
 }
 
+// mixer is what calls share that are under way at the same time: each gets what the
+// last of them has put there. A call waits for a second one.
+type mixer struct {
+	mu      sync.Mutex
+	stored  json.RawMessage
+	arrived int
+	second  chan struct{}
+}
+
+func (m *mixer) swap(stored json.RawMessage) json.RawMessage {
+	m.mu.Lock()
+	m.stored = bytes.Clone(stored)
+	if m.arrived++; m.arrived == 2 {
+		close(m.second)
+	}
+	m.mu.Unlock()
+	select {
+	case <-m.second:
+	case <-time.After(patience): // which is long: nobody calls it at once
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return bytes.Clone(m.stored)
+}
+
+// few is how many keys one key provider is asked to make where calls follow each
+// other.
+const few = 2
+
+// final is a key provider that Close closes for good.
+type final struct {
+	sound
+
+	closed *atomic.Bool
+}
+
+func (f final) Close() { f.closed.Store(true) }
+
+func (f final) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	if f.closed.Load() {
+		return nil, errors.New("this is closed")
+	}
+	return f.sound.Key(ctx, keys, stored)
+}
+
 func keyMutants() []keyMutant {
-	calls := 0
-	var kept []byte
+	var calls atomic.Int32
+	var kept atomic.Pointer[[]byte]
 	right := func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
 		return p.right(ctx, keys, stored)
 	}
@@ -222,6 +280,11 @@ func keyMutants() []keyMutant {
 		return func(h *keyHooks) { h.read = f }
 	}
 	storing := func(f func(sound, []byte, []byte) any) func(*keyHooks) { return func(h *keyHooks) { h.stored = f } }
+	noting := func(before string) func(sound, []byte, []byte) any {
+		return func(p sound, _, salt []byte) any {
+			return map[string]any{"salt": salt, "rounds": 1, "note": []byte(before + p.secret)} // JSON makes it base64
+		}
+	}
 	return []keyMutant{
 		{name: "stores the secret", check: "same key again", change: storing(func(p sound, _, salt []byte) any {
 			return map[string]any{"salt": salt, "rounds": 1, "note": p.secret}
@@ -229,6 +292,44 @@ func keyMutants() []keyMutant {
 		{name: "stores the key", check: "same key again", change: storing(func(_ sound, key, salt []byte) any {
 			return map[string]any{"salt": salt, "rounds": 1, "note": key}
 		})},
+		{name: "stores the secret in base64", check: "same key again", alone: true, change: storing(noting(""))},
+		{name: "stores the secret in base64 behind a byte", check: "same key again", alone: true, change: storing(noting("="))},
+		{name: "stores the secret in base64 behind two bytes", check: "same key again", alone: true, change: storing(noting("s="))},
+		{name: "stores the secret in hex", check: "same key again", alone: true, change: storing(func(p sound, _, salt []byte) any {
+			return map[string]any{"salt": salt, "rounds": 1, "note": hex.EncodeToString([]byte(p.secret))}
+		})},
+		{name: "shows the secret in base64", check: "hostile metadata", change: keyed(
+			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				key, err := right(ctx, p, keys, stored)
+				if err != nil && stored != nil && ctx.Err() == nil {
+					err = fmt.Errorf("%w (%s)", err, base64.StdEncoding.EncodeToString([]byte(p.secret)))
+				}
+				return key, err
+			})},
+		{name: "mixes up what it is asked for at once", check: "at once", alone: true, change: func(h *keyHooks) {
+			mixed := mixer{second: make(chan struct{})}
+			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+				if p.made.Load() > few {
+					stored = mixed.swap(stored)
+				}
+				return right(ctx, p, keys, stored)
+			}
+		}},
+		{name: "mixes up what it makes at once", check: "at once", alone: true, change: func(h *keyHooks) {
+			mixed := mixer{second: make(chan struct{})}
+			h.newKey = func(p sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error) {
+				if p.made.Load() > few {
+					stored = mixed.swap(stored)
+				}
+				return key, stored, nil
+			}
+		}},
+		{name: "builds no key provider", check: "build", alone: true, change: func(h *keyHooks) {
+			h.built = func(sound) encryption.KeyProvider { return nil }
+		}},
+		{name: "is closed for good", check: "closed", alone: true, change: func(h *keyHooks) {
+			h.built = func(p sound) encryption.KeyProvider { return final{p, new(atomic.Bool)} }
+		}},
 		{name: "constant salt", check: "new keys", change: func(h *keyHooks) { h.salt = func() []byte { return make([]byte, 16) } }},
 		{name: "no length check of the salt", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
 			var d document
@@ -252,14 +353,15 @@ func keyMutants() []keyMutant {
 		{name: "depends on the count of calls", check: "same key again", change: keyed(
 			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
-				if calls++; err == nil && calls%2 == 0 {
+				if count := calls.Add(1); err == nil && count%2 == 0 {
 					key[0] ^= 1
 				}
 				return key, err
 			})},
 		{name: "remembers only the last key", check: "new keys", change: func(h *keyHooks) {
 			h.newKey = func(_ sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error) {
-				kept = bytes.Clone(key)
+				last := bytes.Clone(key)
+				kept.Store(&last)
 				return key, stored, nil
 			}
 			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
@@ -267,7 +369,7 @@ func keyMutants() []keyMutant {
 				if err != nil {
 					return nil, err
 				}
-				return bytes.Clone(kept), nil
+				return bytes.Clone(*kept.Load()), nil
 			}
 		}},
 		{name: "changes what is stored", check: "same key again", change: keyed(
@@ -277,14 +379,14 @@ func keyMutants() []keyMutant {
 				return key, err
 			})},
 		{name: "keeps the key that it returns", check: "same key again", change: func(h *keyHooks) {
-			cache := map[string][]byte{}
+			var cache sync.Map // :: what is stored, and the secret → key
 			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
-				if key, ok := cache[string(stored)+p.secret]; ok {
-					return key, nil
+				if key, ok := cache.Load(string(stored) + p.secret); ok {
+					return key.([]byte), nil
 				}
 				key, err := right(ctx, p, keys, stored)
 				if err == nil {
-					cache[string(stored)+p.secret] = key
+					cache.Store(string(stored)+p.secret, key)
 				}
 				return key, err
 			}
@@ -344,9 +446,9 @@ func keyMutants() []keyMutant {
 			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				if err == nil {
-					kept = key
-				} else if len(stored) > 2 {
-					err = fmt.Errorf("the key is not %x", kept)
+					kept.Store(&key)
+				} else if last := kept.Load(); last != nil && len(stored) > 2 {
+					err = fmt.Errorf("the key is not %x", *last)
 				}
 				return key, err
 			})},
@@ -449,7 +551,8 @@ type cipherHooks struct {
 	open   func(aead cipher.AEAD, key, nonce, sealed []byte) ([]byte, error)
 	key    func(ctx context.Context, keys encryption.Keys) ([]byte, error)
 	short  func(data []byte) error
-	calls  *int
+	built  func(m gcm) encryption.Method
+	calls  *atomic.Int32
 }
 
 func (m gcm) aead(ctx context.Context, keys encryption.Keys) (cipher.AEAD, []byte, error) {
@@ -470,8 +573,7 @@ func (m gcm) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([
 	if err != nil {
 		return nil, err
 	}
-	*m.hooks.calls++
-	return m.hooks.seal(aead, m.hooks.nonce(*m.hooks.calls), plain), nil
+	return m.hooks.seal(aead, m.hooks.nonce(int(m.hooks.calls.Add(1))), plain), nil
 }
 
 func (m gcm) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
@@ -511,6 +613,7 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 			}
 			return nil
 		},
+		built: func(m gcm) encryption.Method { return m },
 	}
 	if change != nil {
 		change(&hooks)
@@ -526,8 +629,8 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 			}},
 			Build: func(v attr.Values) (encryption.Method, error) {
 				own := hooks
-				own.calls = new(int)
-				return gcm{own}, own.config(v.String("keys"))
+				own.calls = new(atomic.Int32)
+				return own.built(gcm{own}), own.config(v.String("keys"))
 			},
 		},
 		Attrs: address("key_provider.test.x"), Bad: []map[string]cty.Value{{}, address("key_provider.test.other")},
@@ -537,7 +640,24 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 
 type methodMutant struct {
 	name, check string
+	alone       bool // no other check notices it
 	change      func(h *cipherHooks)
+}
+
+// finalMethod is a method that Close closes for good.
+type finalMethod struct {
+	gcm
+
+	closed *atomic.Bool
+}
+
+func (f finalMethod) Close() { f.closed.Store(true) }
+
+func (f finalMethod) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+	if f.closed.Load() {
+		return nil, errors.New("this is closed")
+	}
+	return f.gcm.Decrypt(ctx, keys, data)
 }
 
 func methodMutants() []methodMutant {
@@ -628,6 +748,21 @@ func methodMutants() []methodMutant {
 				}
 				return key, err
 			}
+		}},
+		{name: "mixes up what it seals at once", check: "at once", alone: true, change: func(h *cipherHooks) {
+			mixed, seal := mixer{second: make(chan struct{})}, h.seal
+			h.seal = func(aead cipher.AEAD, nonce, plain []byte) []byte {
+				if string(plain) != samplePlain { // which is that of one file after the other
+					plain = mixed.swap(plain)
+				}
+				return seal(aead, nonce, plain)
+			}
+		}},
+		{name: "builds no method", check: "build", alone: true, change: func(h *cipherHooks) {
+			h.built = func(gcm) encryption.Method { return nil }
+		}},
+		{name: "a method that is closed for good", check: "closed", alone: true, change: func(h *cipherHooks) {
+			h.built = func(m gcm) encryption.Method { return finalMethod{m, new(atomic.Bool)} }
 		}},
 		{name: "accepts any keys", check: "bad configuration", change: func(h *cipherHooks) { h.config = func(string) error { return nil } }},
 	}

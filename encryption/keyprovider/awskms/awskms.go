@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -54,6 +55,7 @@ type provider struct {
 	settings awsauth.Settings
 	endpoint string                           // of KMS; "" leaves it to the SDK
 	clients  memo.Memo[struct{}, *kms.Client] // made when it is first needed
+	made     atomic.Pointer[kms.Client]       // the one in clients
 }
 
 var (
@@ -61,7 +63,15 @@ var (
 	_ encryption.Recognizer = (*provider)(nil)
 	_ encryption.Deriver    = (*provider)(nil)
 	_ encryption.Warner     = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
 )
+
+// Close closes the connections to AWS; one in use is closed after its request.
+func (p *provider) Close() {
+	if client := p.made.Load(); client != nil {
+		awsauth.CloseIdle(client.Options().HTTPClient)
+	}
+}
 
 // Warning says that anybody on the way can read the keys. The endpoint of a
 // profile, which only the SDK knows, is not seen here.
@@ -204,7 +214,7 @@ func (p *provider) connect(ctx context.Context) (*kms.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kms.NewFromConfig(cfg, func(o *kms.Options) {
+	client := kms.NewFromConfig(cfg, func(o *kms.Options) {
 		if p.settings.MaxWait > 0 {
 			o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, p.settings.MaxWait)
 		}
@@ -212,5 +222,7 @@ func (p *provider) connect(ctx context.Context) (*kms.Client, error) {
 		if p.endpoint != "" {
 			o.BaseEndpoint = &p.endpoint
 		}
-	}), nil
+	})
+	p.made.Store(client)
+	return client, nil
 }

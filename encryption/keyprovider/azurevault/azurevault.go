@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -66,6 +67,7 @@ type provider struct {
 	patience  time.Duration // for one call with its retries
 
 	credential azcore.TokenCredential // takes the place of access; may be nil
+	own        http.RoundTripper      // nil if the transport is the program's: [Options], or the default one
 
 	clients memo.Memo[struct{}, *azkeys.Client]
 }
@@ -74,7 +76,16 @@ var (
 	_ encryption.KeyMaker   = (*provider)(nil)
 	_ encryption.Recognizer = (*provider)(nil)
 	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
 )
+
+// Close closes the connections to the vault and to what signs in; one in use is closed
+// after its request.
+func (p *provider) Close() {
+	if p.own != nil {
+		(&http.Client{Transport: p.own}).CloseIdleConnections()
+	}
+}
 
 type metadata struct {
 	Ciphertext                  []byte                     `json:"ciphertext"`

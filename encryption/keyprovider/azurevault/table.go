@@ -60,6 +60,10 @@ func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 		return nil, err
 	}
 	p.access.Transport, p.credential = o.Transport, o.Credential
+	if o.Transport == nil {
+		client := azureauth.HTTPClient(world.If(v.ReadsEnvironment()))
+		p.access.Transport, p.own = client, client.Transport
+	}
 	if v.Bool("symmetric") {
 		return p, p.setSymmetric(v)
 	}

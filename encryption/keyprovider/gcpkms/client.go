@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/auth"
@@ -39,32 +40,72 @@ const (
 	endpoint = "cloudkms.googleapis.com:443"
 )
 
-// call makes one call and retries like the client itself: while the service is
-// unavailable, for at most a minute.
+// connection is a client that Close may close while it is in use.
+type connection struct {
+	*kms.KeyManagementClient
+	closed atomic.Bool
+}
+
+func (c *connection) close() {
+	if !c.closed.Swap(true) {
+		_ = c.Close() // what it was used for has come
+	}
+}
+
+func (c *connection) open() bool { return !c.closed.Load() }
+
+// Close closes the connection to Cloud KMS. Calls that are under way are made again.
+func (p *provider) Close() {
+	p.closes.Add(1)
+	p.clients.Clear()
+}
+
+type method[Request, Response any] func(
+	*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption,
+) (Response, error)
+
+// call makes one call, on another connection if Close closes the first one
+// meanwhile.
 func call[Request, Response any](
-	ctx context.Context, p *provider, verb string,
-	method func(*kms.KeyManagementClient, context.Context, Request, ...gax.CallOption) (Response, error), request Request,
+	ctx context.Context, p *provider, verb string, method method[Request, Response], request Request,
 ) (Response, error) {
 	var none Response
-	client, err := p.clients.Do(ctx, struct{}{}, p.connect)
-	if err != nil {
-		return none, err
+	for {
+		closes := p.closes.Load()
+		c, err := p.clients.Fresh(ctx, struct{}{}, (*connection).open, p.connect)
+		if err != nil {
+			return none, err
+		}
+		response, err := retried(ctx, p.patience, c, method, request)
+		if p.closes.Load() != closes {
+			c.close() // it may have been made while Close was called, and nobody else knows it
+		}
+		switch {
+		case err == nil:
+			return response, nil
+		case c.open() || ctx.Err() != nil:
+			return none, p.explain(ctx, verb, err)
+		}
 	}
-	limited, cancel := context.WithTimeout(ctx, p.patience)
+}
+
+// retried retries like the client itself: while the service is unavailable, and no
+// longer than patience.
+func retried[Request, Response any](
+	ctx context.Context, patience time.Duration, c *connection, method method[Request, Response], request Request,
+) (Response, error) {
+	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var reason error // why the last attempt failed
-	response, err := method(client, limited, request, gax.WithRetry(func() gax.Retryer {
+	response, err := method(c.KeyManagementClient, limited, request, gax.WithRetry(func() gax.Retryer {
 		return retryer{gax.OnCodes([]codes.Code{codes.Unavailable, codes.DeadlineExceeded}, gax.Backoff{
 			Initial: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 1.3,
 		}), &reason}
 	}))
-	if err != nil {
-		if limited.Err() != nil && reason != nil {
-			err = reason // and not that the time was up meanwhile
-		}
-		return none, p.explain(ctx, verb, err)
+	if err != nil && limited.Err() != nil && reason != nil {
+		err = reason // and not that the time was up meanwhile
 	}
-	return response, nil
+	return response, err
 }
 
 // retryer remembers the last failure other than that the time was up, which the
@@ -81,7 +122,7 @@ func (r retryer) Retry(err error) (time.Duration, bool) {
 	return r.Retryer.Retry(err)
 }
 
-func (p *provider) connect(ctx context.Context) (*kms.KeyManagementClient, error) {
+func (p *provider) connect(ctx context.Context) (*connection, error) {
 	creds, err := p.access.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -101,7 +142,7 @@ func (p *provider) connect(ctx context.Context) (*kms.KeyManagementClient, error
 		// The reason may quote what was configured.
 		return nil, errors.New("the client of Cloud KMS cannot be set up; check the credentials and Google's own environment variables")
 	}
-	return client, nil
+	return &connection{KeyManagementClient: client}, nil
 }
 
 // withoutEnvironment adds what keeps the client from the environment, which it

@@ -14,6 +14,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	kms "cloud.google.com/go/kms/apiv1"
@@ -79,13 +80,15 @@ type provider struct {
 	options        []option.ClientOption
 	patience       time.Duration // for one call with its retries
 
-	clients memo.Memo[struct{}, *kms.KeyManagementClient]
+	clients memo.Memo[struct{}, *connection]
+	closes  atomic.Int64 // how often Close was called
 }
 
 var (
 	_ encryption.KeyMaker   = (*provider)(nil)
 	_ encryption.Recognizer = (*provider)(nil)
 	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
 )
 
 type metadata struct {
@@ -99,6 +102,7 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 		Wrapping: stored.Wrapping[metadata]{Kind: kind, Parse: parse},
 
 		name: v.String("kms_encryption_key"), options: options, patience: defaultPatience,
+		clients: memo.Memo[struct{}, *connection]{Forgotten: (*connection).close},
 	}
 	if !keyName.MatchString(p.name) {
 		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+

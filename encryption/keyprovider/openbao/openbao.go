@@ -53,7 +53,15 @@ var (
 	_ encryption.Recognizer = (*provider)(nil)
 	_ encryption.Deriver    = (*provider)(nil)
 	_ encryption.Warner     = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
 )
+
+// Close closes the connections to the server; one in use is closed after its request.
+func (p *provider) Close() {
+	if transport := p.server.transport.Load(); transport != nil {
+		transport.CloseIdleConnections()
+	}
+}
 
 // Warning says that anybody on the way can read the token and the keys.
 func (p *provider) Warning() encryption.Warning {

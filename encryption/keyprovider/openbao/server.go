@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/openbao/openbao/api/v2"
@@ -38,6 +39,8 @@ type server struct {
 	turn    chan struct{} // held while client and session are looked at
 	client  *api.Client
 	session session
+
+	transport atomic.Pointer[http.Transport] // of client
 }
 
 func newServer(v attr.Values) (*server, error) {
@@ -121,6 +124,7 @@ func (s *server) connect() (*api.Client, error) {
 		return nil, errors.New("the address of the server cannot be used")
 	}
 	cfg.HttpClient.Transport = limitedTransport{cfg.HttpClient.Transport}
+	s.transport.Store(transport)
 	if s.namespace != "" {
 		client.SetNamespace(s.namespace)
 	}

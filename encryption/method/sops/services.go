@@ -331,6 +331,9 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 		if err != nil {
 			return nil, err
 		}
+		if c, ok := provider.(encryption.Closer); ok {
+			defer c.Close() // nobody else knows it
+		}
 		if w, ok := provider.(encryption.Warner); ok {
 			if warning := w.Warning(); warning != (encryption.Warning{}) {
 				s.unprotected.Store(&warning)

@@ -47,6 +47,7 @@ type method struct {
 var (
 	_ encryption.FileMethod = (*method)(nil)
 	_ encryption.Warner     = (*method)(nil)
+	_ encryption.Closer     = (*method)(nil)
 )
 
 func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {

@@ -42,10 +42,22 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, err
 	}
-	if _, err := s.Retrieve(ctx, cfg.Credentials); err != nil {
+	if _, err = s.Retrieve(ctx, cfg.Credentials); err == nil {
+		err = s.checkAccount(ctx, cfg)
+	}
+	if err != nil {
+		CloseIdle(cfg.HTTPClient)
 		return aws.Config{}, err
 	}
-	return cfg, s.checkAccount(ctx, cfg)
+	return cfg, nil
+}
+
+// CloseIdle closes the connections of the client of a configuration that Load made.
+// One in use is closed after its request.
+func CloseIdle(client aws.HTTPClient) {
+	if c, ok := client.(limitedClient); ok {
+		c.CloseIdleConnections()
+	}
 }
 
 // Retrieve returns credentials that have not expired, or an error in our own words.
@@ -61,18 +73,22 @@ func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvi
 // hashicorp/aws-sdk-go-base, which assumes each role twice, may write to the
 // process's environment, and reads the environment's proxies in any case.
 func (s Settings) load(ctx context.Context) (aws.Config, error) {
-	client, err := s.httpClient()
+	buildable, err := s.httpClient()
+	if err != nil {
+		return aws.Config{}, err
+	}
+	client, err := limited(buildable)
 	if err != nil {
 		return aws.Config{}, err
 	}
 	if !s.World.ReadsEnvironment() {
-		cfg, err := s.loadWithoutEnvironment(ctx, limitedClient{client})
+		cfg, err := s.loadWithoutEnvironment(ctx, client)
 		if err != nil {
 			return aws.Config{}, err
 		}
 		return s.assume(cfg), nil
 	}
-	options, err := s.options(client)
+	options, err := s.options(buildable)
 	if err != nil {
 		return aws.Config{}, err
 	}
@@ -82,7 +98,7 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	}
 	// The SDK has made a client of its own that also trusts AWS_CA_BUNDLE. That
 	// has come here as custom_ca_bundle, where there is no other.
-	cfg.HTTPClient = limitedClient{client}
+	cfg.HTTPClient = client
 	// The resolver was for the STS clients within the chain. With it, other
 	// clients would ignore AWS_ENDPOINT_URL_* of their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
@@ -96,6 +112,9 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 }
 
 func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.LoadOptions) error, error) {
+	// The clients of the chain are copies of this one that nobody can close. They make
+	// few requests, and keep no connection.
+	client = client.WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithRegion(s.Region),
 		awsconfig.WithHTTPClient(client),
@@ -225,12 +244,23 @@ const maxAnswer = 1 << 20
 // SDK would take what is in front of a long one. And it closes the body of a
 // request as soon as the answer begins: net/http may give up a connection for
 // that, with the rest of the answer.
-type limitedClient struct{ aws.HTTPClient }
+type limitedClient struct{ *http.Client }
+
+// limited returns the SDK's own client, with a transport whose connections can be
+// closed.
+func limited(client *awshttp.BuildableClient) (limitedClient, error) {
+	own, ok := client.Freeze().(*http.Client)
+	if !ok {
+		return limitedClient{}, errors.New("the SDK of AWS has a client whose connections cannot be closed")
+	}
+	own.Transport = client.GetTransport()
+	return limitedClient{own}, nil
+}
 
 var errLong = errors.New("the answer is longer than any of AWS")
 
 func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
-	response, err := c.HTTPClient.Do(r)
+	response, err := c.Client.Do(r)
 	if err != nil || response.Body == nil {
 		return response, err
 	}

@@ -51,10 +51,9 @@ func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
 			Logger:          Silence(),
 			UniverseDomain:  a.Universe,
 		}
-		if !a.World.ReadsEnvironment() {
-			options.Client = &http.Client{Transport: Bearer{creds, DirectTransport()}}
+		if options.Client, err = a.bearer(creds); err == nil {
+			creds, err = impersonate.NewCredentials(options)
 		}
-		creds, err = impersonate.NewCredentials(options)
 		if err != nil {
 			return nil, errors.New("impersonate_service_account: the credentials cannot be used for that")
 		}
@@ -77,7 +76,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		UniverseDomain:   a.Universe,
 	}
 	if !a.World.ReadsEnvironment() {
-		options.Client = &http.Client{Transport: DirectTransport()}
+		options.Client = &http.Client{Transport: once{DirectTransport()}}
 	}
 	text := a.Credentials
 	if text == "" {
@@ -96,6 +95,9 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	program, err := a.check(document)
 	if err != nil {
 		return nil, err
+	}
+	if options.Client == nil && !hasCertificate(document) { // with which the SDK makes a client of its own
+		options.Client = &http.Client{Transport: once{standardTransport()}, Timeout: tokenTimeout}
 	}
 	var creds *auth.Credentials
 	if program != nil {

@@ -101,6 +101,10 @@ type file struct {
 	Inner json.RawMessage `json:"source_credentials"` // of impersonation
 }
 
+func (f file) hasCertificate() bool {
+	return len(f.Source.Certificate) > 0 && string(f.Source.Certificate) != "null"
+}
+
 // check refuses credentials for which the SDK would read the environment. It
 // returns the program that gives the tokens, if there is one.
 func (a Access) check(document []byte) (*program, error) {
@@ -123,7 +127,7 @@ func (a Access) check(document []byte) (*program, error) {
 			what = "credentials of AWS"
 		case f.Source.Program != nil:
 			what = "a program's credentials"
-		case len(f.Source.Certificate) > 0 && string(f.Source.Certificate) != "null":
+		case f.hasCertificate():
 			what = "a certificate's credentials"
 		case f.Type == "gdch_service_account":
 			what = "credentials of Google Distributed Cloud"

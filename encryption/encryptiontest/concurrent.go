@@ -1,0 +1,87 @@
+package encryptiontest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+const goroutines = 8 // that call at once
+
+// together runs work in several goroutines, which begin at the same time.
+func together(work func()) {
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for range goroutines {
+		all.Go(func() {
+			<-begin
+			work()
+		})
+	}
+	close(begin)
+	all.Wait()
+}
+
+// atOnce makes keys in several goroutines and asks for them, as a program does that
+// seals and opens many files at the same time. The race detector sees more of it.
+func (h KeyProvider) atOnce(t *testing.T) {
+	maker, _, _ := h.maker(t)
+	together(func() {
+		key, stored, err := maker.NewKey(context.WithValue(t.Context(), mark{}, true), h.marked(t))
+		if err != nil {
+			t.Errorf("a new key while others are made: %v", err)
+			return
+		}
+		key, stored = bytes.Clone(key), bytes.Clone(stored)
+		if again, err := h.ask(t, t.Context(), maker, stored); err != nil || !bytes.Equal(again, key) {
+			t.Errorf("while others are made and asked for, the same key did not come back: %v", err)
+		}
+	})
+}
+
+// atOnce seals and opens in several goroutines. No two plaintexts are the same.
+func (h Method) atOnce(t *testing.T, method encryption.Method, encrypter encryption.Encrypter) {
+	var files atomic.Int32
+	together(func() {
+		plain := fmt.Sprintf("%s %d", samplePlain, files.Add(1))
+		sealed, err := within(t, patience, []byte(plain), func() ([]byte, error) {
+			return encrypter.Encrypt(t.Context(), h.Keys, []byte(plain))
+		})
+		if err != nil {
+			t.Errorf("sealing while others are sealed: %v", err)
+			return
+		}
+		if opened, err := h.open(t, method, h.Keys, sealed); err != nil || string(opened) != plain {
+			t.Errorf("while others are sealed and opened, %q opens to %q: %v", plain, opened, err)
+		}
+	})
+}
+
+// closed asks for a key after it was closed, and while it is closed again.
+func (h KeyProvider) closed(t *testing.T) {
+	maker, key, stored := h.maker(t)
+	closeTwice(t, maker)
+	together(func() {
+		if again, err := h.ask(t, t.Context(), maker, stored); err != nil || !bytes.Equal(again, key) {
+			t.Errorf("after Close, the same key did not come back: %v", err)
+		}
+		maker.(encryption.Closer).Close()
+	})
+}
+
+// closeTwice closes what holds something between calls. The test of anything else is
+// skipped.
+func closeTwice(t *testing.T, built any) {
+	t.Helper()
+	closer, ok := built.(encryption.Closer)
+	if !ok {
+		t.Skip("it holds nothing")
+	}
+	closer.Close()
+	closer.Close()
+}
