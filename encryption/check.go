@@ -33,7 +33,8 @@ func (t Target) Check() error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return &Error{Step: StepConfiguration, Attempts: attempts, Err: &reasonError{errors.New("a method cannot be used:"), errs}}
+	text := errors.New("a method cannot be used:") //nolint:staticcheck // the attempts follow
+	return &Error{Step: StepConfiguration, Attempts: attempts, Err: &reasonError{text, errs}}
 }
 
 // usable is why a method, or one that its then leads to, cannot be built, or a key

@@ -45,9 +45,11 @@ func TestCheck(t *testing.T) {
 				key_name = "k"
 			}
 			method "aes_gcm" "m" { keys = key_provider.openbao.k }`},
-		"a short passphrase": {text: short, methods: "!method.aes_gcm.short", want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
-		"of a chain":         {text: short + chain, methods: "!method.aes_gcm.chain", want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
-		"of a fallback":      {text: keys + short, methods: "method.aes_gcm.a !method.aes_gcm.short", want: "too short"},
+		"a short passphrase": {text: short, methods: "!method.aes_gcm.short",
+			want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
+		"of a chain": {text: short + chain, methods: "!method.aes_gcm.chain",
+			want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
+		"of a fallback": {text: keys + short, methods: "method.aes_gcm.a !method.aes_gcm.short", want: "too short"},
 		"of two": {text: keys + short + chain, methods: "!method.aes_gcm.chain method.aes_gcm.a !method.aes_gcm.short",
 			want: "\n  - method.aes_gcm.short: "},
 		"of then": {text: short + `method "kubeform" "m" {

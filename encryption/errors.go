@@ -109,7 +109,7 @@ func failure(ctx context.Context, attempts []Attempt, text string) error {
 	last := attempts[len(attempts)-1].Err
 	step := stepOf(last)
 	if err := ended(ctx); err != nil {
-		return &Error{Step: step, Attempts: attempts, Err: fmt.Errorf("%w:", err)}
+		return &Error{Step: step, Attempts: attempts, Err: fmt.Errorf("%w:", err)} //nolint:staticcheck // the attempts follow
 	}
 	return &Error{Step: step, Attempts: attempts, Err: &reasonError{errors.New(text), last}}
 }

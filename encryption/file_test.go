@@ -77,7 +77,8 @@ func TestPlanIsMoreThanAnArchive(t *testing.T) {
 			t.Errorf("%s, in an envelope: got %v", name, err)
 		}
 	}
-	for _, file := range []string{archive("tfplan"), archive("tfstate", "tfconfig/x", "tfplan"), archive("tfplan", "tfplan"), archive("tfplan", "")} {
+	for _, file := range []string{archive("tfplan"), archive("tfstate", "tfconfig/x", "tfplan"), archive("tfplan", "tfplan"),
+		archive("tfplan", "")} {
 		if _, err := none.Plan().Decrypt(t.Context(), []byte(file)); err != nil {
 			t.Error(err)
 		}
@@ -121,7 +122,8 @@ func TestCutOff(t *testing.T) {
 	t.Parallel()
 	target := newEncryption(t, builtin.Registry(), all+"\n").Use("method.aes_gcm.a")
 	for name, file := range map[string]string{
-		"envelope": string(seal(t, all, state)), "envelope of a plan": sealPlan(t), "state": state, "plan": plan, "indented": "{\n  \"version\": 4\n}",
+		"envelope": string(seal(t, all, state)), "envelope of a plan": sealPlan(t), "state": state, "plan": plan,
+		"indented": "{\n  \"version\": 4\n}",
 	} {
 		for end := 1; end < len(file); end++ {
 			if name == "plan" && end < 4 {

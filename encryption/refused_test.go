@@ -45,9 +45,10 @@ func TestMistakesOfPrograms(t *testing.T) {
 		settings *config.Config
 		want     string
 	}{
-		"a method without Build":        {own(encryption.Block[encryption.Method]{}), settings, `the registry lists "own" without Build`},
-		"a key provider without Build":  {noBuild, provider, `the registry lists "own" without Build`},
-		"Build returns no method":       {own(encryption.Block[encryption.Method]{Build: nothing}), settings, "about own: its Build returns neither a"},
+		"a method without Build":       {own(encryption.Block[encryption.Method]{}), settings, `the registry lists "own" without Build`},
+		"a key provider without Build": {noBuild, provider, `the registry lists "own" without Build`},
+		"Build returns no method": {own(encryption.Block[encryption.Method]{Build: nothing}), settings,
+			"about own: its Build returns neither a"},
 		"Build returns no key provider": {ownKeys, provider, "about own: its Build returns neither a"},
 		"no method": {builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.own.m": nil},
 			State: settings.State}, "method.own.m: the entry is nil"},

@@ -69,12 +69,15 @@ func TestResealFailsClosed(t *testing.T) {
 		plain  string
 		want   string // reason
 	}{
-		"nothing was opened":             {target: none.State(), plain: changed, want: "not configured"},
-		"nobody opened it":               {target: none.State(), opened: &encryption.Opened{}, plain: changed, want: "not configured"},
-		"it was encrypted":               {target: none.State(), opened: read(strict.State(), string(seal(t, all, state))), plain: changed, want: "not configured"},
-		"a method let it pass":           {target: none.State(), opened: read(none.Use("unencrypted"), state), plain: changed, want: "not configured"},
-		"enforced":                       {target: none.State().Enforce(), opened: asPlain, plain: changed, want: "not configured"},
-		"settings for another target":    {target: newEncryption(t, builtin.Registry(), keys).State(), opened: asPlain, plain: changed, want: "not configured"},
+		"nothing was opened": {target: none.State(), plain: changed, want: "not configured"},
+		"nobody opened it":   {target: none.State(), opened: &encryption.Opened{}, plain: changed, want: "not configured"},
+		"it was encrypted": {target: none.State(), opened: read(strict.State(), string(seal(t, all, state))), plain: changed,
+			want: "not configured"},
+		"a method let it pass": {target: none.State(), opened: read(none.Use("unencrypted"), state), plain: changed,
+			want: "not configured"},
+		"enforced": {target: none.State().Enforce(), opened: asPlain, plain: changed, want: "not configured"},
+		"settings for another target": {target: newEncryption(t, builtin.Registry(), keys).State(), opened: asPlain, plain: changed,
+			want: "not configured"},
 		"methods by address, none":       {target: none.Use(), opened: asPlain, plain: changed, want: "not configured"},
 		"a state as a plan":              {target: none.Plan(), opened: asPlain, plain: changed, want: "not configured"},
 		"a plan in place of a state":     {target: none.State(), opened: asPlain, plain: plan, want: "other"},

@@ -282,7 +282,8 @@ func TestUnusableFallback(t *testing.T) {
 	if got := must(t, settings("old", "m"), sealed, "decrypt"); got != plain {
 		t.Errorf("got %s", got)
 	}
-	if got := statecrypt(t, settings("m", "old"), sealed, "decrypt"); got.code != 1 || !strings.Contains(got.stderr, "key_provider.static.gone") {
+	got := statecrypt(t, settings("m", "old"), sealed, "decrypt")
+	if got.code != 1 || !strings.Contains(got.stderr, "key_provider.static.gone") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -136,7 +136,8 @@ func TestRotateRefuses(t *testing.T) {
 		"to plaintext": {code: 1, args: []string{"-from", r.from, "-to", toPlaintext, file},
 			want: "-to: method.unencrypted.p encrypts nothing"},
 		"no state block": {args: []string{"-from", r.file(t, "none.hcl", oldText), "-to", r.to, file}, code: 1, want: "-from: no method is set"},
-		"plans":          {args: []string{"-plan", "-from", r.from, "-to", r.to, file}, code: 1, want: "-to: the settings have a state block and no plan block"},
+		"plans": {args: []string{"-plan", "-from", r.from, "-to", r.to, file}, code: 1,
+			want: "-to: the settings have a state block and no plan block"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
