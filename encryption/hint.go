@@ -14,14 +14,12 @@ import (
 
 // withHints adds to the error of a method that had no key what the likely mistakes are:
 // it is the key of another key provider, or a file's line break is part of a passphrase.
-func (e *Encryption) withHints(err error, address string, env *envelope) error {
+func (e *Encryption) withHints(err error, c candidate, env *envelope) error {
 	if !errors.Is(err, ErrNoKey) {
 		return err
 	}
-	if entry := e.config.Methods[address]; entry != nil {
-		for _, where := range e.lineBreaks(entry) {
-			err = fmt.Errorf("%w; the %s ends with a line break, as files do: trimspace(…) removes it", err, where)
-		}
+	for _, where := range e.lineBreaks(c) {
+		err = fmt.Errorf("%w; the %s ends with a line break, as files do: trimspace(…) removes it", err, where)
 	}
 	if env == nil || len(env.Meta) == 0 || e.belongs(env) {
 		return err
@@ -46,19 +44,38 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
-// lineBreaks names the settings of an entry, and of what it builds on, that are one
-// line and its end.
-func (e *Encryption) lineBreaks(entry *attr.Entry) (places []string) {
-	for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-		v, _ := entry.Settings[name].Value.Unmark()
-		if v == cty.NilVal || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+// lineBreaks names the settings of a method, and of the key providers that it builds
+// on, that are one line and its end.
+func (e *Encryption) lineBreaks(c candidate) (places []string) {
+	entries := []*attr.Entry{e.config.Methods[c.address]}
+	addresses := slices.Clone(c.references)
+	for i := 0; i < len(addresses); i++ {
+		entries = append(entries, e.config.KeyProviders[addresses[i]])
+		provider, _ := e.keyProvider(addresses[i]) // nothing was asked that cannot be built
+		for _, upstream := range provider.references {
+			if !slices.Contains(addresses, upstream) {
+				addresses = append(addresses, upstream)
+			}
+		}
+	}
+	for _, entry := range entries {
+		if entry == nil { // a kind without settings, or a literal key
 			continue
 		}
-		if upstream, ok := e.config.KeyProviders[v.AsString()]; ok {
-			places = append(places, e.lineBreaks(upstream)...)
-		} else if i := strings.Index(v.AsString(), "\n"); i > 0 && i == len(v.AsString())-1 {
-			places = append(places, fmt.Sprintf("%s of %s", name, entry.Address))
+		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
+			if isOneLine(entry.Settings[name].Value) {
+				places = append(places, fmt.Sprintf("%s of %s", name, entry.Address))
+			}
 		}
 	}
 	return places
+}
+
+// isOneLine reports whether v is a text that ends with its only line break.
+func isOneLine(v cty.Value) bool {
+	if v == cty.NilVal || v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+		return false
+	}
+	i := strings.Index(v.AsString(), "\n")
+	return i > 0 && i == len(v.AsString())-1
 }

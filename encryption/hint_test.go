@@ -23,7 +23,9 @@ func TestHints(t *testing.T) {
 		settings string
 		want     []string // and no other of these
 	}{
-		"line break":          {settings("pbkdf2", "main", `passphrase = "correct horse battery\n"`), []string{ends}},
+		"line break": {settings("pbkdf2", "main", `passphrase = "correct horse battery\n"`), []string{ends}},
+		"alias of itself": {settings("pbkdf2", "main", `passphrase = "another horse battery\n"
+			encrypted_metadata_alias = "key_provider.pbkdf2.main"`), []string{ends}},
 		"wrong":               {settings("pbkdf2", "main", `passphrase = "another horse battery"`), nil},
 		"two lines":           {settings("pbkdf2", "main", `passphrase = "another horse\nbattery\n"`), nil},
 		"of another name":     {settings("pbkdf2", "x", `passphrase = "another horse battery\n"`), []string{ends}},
@@ -48,5 +50,29 @@ func TestHints(t *testing.T) {
 				t.Errorf("%s: got %v; %q is wanted: %t", name, err, hint, wanted)
 			}
 		}
+	}
+}
+
+// TestHintOfAChain: the passphrase may be that of a key provider that another builds on.
+func TestHintOfAChain(t *testing.T) {
+	t.Parallel()
+	chain := func(passphrase string) string {
+		return `key_provider "pbkdf2" "p" {
+			passphrase = "` + passphrase + `"
+			iterations = 200000
+		}
+		key_provider "static" "k" { key = "` + strings.Repeat("01", 32) + `" }
+		key_provider "xor" "x" {
+			a = key_provider.pbkdf2.p
+			b = key_provider.static.k
+		}
+		method "aes_gcm" "m" { keys = key_provider.xor.x }
+		state { method = method.aes_gcm.m }`
+	}
+	file := seal(t, chain("correct horse battery"), `{"version":4,"serial":1,"lineage":"l"}`)
+	enc := newEncryption(t, builtin.Registry(), chain(`correct horse battery\n`))
+	_, err := enc.State().Decrypt(t.Context(), file)
+	if !errors.Is(err, encryption.ErrNoKey) || strings.Count(err.Error(), "passphrase of key_provider.pbkdf2.p ends with a line break") != 1 {
+		t.Errorf("got %v", err)
 	}
 }
