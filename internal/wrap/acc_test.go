@@ -279,7 +279,7 @@ func TestAccMigrate(t *testing.T) {
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "local" {}`))
 	p.with = wrap.Options{Leave: true}
-	if out := p.must(t, "init", "-migrate-state", "-force-copy"); !strings.Contains(out, "wrap does not encrypt the state in place") {
+	if out := p.must(t, "init", "-migrate-state", "-force-copy"); !strings.Contains(out, "wrap does not encrypt the state in its new place") {
 		t.Errorf("moved out: there is no warning\n%s", out)
 	}
 	if code, out := p.bare(t, p.cli, nil, "plan", "-detailed-exitcode"); code != 0 {

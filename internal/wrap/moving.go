@@ -73,8 +73,8 @@ func (m *move) sealOwn(ctx context.Context) error {
 	return nil
 }
 
-// own reads the state of the module from where Terraform without wrap has written
-// down that it is.
+// own reads the state of the module from where it is without wrap, by Terraform's
+// record.
 func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
 	place = "terraform.tfstate"
 	r, err := readRecord(m.call.data)

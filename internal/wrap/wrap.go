@@ -98,7 +98,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	ctx = context.WithoutCancel(ctx)
 	err = errors.Join(err, files.finish(ctx))
 	if o.Leave && code == 0 && err == nil {
-		say(o.Stderr, "wrap does not encrypt the state in place from now on")
+		say(o.Stderr, "from now on, wrap does not encrypt the state in its new place")
 	}
 	if o.Leave {
 		return code, err
