@@ -166,7 +166,7 @@ func encryptedKeys() Grammar {
 // lockedKey is a PGP key that takes a while to unlock, as GnuPG writes them.
 func lockedKey(tb testing.TB) string {
 	tb.Helper()
-	config := &packet.Config{RSABits: 2048, S2KConfig: &s2k.Config{S2KCount: 4 << 20}}
+	config := &packet.Config{RSABits: 2048, S2KConfig: &s2k.Config{S2KCount: 1 << 20}}
 	key, err := openpgp.NewEntity("a", "", "a@example.com", config)
 	if err != nil {
 		tb.Fatal(err)
