@@ -15,10 +15,10 @@ import (
 )
 
 // A service that takes a request and then says nothing is waited for, but not
-// for ever. This comes first because it waits for a minute, beside other tests.
+// for ever. The CLI waits for a minute, so it starts before this test stands back
+// for those that run alone.
 func TestAccKMSTimeout(t *testing.T) {
 	needAcceptance(t)
-	t.Parallel()
 	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	aws, google, azure := newAWS(t), newGoogle(t), newAzure(t)
 	internet := cloudtest.New(t, map[string]http.Handler{
@@ -35,7 +35,15 @@ func TestAccKMSTimeout(t *testing.T) {
 	}
 	p := newProject(t, map[string]string{"main.tf": configuration(config...)})
 	p.env = append(internet.Environ(p.env), env...)
-	out, err := p.run("plan")
+	var out string
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		out, err = p.run("plan")
+	}()
+	t.Parallel()
+	<-ended
 	if err == nil || strings.Count(out, "Error:") != 3 || strings.Contains(out, "method.aes_gcm.m:") {
 		t.Errorf("got %v, want three errors and no fallback:\n%s", err, out)
 	}
