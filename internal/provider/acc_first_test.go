@@ -2,7 +2,10 @@ package provider
 
 import (
 	"net/http"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -11,21 +14,83 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
-// firstLines are the most lines that the first examples of the front page may
-// have, closing braces included.
-const firstLines = 8
+// firstLines are the most lines that the first example of the front pages may have.
+const firstLines = 20
 
-// The first examples of the front page read a state that is in S3, in git or in
-// a file: one has no provider block at all, one no more than a passphrase.
+// The front pages begin with a file that is complete. It runs as it is printed, with
+// the commands beside it, and then without its settings, which TF_ENCRYPTION has.
+func TestAccFrontPages(t *testing.T) {
+	needAcceptance(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands are for sh")
+	}
+	for _, page := range []string{"README.md", "docs/index.md"} {
+		text := readText(t, filepath.Join("..", "..", page))
+		file := blocksOf(text, "terraform")[0]
+		settings := firstSettings(t)
+		if demo := readText(t, filepath.Join("..", "..", "examples", "demo", "main.tf")); file != demo || strings.Count(file, "\n") > firstLines {
+			t.Fatalf("%s does not begin with examples/demo/main.tf, or it has more than %d lines:\n%s", page, firstLines, file)
+		}
+		commands := blocksOf(text, "sh")
+		for name, c := range map[string]struct{ file, commands string }{
+			"a passphrase":  {forThisCLI(file), commands[0]},
+			"TF_ENCRYPTION": {strings.Replace(file, settings, "", 1), commands[1]},
+		} {
+			t.Run(page+" "+name, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t, map[string]string{"main.tf": c.file,
+					"network.tfstate": readText(t, filepath.Join("..", "..", "examples", "demo", "network.tfstate"))})
+				p.wantFirst(c.commands)
+			})
+		}
+	}
+}
+
+// wantFirst runs commands of a page as somebody does who pastes them and answers
+// "yes". The provider is there already, so init has nothing to do.
+func (p *project) wantFirst(commands string) {
+	p.tb.Helper()
+	apply := p.command("apply")
+	cmd := exec.CommandContext(p.tb.Context(), "sh", "-euc", `terraform() { [ "$1" = init ] || "$CLI" "$@"; }`+"\n"+commands)
+	cmd.Dir, cmd.Env, cmd.Stdin = apply.Dir, append(apply.Env, "CLI="+apply.Path, "TF_INPUT=1"), strings.NewReader("yes\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `vpc_id = "vpc-0a1b2c3d4e5f"`) {
+		p.tb.Errorf("got %v:\n%s", err, out)
+	}
+}
+
+// blocksOf are the blocks of code of a page.
+func blocksOf(page, language string) []string {
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+// firstSettings are the variable and the provider block of the first example.
+func firstSettings(t *testing.T) string {
+	t.Helper()
+	demo := readText(t, filepath.Join("..", "..", "examples", "demo", "main.tf"))
+	begin, end := strings.Index(demo, "variable "), strings.Index(demo, "data ")
+	return demo[begin:end]
+}
+
+// forThisCLI is an example as the front pages say that it is to be written for a CLI
+// without ephemeral variables.
+func forThisCLI(example string) string {
+	if knowsEphemeral() {
+		return example
+	}
+	return strings.ReplaceAll(example, "ephemeral = true", "sensitive = true")
+}
+
+// The first settings read a state that is in S3, in git or in a file, and so does
+// TF_ENCRYPTION without a provider block.
 func TestAccFirst(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
-	first := filepath.Join("..", "..", "examples", "first")
-	block := readText(t, filepath.Join(first, "passphrase", "provider.tf"))
-	if n := strings.Count(block, "\n"); n > firstLines {
-		t.Errorf("the example has %d lines, want at most %d", n, firstLines)
-	}
-	environment := readText(t, filepath.Join(first, "environment", "main.tf"))
+	environment := readText(t, filepath.Join("..", "..", "examples", "first", "s3", "main.tf"))
 	if strings.Contains(environment, "provider \"") {
 		t.Errorf("the example has a provider block:\n%s", environment)
 	}
@@ -40,9 +105,8 @@ func TestAccFirst(t *testing.T) {
 		output("with", "data.statecrypt_remote_state.file.decrypted_with")
 	want := map[string]cty.Value{"vpc_id": cty.StringVal("vpc-1"), "git": cty.StringVal("vpc-1"), "file": cty.StringVal("vpc-1"),
 		"with": cty.StringVal("method.aes_gcm.main")}
-	variable := "variable \"state_passphrase\" {\ntype = string\nsensitive = true\n}\n"
 	for name, c := range map[string]struct{ provider, env string }{
-		"passphrase": {provider: variable + block},
+		"passphrase": {provider: forThisCLI(firstSettings(t))},
 		"environment": {env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"main\" { passphrase = \"the example's passphrase\" }\n" +
 			"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }"},
 		"a whole file": {provider: "provider \"statecrypt\" {\nencryption = file(\"${path.module}/versions.txt\")\n}\n"},
@@ -83,8 +147,6 @@ func TestAccFirstEphemeral(t *testing.T) {
 	}
 	t.Parallel()
 	example := readText(t, filepath.Join("..", "..", "examples", "first", "ephemeral", "main.tf"))
-	block := readText(t, filepath.Join("..", "..", "examples", "first", "passphrase", "provider.tf"))
-	variable := "variable \"state_passphrase\" {\ntype = string\nephemeral = true\n}\n"
 	second := "data \"statecrypt_remote_state\" \"other\" {\nprovider = statecrypt.database\n" + fromFile("other.tfstate") + "\n}\n" +
 		output("vpc_id", "data.statecrypt_remote_state.other.outputs.vpc_id")
 	s := storeFirst(t, nil)
@@ -93,7 +155,7 @@ func TestAccFirstEphemeral(t *testing.T) {
 	s.files = map[string]string{"other.tfstate": string(sealedAs(t, `key_provider "pbkdf2" "main" { passphrase = "canary of 16 bytes or more" }
 method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
 state { method = method.aes_gcm.main }`, guideState))}
-	p := s.project(t, map[string]string{"settings.tf": configuration(variable, block), "main.tf": example + second})
+	p := s.project(t, map[string]string{"settings.tf": configuration(firstSettings(t)), "main.tf": example + second})
 	p.wantOutputs(map[string]cty.Value{"vpc_id": cty.StringVal("vpc-1")})
 	if stored := readText(t, filepath.Join(p.dir, "terraform.tfstate")); strings.Contains(stored, "canary") {
 		t.Errorf("a secret is stored:\n%s", stored)

@@ -1,7 +1,0 @@
-provider "statecrypt" {
-  key_provider {
-    pbkdf2 {
-      passphrase = var.state_passphrase
-    }
-  }
-}
