@@ -62,7 +62,7 @@ git remote add origin https://github.com/statecrypt/terraform-provider-statecryp
 git add -A
 git commit --quiet -m test
 git tag v0.0.1
-"$root/.tools/bin/goreleaser" release --clean --skip=announce,publish >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+"$root/.tools/bin/goreleaser" release --clean --skip=announce,publish,sbom >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 cd dist
 
 PLATFORM=$(go env GOOS)_$(go env GOARCH)
@@ -79,9 +79,10 @@ fi
 for file in "${zips[0]}" "terraform-provider-statecrypt_${VERSION}_manifest.json"; do
   grep -q " $file\$" "terraform-provider-statecrypt_${VERSION}_SHA256SUMS" || { echo "$file has no checksum" >&2; exit 1; }
 done
-# The command has an archive of its own, with a signature, which the registries do not see.
+# The command has an archive of its own, with a signature and a checksum, which the registries do not see.
 command=statecrypt_${VERSION}_${PLATFORM}.tar.gz
-gpg --quiet --verify "$command.sig" "$command" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+{ gpg --quiet --verify "$command.sig" "$command" && sha256sum --check --strict "$command.sha256"; } >"$work/log" 2>&1 ||
+  { cat "$work/log" >&2; exit 1; }
 if grep -q " statecrypt_" "terraform-provider-statecrypt_${VERSION}_SHA256SUMS"; then
   echo "the registries would look for $command" >&2
   exit 1
