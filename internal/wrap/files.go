@@ -30,11 +30,11 @@ type handover struct {
 func (h *handover) prepare(ctx context.Context) error {
 	open := h.opener()
 	for at, name := range h.call.args {
-		if open == nil || name == "-" && h.call.name == "state push" { // which is standard input; others have a file called so
-			continue
-		}
-		if err := h.copy(ctx, &h.call.args[at], open); err != nil {
-			return err
+		stdin := name == "-" && h.call.name == "state push" // others have a file called so
+		if open != nil && !stdin {
+			if err := h.copy(ctx, &h.call.args[at], open); err != nil {
+				return err
+			}
 		}
 	}
 	for at, f := range h.call.flags {

@@ -216,6 +216,9 @@ func TestWrite(t *testing.T) {
 	answer := status(404, "")
 	url, last := upstream(t, &answer)
 	p, told := between(t, url, sealing, "STATECRYPT_HTTP_UPDATE_METHOD=PUT")
+	if p.backend.client.Timeout == 0 {
+		t.Error("a backend that never answers is waited for without end")
+	}
 	ask(p, "GET", "/state", "")
 	answer = status(201, "")
 	if w := ask(p, "POST", "/state?ID=4711", state); w.Code != 201 || told.take() != "" {
