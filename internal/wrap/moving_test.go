@@ -133,6 +133,17 @@ func TestMoveInFromAnotherBackend(t *testing.T) {
 	}
 }
 
+// If the other backend cannot be read, that is no state that is missing.
+func TestMoveInFromABackendThatFails(t *testing.T) {
+	t.Parallel()
+	o, dir, out := scripted(t, newStore(t), "exit=3", "init")
+	o.EncryptExisting = true
+	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"s3","config":{"bucket":"b"}}}`)
+	if _, err := wrap.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "init ended with 3") {
+		t.Errorf("got %v\n%s", err, out)
+	}
+}
+
 // A signal that comes before the child has begun ends the run, and the lock is
 // given back.
 func TestInterruptedBefore(t *testing.T) {
