@@ -131,6 +131,8 @@ type answer struct {
 	body   []byte
 }
 
+func (a *answer) succeeded() bool { return a.status < 300 }
+
 // isAbsent reports whether the answer is that there is no state.
 func (a *answer) isAbsent() bool {
 	return a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0

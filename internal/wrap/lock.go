@@ -68,7 +68,7 @@ func (b *backend) takeLock(ctx context.Context, lock []byte) error {
 // go on with what it has got, after the lock was given back.
 func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	a, err := b.ask(context.WithoutCancel(ctx), to, id, body)
-	if err == nil && a.status >= 300 {
+	if err == nil && !a.succeeded() {
 		err = fmt.Errorf("the backend answered %s", web.Status(a.status))
 	}
 	return a, err

@@ -144,6 +144,20 @@ func TestMoveInFromABackendThatFails(t *testing.T) {
 	}
 }
 
+// Moving out says what it comes to, once it has succeeded.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	for script, code := range map[string]int{"ready": 0, "exit=3": 3} {
+		o, dir, out := scripted(t, newStore(t), script, "init", "-migrate-state")
+		o.Leave = true
+		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {}"))
+		got, err := wrap.Run(t.Context(), o)
+		if says := strings.Contains(out.String(), "does not encrypt the state in its new place"); got != code || err != nil || says != (code == 0) {
+			t.Errorf("%s: got %d, %v\n%s", script, got, err, out)
+		}
+	}
+}
+
 // A signal that comes before the child has begun ends the run, and the lock is
 // given back.
 func TestInterruptedBefore(t *testing.T) {

@@ -152,7 +152,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if a := p.ask(ctx, w, p.backend.write, r.URL.Query().Get("ID"), sealed); a != nil {
-		if a.status < 300 {
+		if a.succeeded() {
 			p.lineage.Store(&lineage)
 		}
 		p.pass(w, a, false)
@@ -210,7 +210,7 @@ func (p *proxy) relay(to endpoint, done func()) http.HandlerFunc {
 			return
 		}
 		if a := p.ask(ctx, w, to, r.URL.Query().Get("ID"), body); a != nil {
-			if a.status < 300 {
+			if a.succeeded() {
 				done()
 			}
 			p.pass(w, a, a.status == http.StatusConflict || a.status == http.StatusLocked)
@@ -248,7 +248,7 @@ func (p *proxy) ask(ctx context.Context, w http.ResponseWriter, to endpoint, id 
 // pass hands an answer on. One that is neither a success nor expected is shown
 // as well: the child does not show it if it tries again.
 func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
-	if a.status >= 300 && !expected {
+	if !a.succeeded() && !expected {
 		say(p.stderr, "the backend answered "+web.Status(a.status))
 	}
 	w.Header().Set("Content-Type", "application/json")
