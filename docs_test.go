@@ -108,6 +108,16 @@ func TestTroubleshootingQuotesErrors(t *testing.T) {
 	}
 }
 
+// What people search for is a heading of the guide on troubleshooting.
+func TestSearchesAreAnswered(t *testing.T) {
+	guide := readText(t, "templates/guides/troubleshooting.md.tmpl")
+	for _, word := range []string{"FAQ", "Debug", "Performance", "Upgrade", "Terragrunt", "Atlantis", "PowerShell", "401", "x509"} {
+		if !regexp.MustCompile(`(?m)^##.*\b` + word + `\b`).MatchString(guide) {
+			t.Errorf("no heading has %q", word)
+		}
+	}
+}
+
 // The registry lists guides without a subcategory after all others, in one heap.
 func TestGuidesAreGrouped(t *testing.T) {
 	guides, err := filepath.Glob("templates/guides/*.tmpl")
