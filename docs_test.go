@@ -118,6 +118,31 @@ func TestSearchesAreAnswered(t *testing.T) {
 	}
 }
 
+// The guide on settings stands alone: it begins with a complete file, says the rest in
+// the order in which people need it, and refers to no other page for what is "above".
+func TestSettingsStandAlone(t *testing.T) {
+	guide := readText(t, "templates/guides/encryption-settings.md.tmpl")
+	var order []string
+	for _, heading := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(guide, 5) {
+		order = append(order, heading[1])
+	}
+	if got := strings.Join(order, ", "); got != "The minimum, Two keys, Text, Environment, Precedence" {
+		t.Errorf("the guide begins with %s", got)
+	}
+	if strings.Contains(guide, "above") {
+		t.Error("the guide refers to something above")
+	}
+	first := regexp.MustCompile(`(?m)^(?:\{\{ tffile "(.+)" \}\}|` + "```" + `.*)$`).FindStringSubmatch(guide)
+	if first == nil || first[1] == "" {
+		t.Fatal("the guide does not begin with an example of a file")
+	}
+	for _, part := range []string{"required_providers {", "variable \"", "provider \"statecrypt\" {", "data \"", "output \""} {
+		if !strings.Contains(readText(t, first[1]), part) {
+			t.Errorf("%s lacks %s", first[1], part)
+		}
+	}
+}
+
 // The registry lists guides without a subcategory after all others, in one heap.
 func TestGuidesAreGrouped(t *testing.T) {
 	guides, err := filepath.Glob("templates/guides/*.tmpl")
