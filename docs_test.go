@@ -143,6 +143,41 @@ func TestSettingsStandAlone(t *testing.T) {
 	}
 }
 
+// Whoever reads how to call the command also reads how to get it.
+func TestCommandIsInstalled(t *testing.T) {
+	guides, err := filepath.Glob("templates/guides/*.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	callers := 0
+	for _, guide := range guides {
+		text := readText(t, guide)
+		if filepath.Base(guide) == "installing.md.tmpl" || !regexp.MustCompile(`(?m)^(?:.*\| |.*&& )?statecrypt [a-z]`).MatchString(text) {
+			continue
+		}
+		callers++
+		if !strings.Contains(text, "](installing.md") {
+			t.Errorf("%s calls statecrypt, and does not say how to install it", guide)
+		}
+	}
+	if callers < 4 {
+		t.Errorf("%d guides call the command", callers)
+	}
+}
+
+// What the guide downloads is what a release has.
+func TestInstallingNamesTheArchive(t *testing.T) {
+	guide := readText(t, "templates/guides/installing.md.tmpl")
+	template := strings.NewReplacer("VERSION", "{{ .Version }}", "OS", "{{ .Os }}", "ARCH", "{{ .Arch }}")
+	archive := regexp.MustCompile("`(statecrypt_[A-Z_]+)\\.tar\\.gz`").FindStringSubmatch(guide)
+	if archive == nil {
+		t.Fatal("the guide names no archive")
+	}
+	if want := template.Replace(archive[1]); !strings.Contains(readText(t, ".goreleaser.yml"), `name_template: "`+want+`"`) {
+		t.Errorf("a release has no archive %s", want)
+	}
+}
+
 // The registry lists guides without a subcategory after all others, in one heap.
 func TestGuidesAreGrouped(t *testing.T) {
 	guides, err := filepath.Glob("templates/guides/*.tmpl")
