@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -141,6 +142,40 @@ func TestSettingsStandAlone(t *testing.T) {
 			t.Errorf("%s lacks %s", first[1], part)
 		}
 	}
+}
+
+// Links between pages lead to a page, and to one of its headings.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("templates/*/*.md.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, "templates/index.md.tmpl") {
+		for _, link := range regexp.MustCompile(`\]\(([^)#:\s]+\.md)?(?:#([^)]+))?\)`).FindAllStringSubmatch(readText(t, page), -1) {
+			target := page
+			if link[1] != "" {
+				target = filepath.Join(filepath.Dir(page), link[1]+".tmpl")
+			}
+			text, err := os.ReadFile(target)
+			if err != nil || link[2] != "" && !slices.Contains(anchors(string(text)), link[2]) {
+				t.Errorf("%s: %s leads nowhere: %v", page, link[0], err)
+			}
+			links++
+		}
+	}
+	if links < 100 {
+		t.Errorf("there are %d links", links)
+	}
+}
+
+// anchors are those that the registries and GitHub give to the headings of a page.
+func anchors(page string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
+		words := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, strings.ReplaceAll(words, " ", "-"))
+	}
+	return all
 }
 
 // Whoever reads how to call the command also reads how to get it.
