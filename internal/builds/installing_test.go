@@ -19,14 +19,7 @@ func TestInstalling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, program := range []string{"bash", "git", "make"} {
-		if _, err := exec.LookPath(program); err != nil || runtime.GOOS == "windows" {
-			t.Skip("the commands are for Linux and macOS, with bash, git and make")
-		}
-	}
-	if err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "HEAD").Run(); err != nil {
-		t.Skip("this is no repository that could be cloned")
-	}
+	needClone(t, root)
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", fromSource(t, root))
 	cmd.Dir = home
@@ -43,6 +36,19 @@ func TestInstalling(t *testing.T) {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o100 == 0 {
 			t.Errorf("the provider is not installed: %v", err)
 		}
+	}
+}
+
+// needClone skips a test where nobody could install from source, or nothing can be cloned.
+func needClone(t *testing.T, root string) {
+	t.Helper()
+	for _, program := range []string{"bash", "git", "make"} {
+		if _, err := exec.LookPath(program); err != nil || runtime.GOOS == "windows" {
+			t.Skip("the commands are for Linux and macOS, with bash, git and make")
+		}
+	}
+	if err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "HEAD").Run(); err != nil {
+		t.Skip("this is no repository that could be cloned")
 	}
 }
 
