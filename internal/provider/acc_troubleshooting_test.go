@@ -28,12 +28,12 @@ var ownErrors = map[string]struct {
 		says:   []string{"Attempt to get attribute from null value"},
 		config: configuration(troubled, output("o", "data.statecrypt_remote_state.s.sensitive_outputs.db_password"))},
 	"ephemeral in an output": {heading: "Ephemeral value not allowed", newOnly: true,
-		config: configuration(troubled, opened, output("o", password))},
+		config: configuration(troubled, opened, output("o", openedPassword))},
 	"ephemeral output of the root": {heading: "Ephemeral output not allowed", newOnly: true,
-		config: configuration(troubled, opened, "output \"o\" {\nephemeral = true\nvalue = "+password+"\n}\n")},
+		config: configuration(troubled, opened, "output \"o\" {\nephemeral = true\nvalue = "+openedPassword+"\n}\n")},
 	"ephemeral in a resource": {heading: "Invalid use of ephemeral value", newOnly: true,
 		says:   []string{"Ephemeral values are not valid"},
-		config: configuration(troubled, opened, "resource \"terraform_data\" \"it\" {\ninput = "+password+"\n}\n")},
+		config: configuration(troubled, opened, "resource \"terraform_data\" \"it\" {\ninput = "+openedPassword+"\n}\n")},
 	"apply without the variable": {heading: "No value for required variable", newOnly: true,
 		says:   []string{"was set during the plan phase, and so must also be set during the apply phase"},
 		config: configuration(ephemeralVariables("state_passphrase"), "resource \"terraform_data\" \"it\" {}\n"),
@@ -50,7 +50,7 @@ var ownErrors = map[string]struct {
 		}},
 }
 
-const password = "ephemeral.statecrypt_remote_state.s.sensitive_outputs.db_password"
+const openedPassword = "ephemeral.statecrypt_remote_state.s.sensitive_outputs.db_password"
 
 var (
 	troubled = "provider \"statecrypt\" {\ndefault {\nmethod = \"unencrypted\"\n}\n}\n" + reads("s", fromFile("plain.tfstate"))
