@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -105,6 +106,110 @@ func TestTroubleshootingQuotesErrors(t *testing.T) {
 		if !strings.Contains(string(mistakes), h[1]) {
 			t.Errorf("nobody sees %q", h[1])
 		}
+	}
+}
+
+// What people search for is a heading of the guide on troubleshooting.
+func TestSearchesAreAnswered(t *testing.T) {
+	guide := readText(t, "templates/guides/troubleshooting.md.tmpl")
+	for _, word := range []string{"FAQ", "Debug", "Performance", "Upgrade", "Terragrunt", "Atlantis", "PowerShell", "401", "x509"} {
+		if !regexp.MustCompile(`(?m)^##.*\b` + word + `\b`).MatchString(guide) {
+			t.Errorf("no heading has %q", word)
+		}
+	}
+}
+
+// The guide on settings stands alone: it begins with a complete file, says the rest in
+// the order in which people need it, and refers to no other page for what is "above".
+func TestSettingsStandAlone(t *testing.T) {
+	guide := readText(t, "templates/guides/encryption-settings.md.tmpl")
+	var order []string
+	for _, heading := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(guide, 5) {
+		order = append(order, heading[1])
+	}
+	if got := strings.Join(order, ", "); got != "The minimum, Two keys, Text, Environment, Precedence" {
+		t.Errorf("the guide begins with %s", got)
+	}
+	if strings.Contains(guide, "above") {
+		t.Error("the guide refers to something above")
+	}
+	first := regexp.MustCompile(`(?m)^(?:\{\{ tffile "(.+)" \}\}|` + "```" + `.*)$`).FindStringSubmatch(guide)
+	if first == nil || first[1] == "" {
+		t.Fatal("the guide does not begin with an example of a file")
+	}
+	for _, part := range []string{"required_providers {", "variable \"", "provider \"statecrypt\" {", "data \"", "output \""} {
+		if !strings.Contains(readText(t, first[1]), part) {
+			t.Errorf("%s lacks %s", first[1], part)
+		}
+	}
+}
+
+// Links between pages lead to a page, and to one of its headings.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("templates/*/*.md.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, "templates/index.md.tmpl") {
+		for _, link := range regexp.MustCompile(`\]\(([^)#:\s]+\.md)?(?:#([^)]+))?\)`).FindAllStringSubmatch(readText(t, page), -1) {
+			target := page
+			if link[1] != "" {
+				target = filepath.Join(filepath.Dir(page), link[1]+".tmpl")
+			}
+			text, err := os.ReadFile(target)
+			if err != nil || link[2] != "" && !slices.Contains(anchors(string(text)), link[2]) {
+				t.Errorf("%s: %s leads nowhere: %v", page, link[0], err)
+			}
+			links++
+		}
+	}
+	if links < 100 {
+		t.Errorf("there are %d links", links)
+	}
+}
+
+// anchors are those that the registries and GitHub give to the headings of a page.
+func anchors(page string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
+		words := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, strings.ReplaceAll(words, " ", "-"))
+	}
+	return all
+}
+
+// Whoever reads how to call the command also reads how to get it.
+func TestCommandIsInstalled(t *testing.T) {
+	guides, err := filepath.Glob("templates/guides/*.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	callers := 0
+	for _, guide := range guides {
+		text := readText(t, guide)
+		if filepath.Base(guide) == "installing.md.tmpl" || !regexp.MustCompile(`(?m)^(?:.*\| |.*&& )?statecrypt [a-z]`).MatchString(text) {
+			continue
+		}
+		callers++
+		if !strings.Contains(text, "](installing.md") {
+			t.Errorf("%s calls statecrypt, and does not say how to install it", guide)
+		}
+	}
+	if callers < 4 {
+		t.Errorf("%d guides call the command", callers)
+	}
+}
+
+// What the guide downloads is what a release has.
+func TestInstallingNamesTheArchive(t *testing.T) {
+	guide := readText(t, "templates/guides/installing.md.tmpl")
+	template := strings.NewReplacer("VERSION", "{{ .Version }}", "OS", "{{ .Os }}", "ARCH", "{{ .Arch }}")
+	archive := regexp.MustCompile("`(statecrypt_[A-Z_]+)\\.tar\\.gz`").FindStringSubmatch(guide)
+	if archive == nil {
+		t.Fatal("the guide names no archive")
+	}
+	if want := template.Replace(archive[1]); !strings.Contains(readText(t, ".goreleaser.yml"), `name_template: "`+want+`"`) {
+		t.Errorf("a release has no archive %s", want)
 	}
 }
 

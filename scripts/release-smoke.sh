@@ -79,16 +79,20 @@ fi
 for file in "${zips[0]}" "terraform-provider-statecrypt_${VERSION}_manifest.json"; do
   grep -q " $file\$" "terraform-provider-statecrypt_${VERSION}_SHA256SUMS" || { echo "$file has no checksum" >&2; exit 1; }
 done
-# The command has an archive of its own, with a signature and a checksum, which the registries do not see.
-command=statecrypt_${VERSION}_${PLATFORM}.tar.gz
-{ gpg --quiet --verify "$command.sig" "$command" && sha256sum --check --strict "$command.sha256"; } >"$work/log" 2>&1 ||
-  { cat "$work/log" >&2; exit 1; }
+# The command has an archive of its own, with a signature and a checksum, which the
+# registries do not see, and a guide of its own.
+sha256sum --check --strict --quiet "statecrypt_${VERSION}_${PLATFORM}.tar.gz.sha256"
 if grep -q " statecrypt_" "terraform-provider-statecrypt_${VERSION}_SHA256SUMS"; then
-  echo "the registries would look for $command" >&2
+  echo "the registries would look for the archive of the command" >&2
   exit 1
 fi
-tar -xzf "$command" -C "$work" statecrypt
-[ "$("$work/statecrypt" -version)" = "statecrypt $VERSION" ] || { echo "the command has another version" >&2; exit 1; }
+awk '/^## / { release = $0 == "## From a release" } /^```sh$/ { block = release; next } /^```/ { block = 0 } block' \
+  "$root/templates/guides/installing.md.tmpl" >"$work/installing.sh"
+mkdir "$work/bin"
+BIN=$work/bin PATH=$work/bin:$PATH sh -eu "$work/installing.sh" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+for want in 'Good signature' "^statecrypt $VERSION\$"; do
+  grep -q "$want" "$work/log" || { cat "$work/log" >&2; echo "the guide on installing does not install the command: want $want" >&2; exit 1; }
+done
 echo "built $VERSION for $PLATFORM"
 
 awk '/^```sh$/ { block = 1; next } /^```/ { block = 0 } block' "$guide" >"$work/guide.sh"

@@ -78,6 +78,13 @@ func TestGuides(t *testing.T) {
 			t.Errorf("readers get %s", got)
 		}
 	})
+	t.Run("troubleshooting", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "keys.hcl"), onlyNew)
+		write(t, filepath.Join(dir, "network.tfstate"), must(t, onlyNew, plain, "encrypt"))
+		follow(t, "troubleshooting", dir, append(environ, "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
+	})
 	t.Run("encrypted-plans", func(t *testing.T) {
 		t.Parallel()
 		c := terraform(t, configuration)

@@ -169,8 +169,61 @@ func TestAccTestingExamples(t *testing.T) {
 		t.Skip("this CLI cannot replace what data sources read in tests")
 	}
 	t.Parallel()
+	for folder, want := range map[string]string{".": "3 passed, 0 failed", "ephemeral": "2 passed, 0 failed"} {
+		t.Run(folder, func(t *testing.T) {
+			t.Parallel()
+			if folder != "." && !knowsEphemeral() {
+				t.Skip("this CLI has no ephemeral values")
+			}
+			if out := newProject(t, testedModule(t, folder)).mustRun("test"); !strings.Contains(out, want) {
+				t.Errorf("got %s", out)
+			}
+		})
+	}
+}
+
+// TestAccCannotMock: Terraform's words on what it cannot mock are those of the guide.
+func TestAccCannotMock(t *testing.T) {
+	needAcceptance(t)
+	if isTofu() || !knowsEphemeral() || cliMinor() > 15 {
+		t.Skip("the guide quotes Terraform 1.10 to 1.15")
+	}
+	t.Parallel()
+	for name, c := range map[string]struct {
+		test string
+		says []string
+	}{
+		"mocked": {"mock_provider \"statecrypt\" {}\nrun \"it\" {\ncommand = plan\n}\n",
+			[]string{"Error: No ephemeral resource types in mock providers",
+				"The provider mocking mechanism does not yet support ephemeral resource types."}},
+		"overridden": {"run \"it\" {\ncommand = plan\noverride_data {\ntarget = ephemeral.statecrypt_remote_state.database\n" +
+			"values = {}\n}\n}\n",
+			[]string{"Error: Invalid override target", "You can only target data sources from override_data blocks, not",
+				"ephemeral.statecrypt_remote_state.database."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := testedModule(t, "ephemeral")
+			files["file.tftest.hcl"] = c.test
+			out, err := newProject(t, files).run("test")
+			if err == nil {
+				t.Errorf("the test passes: %s", out)
+			}
+			guide := readText(t, filepath.Join("..", "..", "templates", "guides", "testing-modules.md.tmpl"))
+			for where, text := range map[string]string{"Terraform": out, "the guide": guide} {
+				if !says(c.says...).MatchString(text) {
+					t.Errorf("%s does not say %q:\n%s", where, c.says, text)
+				}
+			}
+		})
+	}
+}
+
+// testedModule has the files of a module in the guide on tests, and its tests.
+func testedModule(t *testing.T, folder string) map[string]string {
+	t.Helper()
 	files := map[string]string{}
-	dir := filepath.Join("..", "..", "examples", "testing")
+	dir := filepath.Join("..", "..", "examples", "testing", folder)
 	for _, pattern := range []string{"*.tf", "*.hcl", filepath.Join("testdata", "*")} {
 		for _, path := range glob(t, filepath.Join(dir, pattern)) {
 			name, err := filepath.Rel(dir, path)
@@ -180,8 +233,5 @@ func TestAccTestingExamples(t *testing.T) {
 			files[name] = readText(t, path)
 		}
 	}
-	p := newProject(t, files)
-	if out := p.mustRun("test"); !strings.Contains(out, "3 passed, 0 failed") {
-		t.Errorf("got %s", out)
-	}
+	return files
 }

@@ -261,27 +261,3 @@ func TestAccResourceSecretsStayHidden(t *testing.T) {
 		t.Errorf("the attributes did not arrive, so nothing was tested: %v\n%s", err, state)
 	}
 }
-
-// TestAccTerraformsOwnError: what Terraform says of an encrypted state is what the guide
-// on troubleshooting has as a heading.
-func TestAccTerraformsOwnError(t *testing.T) {
-	needAcceptance(t)
-	if isTofu() {
-		t.Skip("OpenTofu says that the state is encrypted")
-	}
-	t.Parallel()
-	p := newProject(t, map[string]string{"s.tfstate": string(sealed(t, argumentsState)), "main.tf": `data "terraform_remote_state" "s" {
-  backend = "local"
-  config  = { path = "s.tfstate" }
-}
-`})
-	guide, err := os.ReadFile("../../templates/guides/troubleshooting.md.tmpl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const says = `The state file does not have a "version" attribute`
-	out, err := p.run("plan", "-no-color")
-	if err == nil || !strings.Contains(out, says) || !strings.Contains(string(guide), "\n### `"+says+"`\n") {
-		t.Errorf("got %v, %s", err, out)
-	}
-}

@@ -26,6 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
@@ -57,6 +58,7 @@ func stores() map[string]func(t *testing.T, state []byte) store {
 		"consul":     storeConsul,
 		"cos":        storeCOS,
 		"gcs":        storeGCS,
+		"git":        storeGit,
 		"http":       storeHTTP,
 		"kubernetes": storeKubernetes,
 		"local":      storeLocal,
@@ -141,7 +143,7 @@ func eachFolder(t *testing.T, under string, test func(t *testing.T, dir string, 
 	needAcceptance(t)
 	t.Parallel()
 	folders := glob(t, filepath.Join("..", "..", "examples", under, "*"))
-	if len(folders) < len(stores())-3 { // http, kubernetes and local have their examples elsewhere
+	if len(folders) < len(stores())-2 { // kubernetes and local have their examples elsewhere
 		t.Fatalf("there are only %q", folders)
 	}
 	for _, dir := range folders {
@@ -254,16 +256,49 @@ func storeGCS(_ *testing.T, state []byte) store {
 	}
 }
 
+// Each server knows one name, though GitLab's takes any.
+func storeGit(t *testing.T, state []byte) store {
+	t.Helper()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	var files []gittest.File
+	for _, folder := range []string{"network", "dns", "lab"} {
+		files = append(files, gittest.File{Path: folder + "/terraform.tfstate", Data: string(state)})
+	}
+	repo.Commit("refs/heads/main", files...)
+	s := store{replace: map[string]string{}}
+	for host, user := range map[string]string{"gitlab.example.com": "token", "github.com": "x-access-token", "gitea.example.com": "ci"} {
+		s.replace["https://"+host] = gittest.HTTP(t, repo, gittest.HTTPOptions{Username: user, Password: exampleSecret}).Origin
+	}
+	return s
+}
+
 func storeHTTP(_ *testing.T, state []byte) store {
-	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user, password, _ := r.BasicAuth(); user != "ci" || password != exampleSecret || r.URL.Path != "/network" ||
-			r.Method != http.MethodGet {
+	hosts := map[string]http.Handler{}
+	for place, user := range map[string]string{
+		"state.example.com/network":                                     "ci",
+		"gitlab.example.com/api/v4/projects/42/terraform/state/network": "token",
+		"gitea.example.com/api/packages/acme/terraform/state/lab":       "ci",
+	} {
+		host, path, _ := strings.Cut(place, "/")
+		hosts[host] = givesIf(state, "/"+path, func(r *http.Request) bool {
+			name, password, _ := r.BasicAuth()
+			return name == user && password == exampleSecret
+		})
+	}
+	hosts["api.github.com"] = givesIf(state, "/repos/acme/infra/contents/dns/terraform.tfstate?ref=main", func(r *http.Request) bool {
+		return r.Header.Get("Authorization") == "Bearer "+exampleSecret && r.Header.Get("Accept") == "application/vnd.github.raw+json"
+	})
+	return store{hosts: hosts}
+}
+
+func givesIf(state []byte, uri string, allowed func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.RequestURI() != uri || !allowed(r) {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		_, _ = w.Write(state)
 	})
-	return store{hosts: map[string]http.Handler{"state.example.com": server}}
 }
 
 func storeKubernetes(t *testing.T, state []byte) store {

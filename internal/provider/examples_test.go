@@ -45,6 +45,8 @@ func TestAccExamples(t *testing.T) {
 			[]string{"Apply complete"}},
 		"terraform-backend-git": {[]string{shared, filepath.Join(examples, "guides", "leaving-terraform-backend-git")},
 			[]string{`locked_by = "alice@example.com"`, "The state is locked", "Apply complete"}},
+		"two keys, and credentials": {[]string{shared, filepath.Join(examples, "guides", "terraform-reading-opentofu-state", "rotated")},
+			[]string{`vpc_id                   = "vpc-1"`, "written_with_the_old_key = false"}},
 		"provider settings alone": {[]string{shared}, []string{"Apply complete"}},
 	} {
 		t.Run(name, func(t *testing.T) {

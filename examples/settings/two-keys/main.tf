@@ -1,0 +1,64 @@
+terraform {
+  required_providers {
+    statecrypt = { source = "statecrypt/statecrypt" }
+  }
+}
+
+variable "state_passphrase" {
+  type      = string
+  ephemeral = true
+}
+
+variable "old_passphrase" {
+  type      = string
+  ephemeral = true
+}
+
+provider "statecrypt" {
+  key_provider {
+    pbkdf2 {
+      name       = "main"
+      passphrase = var.state_passphrase
+    }
+    pbkdf2 {
+      name       = "old"
+      passphrase = var.old_passphrase
+    }
+  }
+
+  method {
+    aes_gcm {
+      name = "main"
+      keys = "key_provider.pbkdf2.main"
+    }
+    aes_gcm {
+      name = "old"
+      keys = "key_provider.pbkdf2.old"
+    }
+  }
+
+  default {
+    method = "method.aes_gcm.main"
+    fallback {
+      method = "method.aes_gcm.old"
+    }
+  }
+}
+
+data "statecrypt_remote_state" "network" {
+  file { path = "network.tfstate" }
+}
+
+output "vpc_id" {
+  value = data.statecrypt_remote_state.network.outputs.vpc_id
+}
+
+# This one is never written with the new key.
+data "statecrypt_remote_state" "archive" {
+  file { path = "archive.tfstate" }
+  method = "method.aes_gcm.old"
+}
+
+output "archived_vpc_id" {
+  value = data.statecrypt_remote_state.archive.outputs.vpc_id
+}

@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+const (
+	mainKey = "key_provider \"pbkdf2\" \"main\" {\npassphrase = \"the example's passphrase\"\niterations = 200000\n}"
+	oldKey  = "key_provider \"pbkdf2\" \"old\" {\npassphrase = \"an older passphrase\"\niterations = 200000\n}"
+)
+
+// TestAccSettingsExamples: the modules of the guide on settings read their states, as
+// they are printed.
+func TestAccSettingsExamples(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	network := cty.StringVal("vpc-1")
+	text := "TF_ENCRYPTION=" + readText(t, filepath.Join("..", "..", "examples", "settings", "environment", "keys.hcl"))
+	for name, c := range map[string]struct {
+		folder, key string // of the state
+		env         []string
+		want        map[string]cty.Value
+	}{
+		"minimum":         {folder: "minimum", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
+		"two keys":        {folder: "two-keys", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
+		"two keys, old":   {folder: "two-keys", key: oldKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
+		"text":            {folder: "text", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
+		"the environment": {folder: "environment", key: mainKey, env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, completeExample(t, filepath.Join("settings", c.folder)))
+			p.write("network.tfstate", sealedWith(t, c.key))
+			p.write("archive.tfstate", sealedWith(t, oldKey))
+			p.setenv("TF_VAR_state_passphrase=the example's passphrase", "TF_VAR_old_passphrase=an older passphrase")
+			p.setenv(c.env...)
+			p.wantOutputs(c.want)
+		})
+	}
+}
+
+// The first example of the guide on OpenTofu's state.
+func TestAccReadsOpenTofusState(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	p := storeFirst(t, []byte(sealedWith(t, mainKey))).
+		project(t, completeExample(t, filepath.Join("guides", "terraform-reading-opentofu-state")))
+	p.wantOutputs(map[string]cty.Value{"vpc_id": cty.StringVal("vpc-1")})
+}
+
+// completeExample has the files of a folder of examples; as they say themselves,
+// variables are only sensitive if the CLI has no ephemeral ones.
+func completeExample(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, path := range glob(t, filepath.Join("..", "..", "examples", folder, "*.*")) {
+		text := readText(t, path)
+		if !knowsEphemeral() {
+			text = strings.ReplaceAll(text, "ephemeral = true", "sensitive = true")
+		}
+		files[filepath.Base(path)] = text
+	}
+	return files
+}
+
+func sealedWith(t *testing.T, key string) string {
+	t.Helper()
+	kind, _, _ := strings.Cut(strings.TrimPrefix(key, `key_provider "pbkdf2" "`), `"`)
+	return string(sealedAs(t, key+`
+method "aes_gcm" "main" { keys = key_provider.pbkdf2.`+kind+` }
+state { method = method.aes_gcm.main }`, guideState))
+}
