@@ -252,7 +252,7 @@ func TestEnvironment(t *testing.T) {
 	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary,
 		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=",
 		"STATECRYPT_HTTP_LOCK_METHOD="+canary,
-		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept")
+		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept", "TF_VAR_region=kept")
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)
 	}
@@ -260,7 +260,7 @@ func TestEnvironment(t *testing.T) {
 	if strings.Contains(text, canary) || strings.Contains(text, strings.TrimPrefix(s.url, "http://")) {
 		t.Errorf("the child has this:\n%s", text)
 	}
-	for _, kept := range []string{"AWS_PROFILE=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=https://127.0.0.1:", "GET 404"} {
+	for _, kept := range []string{"AWS_PROFILE=kept", "TF_VAR_region=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=https://127.0.0.1:", "GET 404"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is missing:\n%s", kept, text)
 		}
