@@ -13,7 +13,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
@@ -69,8 +75,42 @@ func TestMistakes(t *testing.T) {
 			if got != want[m.name] {
 				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
 			}
+			place.pastes(t, got)
 		})
 	}
+	if n := place.remedies.Load(); n < 10 {
+		t.Errorf("%d remedies were found", n)
+	}
+}
+
+// pastes puts the blocks that a text shows where they belong: all are blocks of the
+// provider, which takes them as they are printed.
+func (p *mistakenPlace) pastes(t *testing.T, text string) {
+	t.Helper()
+	for remedy := range strings.SplitSeq(text, "\n\n") {
+		if !strings.HasPrefix(remedy, "  ") || strings.HasPrefix(remedy, "  - ") {
+			continue
+		}
+		p.remedies.Add(1)
+		file, problems := hclsyntax.ParseConfig([]byte(remedy), "remedy", hcl.InitialPos)
+		if problems.HasErrors() {
+			t.Errorf("%v:\n%s", problems, remedy)
+			continue
+		}
+		spec := specification(builtinCatalog().providerFields())
+		if _, problems = hcldec.Decode(file.Body, spec, anyVariable(hcldec.Variables(file.Body, spec))); problems.HasErrors() {
+			t.Errorf("%v:\n%s", problems, remedy)
+		}
+	}
+}
+
+// anyVariable is a scope with a text for each var.NAME.
+func anyVariable(used []hcl.Traversal) *hcl.EvalContext {
+	values := map[string]cty.Value{}
+	for _, v := range used {
+		values[v[1].(hcl.TraverseAttr).Name] = cty.StringVal("a value that is long enough")
+	}
+	return &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(values)}}
 }
 
 // A real CLI finds the same mistakes at the same time, and prints the same words:
@@ -162,6 +202,7 @@ type mistakenPlace struct {
 	git          *gittest.HTTPServer
 	replacements *strings.Replacer
 	mu           sync.Mutex
+	remedies     atomic.Int64 // that were pasted
 }
 
 // emptyPlan is an archive that is a plan by its member alone.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Credentials decide which secret may go where: those of the blocks of one kind
@@ -94,10 +95,10 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		origin := Origin(target)
 		or := ""
 		if len(c.Home.Vars) > 0 {
-			or = ", or set " + c.Home.Vars[0]
+			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is, "+
-			"add %s { url = %q } to credentials in the provider block%s; otherwise unset it", name, origin, c.Table.Name, origin+"/", or)
+		return g, fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to the "+
+			"provider block%s", name, origin, or, syntax.Remedy("credentials."+c.Table.Name, fmt.Sprintf("url = %q", origin+"/")))
 	}
 	return g, nil
 }

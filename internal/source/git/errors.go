@@ -9,6 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // What git says when another attempt may help. It exits with 128 for all of
@@ -119,8 +120,9 @@ func deniedAdvice(d *repository, _ ref) string {
 	if missed := d.run.http.Uncovered(d.remote.url); missed != "" {
 		return "the server wants credentials: " + missed
 	}
-	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with username and password "+
-		"to the provider, or set up a credential helper of git", source.Origin(d.remote.url)+"/")
+	return "the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block" +
+		syntax.Remedy("credentials.git", fmt.Sprintf("url = %q", source.Origin(d.remote.url)+"/"), "username = var.git_username",
+			"password = var.git_password")
 }
 
 func notFoundAdvice(d *repository, _ ref) string {
@@ -153,6 +155,9 @@ func (d *repository) explain(err error, at ref) error {
 	said := oneLine(d.access.redact(failed.said))
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)
+	}
+	if syntax.EndsInRemedy(what) {
+		return fmt.Errorf("%s\n\ngit said: %s", what, outside.End(said, maxSaid))
 	}
 	return fmt.Errorf("%s. git said: %s", what, outside.End(said, maxSaid))
 }
