@@ -25,6 +25,10 @@ type configured struct {
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
 	unknown    error                           // what of the provider block is not known yet
 	complete   bool                            // blocks, all known: no text adds to the methods
+	blocks     bool                            // the encryption settings are blocks
+	empty      bool                            // nothing is written in the provider block
+	names      []string                        // of the text's remote_state_data_source blocks, sorted
+	warnings   []source.Warning
 
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
@@ -48,7 +52,8 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	if out.encryption, err = encryption.New(c.registry, settings.Config); err != nil {
 		b.failAt(path.Empty(), err)
 	}
-	out.complete = settings.places != nil && b.unknown == nil && len(b.problems) == 0
+	out.blocks, out.empty, out.names, out.warnings = settings.places != nil, isEmpty(block), sortedNames(settings.Remote), b.warnings
+	out.complete = out.blocks && b.unknown == nil && len(b.problems) == 0
 	if out.complete {
 		settings.check(out.encryption)
 		if list, _ := blocks(block, "default"); len(list) > 0 {
@@ -134,10 +139,11 @@ func (f *findings) failInText(err error) {
 }
 
 func (b providerBlock) readBlocks(into *encryptionSettings) {
+	b.unreadEnvironment()
 	options := b.registry.Options(cty.NilVal)
 	into.places = map[string]path.Path{}
-	into.KeyProviders = b.entries(into.places, "key_provider", options.KeyProviders)
-	into.Methods = b.entries(into.places, "method", options.Methods)
+	into.KeyProviders = b.entries(into.places, "key_provider", options.KeyProviders, aKeyProvider)
+	into.Methods = b.entries(into.places, "method", options.Methods, aMethod)
 	list := b.known(b.value, "default", "default")
 	if b.unknown == nil && len(b.problems) == 0 {
 		into.writeOut()
@@ -147,10 +153,14 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 	}
 }
 
-// entries reads all key_provider or method blocks, and notes their places.
-func (b providerBlock) entries(places map[string]path.Path, what string, tables []attr.Table) map[string]*attr.Entry {
+// entries reads all key_provider or method blocks, and notes their places. One is an
+// example of what may be in them.
+func (b providerBlock) entries(
+	places map[string]path.Path, what string, tables []attr.Table, one string,
+) map[string]*attr.Entry {
 	out := map[string]*attr.Entry{}
 	for i, group := range b.known(b.value, what, what) {
+		b.needKind(group, path.Root(what).AtListIndex(i), one)
 		for _, table := range tables {
 			for j, block := range b.known(group, table.Name, what+"."+table.Name) {
 				p := path.Root(what).AtListIndex(i).AtName(table.Name).AtListIndex(j)
@@ -245,6 +255,9 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 // openSources starts every kind of source with its credentials.
 func (b providerBlock) openSources() map[string]source.Open {
 	groups := b.known(b.value, "credentials", "credentials")
+	for i, group := range groups {
+		b.needKind(group, path.Root("credentials").AtListIndex(i), aCredentials)
+	}
 	out := map[string]source.Open{}
 	for _, kind := range b.sources {
 		credentials := source.Credentials{Table: kind.Credentials, Env: b.env}

@@ -307,6 +307,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		return settings(keyBlock("pbkdf2 {\npassphrase = " + quote(text) + "\n}"))
 	}
 	good := textProvider(staticText)
+	aliased := settings(`alias = "states"`, keyBlock("pbkdf2 {\npassphrase = \"a passphrase of 16 bytes\"\n}"))
 	credentials := func(kind, url, rest string) string {
 		return settings(fmt.Sprintf("credentials {\n%s {\nurl = %q\n%s\n}\n}", kind, url, rest))
 	}
@@ -413,6 +414,16 @@ func (p *mistakenPlace) mistakes() []mistake {
 			env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
 				"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
 			provider: settings("use_environment = false"), body: in("derived")},
+		// Which provider block is used.
+		{name: "alias that is not chosen", cli: true, provider: aliased, body: in("derived")},
+		{name: "alias that is not chosen, with a method", provider: aliased, body: in("derived", `method = "method.aes_gcm.main"`)},
+		{name: "alias that is not chosen, credentials", provider: aliased, body: remote},
+		{name: "empty method", provider: settings(key + "method {}"), body: in("sealed")},
+		{name: "empty key_provider", provider: settings("key_provider {}"), body: in("sealed")},
+		{name: "empty credentials", provider: settings("credentials {}"), body: in("sealed")},
+		{name: "empty default", provider: settings("default {}"), body: in("sealed")},
+		{name: "TF_ENCRYPTION beside blocks", cli: true, env: "TF_ENCRYPTION=" + staticText, provider: settings(
+			keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},
 		{name: "two sources", cli: true, provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
@@ -424,6 +435,9 @@ func (p *mistakenPlace) mistakes() []mistake {
 			"fallback {\nmethod = \"method.aes_gcm.od\"\n}")},
 		{name: "name and method", provider: good, body: in("sealed", `name = "x"`, `method = "unencrypted"`)},
 		{name: "name of nobody", provider: good, body: in("sealed", `name = "x"`)},
+		{name: "name, misspelt", provider: text(staticText + "remote_state_data_sources {\nremote_state_data_source \"network\" {\n" +
+			"method = method.aes_gcm.m\n}\n}"), body: in("sealed", `name = "netwrk"`)},
+		{name: "name beside blocks", provider: settings(key), body: in("sealed", `name = "x"`)},
 		{name: "only, misspelt", provider: good, body: in("sealed", `only = ["opn"]`)},
 		{name: "only, nothing like it", provider: good, body: in("sealed", `only = ["something_else"]`)},
 		{name: "defaults, a list", provider: good, body: in("sealed", `defaults = ["x"]`)},
@@ -437,6 +451,8 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "max_size, too small", provider: good, body: in("sealed", "max_size = 100")},
 		{name: "workspace, empty", provider: good, body: in("sealed", `workspace = ""`)},
 		{name: "workspace, climbs", provider: good, body: in("sealed", `workspace = "../x"`)},
+		{name: "workspace, another", provider: good, body: reads("s", fmt.Sprintf(
+			"file {\npath = \"x\"\nworkspace_dir = %q\n}\nworkspace = \"prod\"", p.dir))},
 		{name: "workspace, of http", provider: good, body: reads("s", fromHTTP("https://state.example.com/"), `workspace = "x"`)},
 		{name: "resource reads are off", provider: good, body: "data \"statecrypt_resource\" \"s\" {\naddress = \"a.b\"\n" +
 			fromFile(filepath.Join(p.dir, "sealed")) + "\n}\n"},

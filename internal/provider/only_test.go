@@ -65,7 +65,7 @@ func TestOnlyOne(t *testing.T) {
 			err: `this argument is required, because there is more than one key provider: keys = "key_provider.static.new" or ` +
 				`keys = "key_provider.static.old"`},
 		"a method without any key": {provider: set{"method": one(set{"aes_gcm": bare})},
-			err: "there is no key provider; add one, such as key_provider { pbkdf2 { passphrase = … } }"},
+			err: "there is no key provider; add one, such as" + aKeyProvider},
 		"a method that chooses of two": {provider: set{"key_provider": staticKeys("new", "old"), "method": one(set{"aes_gcm": several(
 			set{"keys": text1("key_provider.static.old")})})}, with: "method.aes_gcm.main"},
 		"two methods": {provider: set{"key_provider": staticKeys(""), "method": one(set{"aes_gcm": several(set{}, set{"name": text1("b")})})},

@@ -113,7 +113,8 @@ func (s *Server) ConfigureProvider(
 	if block, ok := s.block.decode(req.Config); ok {
 		configured, problems := s.catalog.configure(block, world.Here().Lookup)
 		s.configured.Store(configured)
-		return &tfprotov6.ConfigureProviderResponse{Diagnostics: problemDiagnostics(problems)}, nil
+		return &tfprotov6.ConfigureProviderResponse{Diagnostics: append(problemDiagnostics(problems),
+			warningDiagnostics(configured.warnings)...)}, nil
 	}
 	s.configured.Store(nil)
 	resp, err := s.ValidateProviderConfig(ctx, &tfprotov6.ValidateProviderConfigRequest{Config: req.Config})

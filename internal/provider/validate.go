@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
@@ -20,10 +21,11 @@ type problem struct {
 	err  error
 }
 
-// findings are the mistakes in a block, and the first part of it that is not known
+// findings are the mistakes in a block, what to warn of, and the first part of it that is not known
 // yet.
 type findings struct {
 	problems []problem
+	warnings []source.Warning
 	unknown  error
 }
 
