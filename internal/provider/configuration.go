@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
@@ -229,7 +230,8 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	case method == "" && only != nil:
 		method = only.Method
 	case method == "" && !p.Equal(path.Empty()):
-		f.fail(p.AtName("method"), "this argument is required, unless exactly one method is configured that decrypts")
+		f.fail(p.AtName("method"), "this argument is required, such as method = \"method.aes_gcm.main\", unless exactly one method is "+
+			"configured that decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:
 		f.fail(p.AtName("method"), "a fallback requires a method beside it, such as method = \"method.aes_gcm.main\"; "+
@@ -269,11 +271,13 @@ func (b providerBlock) openSources() map[string]source.Open {
 	return out
 }
 
+// credentials are the blocks of one kind. What is wrong in them is an error of the data
+// source that uses them, so they are called by their place.
 func (b providerBlock) credentials(groups []cty.Value, table attr.Table) []*attr.Entry {
 	var out []*attr.Entry
 	for i, group := range groups {
 		for j, entry := range b.known(group, table.Name, "credentials."+table.Name) {
-			address := fmt.Sprintf("credentials[%d].%s[%d]", i, table.Name, j)
+			address := strings.ReplaceAll(fmt.Sprintf("in the provider block, credentials[%d].%s[%d]", i, table.Name, j), "[0]", "")
 			out = append(out, attr.NewEntry(address, table, blockValues(entry)))
 		}
 	}

@@ -58,7 +58,7 @@ func TestMistakes(t *testing.T) {
 	isolateGit(t)
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	rows := place.mistakes()
+	rows := slices.Concat(place.mistakes(), place.more())
 	if len(rows) < 100 || len(want) != len(rows) {
 		t.Errorf("there are %d rows, and %d texts", len(rows), len(want))
 	}
@@ -120,7 +120,7 @@ func TestAccMistakes(t *testing.T) {
 	t.Parallel()
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	for _, m := range place.mistakes() {
+	for _, m := range slices.Concat(place.mistakes(), place.more()) {
 		if !m.cli {
 			continue
 		}
@@ -242,7 +242,12 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 	p.commit = p.repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "{}"},
 		gittest.File{Path: "network/terraform.tfstate", Data: "{}"})
 	p.git = gittest.HTTP(t, p.repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
-	p.replacements = strings.NewReplacer(p.server.URL, "http://server", p.git.URL, "http://git/repository", p.git.Origin, "http://git",
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.replacements = strings.NewReplacer(strings.Replace(p.git.Origin, "//", "//ci@", 1), "http://ci@git", here, "/here",
+		p.server.URL, "http://server", p.git.URL, "http://git/repository", p.git.Origin, "http://git",
 		p.repo.FileURL(), "file:///repository", p.commit, "COMMIT", p.dir, "/states")
 	return p
 }

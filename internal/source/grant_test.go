@@ -269,7 +269,7 @@ func TestHomeIsURL(t *testing.T) {
 		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
 		"nonsense":              {"https://%", "https://example.com/", ""},
 		"no home": {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; ` +
-			"if it is not, unset it; if it is, add this to the provider block" +
+			"if it is not, unset it; if it is, set X_ADDRESS, or add this to the provider block" +
 			syntax.Remedy("credentials.http", `url = "https://example.com/"`)},
 		"no home, a block":   {"", "https://example.com/", "u"},
 		"no home, another's": {"", "https://example.org/", "if it is, set X_ADDRESS, or add this"},

@@ -472,7 +472,7 @@ func TestTLS(t *testing.T) {
 		mustRead(t, r, at, "state")
 	})
 	t.Run("ca_file that is none", func(t *testing.T) {
-		for path, words := range map[string]string{"/nonexistent/ca": "ca_file: the file cannot be read",
+		for path, words := range map[string]string{"/nonexistent/ca": `ca_file: the file "/nonexistent/ca" cannot be read`,
 			"-----BEGIN CERTIFICATE-----": "not its content", t.TempDir(): "not a regular file"} {
 			_, err := read(t, newTestRun(t, nil, vars{"url": server.Origin, "ca_file": path}), at)
 			mustFail(t, err, words)

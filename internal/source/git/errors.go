@@ -110,12 +110,18 @@ func refAdvice(d *repository, at ref) string {
 	if shortID.MatchString(at.name) {
 		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
 	}
+	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
+		short = fmt.Sprintf("; origin/ is what a clone calls the server, and the branch itself is called %s", shown(branch))
+	}
 	return fmt.Sprintf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 }
 
 func deniedAdvice(d *repository, _ ref) string {
 	if d.access.password != "" {
-		return "the server rejected the credentials"
+		return "the server rejected the credentials" + d.access.block
+	}
+	if d.access.username != "" {
+		return "the server wants a password: the user name is set, and password is not"
 	}
 	if missed := d.run.http.Uncovered(d.remote.url); missed != "" {
 		return "the server wants credentials: " + missed

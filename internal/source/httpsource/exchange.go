@@ -97,7 +97,7 @@ func (x *exchange) refusal(code int) error {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Final("the server answered %s", web.Status(code))
 	case x.access.sends():
-		return web.Final("the server refused the credentials (%s)", web.Status(code))
+		return web.Final("the server refused the credentials (%s)%s", web.Status(code), x.access.check)
 	case missed != "":
 		return web.Final("the server answered %s, and no credentials were sent: %s", web.Status(code), missed)
 	default:

@@ -213,11 +213,19 @@ func (s settings) setProxy(c *rest.Config) {
 	}
 }
 
+// pathOf is the path that an error of a file is about.
+func pathOf(err error) string {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Sprintf(" (%.200q)", failed.Path)
+	}
+	return ""
+}
+
 // loadFiles reads the files that the configuration names, once. client-go
 // would watch them, and log what it finds.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
-		return fmt.Errorf("reading a certificate or key that the kubeconfig names: %w", keyfile.Reason(err))
+		return fmt.Errorf("a certificate or key that the kubeconfig names cannot be read%s: %w", pathOf(err), keyfile.Reason(err))
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
 	if c.BearerTokenFile == "" {
