@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
@@ -60,7 +61,7 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 		return fmt.Sprintf("; set method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
 			"provider block%s", e.Format, syntax.Remedy("method."+e.Format))
 	case len(e.KeyProviders) == 0:
-		return "; add its key provider to the provider block, such as" + aKeyProvider
+		return adviseKeyProvider(e.StoredKind)
 	case isText(e.KeyProviders[0]):
 		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }",
 			e.KeyProviders[0].Address)
@@ -71,6 +72,16 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 	}
 	return fmt.Sprintf("; add this method to the provider block%s%s", others,
 		syntax.Remedy("method.aes_gcm", fmt.Sprintf("keys = %q", e.KeyProviders[0].Address)))
+}
+
+// adviseKeyProvider is for a file whose metadata names a key provider of this kind. The
+// file may come from anywhere, so only a kind that there is gets into the advice.
+func adviseKeyProvider(kind string) string {
+	known := func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind }
+	if kind == "pbkdf2" || !slices.ContainsFunc(builtin.Registry().KeyProviders, known) {
+		return "; add its key provider to the provider block, such as" + aKeyProvider
+	}
+	return "; add its key provider, with its settings, to the provider block" + syntax.Remedy("key_provider."+kind)
 }
 
 // aKeyProvider is the one to begin with.
