@@ -160,6 +160,8 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "consul, ca_file of nobody", provider: credentials("consul", "address = \"https://127.0.0.1:1\"\nca_file = \"/no/such/ca.pem\""),
 			body: consul},
 		{name: "kubernetes, config_path of nobody", provider: credentials("kubernetes", `config_path = "/no/such/config"`), body: kubernetes},
+		{name: "kubernetes, authority of nobody", provider: credentials("kubernetes", `config_path = "`+p.dir+`/kubeconfig"`),
+			body: kubernetes},
 		{name: "kubernetes, no cluster", provider: settings("use_environment = false"), body: kubernetes},
 		{name: "oci, no credentials", provider: settings("use_environment = false"),
 			body: from("oci", "namespace = \"n\"\nregion = \"eu-frankfurt-1\"\n"+bucket)},

@@ -216,6 +216,12 @@ func emptyPlan(t *testing.T) []byte {
 	return b.Bytes()
 }
 
+// kubeconfigWithoutFiles names files of another machine.
+const kubeconfigWithoutFiles = `{"apiVersion":"v1","kind":"Config","current-context":"c",
+"contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],
+"clusters":[{"name":"k","cluster":{"server":"https://127.0.0.1:1","certificate-authority":"/no/such/ca.crt"}}],
+"users":[{"name":"u","user":{"token":"t"}}]}`
+
 func newMistakenPlace(t *testing.T) *mistakenPlace {
 	t.Helper()
 	p := &mistakenPlace{dir: t.TempDir()}
@@ -231,7 +237,8 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"lfs": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), "page": []byte("<!DOCTYPE html>"),
 		"conflict": []byte("{\n<<<<<<< HEAD\n}\n"), "ansible": []byte("$ANSIBLE_VAULT;1.1;AES256\n3132\n"),
 		"utf16": []byte("\xff\xfe{\x00}\x00"), "random": []byte("\x8a\x01\xff" + strings.Repeat("\x90", 40)),
-		"newer": []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
+		"kubeconfig": []byte(kubeconfigWithoutFiles),
+		"newer":      []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
 			t.Fatal(err)

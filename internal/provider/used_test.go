@@ -27,3 +27,26 @@ func TestUnreadEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// A module that is not passed the block with the alias gets one that a CLI makes up. The
+// error names what to write, and that helps.
+func TestAccModuleWithoutProvider(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	file := writeTemp(t, "state", sealed(t, argumentsState))
+	provider := settings(`alias = "states"`, keyBlock("static {\nkey = \""+staticKey+"\"\n}"))
+	module := func(arguments string) map[string]string {
+		return map[string]string{
+			"main.tf":   configuration(provider, "module \"m\" {\nsource = \"./m\"\n"+arguments+"\n}\n"),
+			"m/main.tf": configuration(reads("s", fromFile(file))),
+		}
+	}
+	got := newProject(t, module("")).firstMistakes()
+	const remedy = "providers = { statecrypt = statecrypt.ALIAS }"
+	if !strings.Contains(got, "The provider block that was used is empty") || !strings.Contains(got, remedy) {
+		t.Errorf("got %s", got)
+	}
+	if got := newProject(t, module(strings.Replace(remedy, "ALIAS", "states", 1))).firstMistakes(); got != "no mistake was found" {
+		t.Errorf("with the remedy: got %s", got)
+	}
+}
