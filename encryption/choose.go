@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 type candidate struct {
@@ -97,7 +98,9 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	}
 	switch kind {
 	case Encrypted:
-		return t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
+		e := t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
+		e.StoredKind = env.storedKind()
+		return e
 	case State, Plan:
 		if err := t.accept(kind); err != nil {
 			return err
@@ -113,7 +116,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 
 // encryptedError is a [NotConfiguredError] with what the settings have for such a
 // file.
-func (t Target) encryptedError(format, text string) error {
+func (t Target) encryptedError(format, text string) *NotConfiguredError {
 	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == Plan,
 		Selected: t.Methods(), text: text}
 	if named, ok := t.encryption.methods[format]; ok {
@@ -186,4 +189,15 @@ func (env *envelope) describeKeys() string {
 		names[i] = quoted(n)
 	}
 	return " (its metadata names " + strings.Join(names, ", ") + ")"
+}
+
+// storedKind is the kind of the only key provider that is stored under its address, ""
+// if there is not one.
+func (env *envelope) storedKind() string {
+	for name := range env.Meta {
+		if len(env.Meta) == 1 && syntax.IsKeyProviderAddress(name) {
+			return strings.Split(name, ".")[1]
+		}
+	}
+	return ""
 }

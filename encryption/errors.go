@@ -56,6 +56,7 @@ type NotConfiguredError struct {
 	Methods      []*attr.Entry // methods for such a file that are configured, and not selected
 	KeyProviders []*attr.Entry // all that are configured
 	Selected     []string      // addresses of the methods that are selected, none of them for such a file
+	StoredKind   string        // the kind of key provider that the file's metadata names; "" for none, several or an alias
 
 	text string
 }

@@ -225,7 +225,7 @@ func unreadable(file []byte) error {
 	if err := json.Unmarshal(file, &struct{}{}); err != nil {
 		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))
 	}
-	return because(ErrDamaged, neither)
+	return because(ErrDamaged, "%s: it is JSON of something else; check which file is read", neither)
 }
 
 const neither = "the file is neither an encrypted state nor a plaintext one"

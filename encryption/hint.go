@@ -13,13 +13,14 @@ import (
 )
 
 // withHints adds to the error of a method that had no key what the likely mistakes are:
-// it is the key of another key provider, or a file's line break is part of a passphrase.
+// it is the key of another key provider, or a passphrase has something around it, or is
+// the path of a file.
 func (e *Encryption) withHints(err error, c candidate, env *envelope) error {
 	if !errors.Is(err, ErrNoKey) {
 		return err
 	}
-	for _, where := range e.lineBreaks(c) {
-		err = fmt.Errorf("%w; the %s ends with a line break, as files do: trimspace(…) removes it", err, where)
+	for _, hint := range e.oddities(c) {
+		err = fmt.Errorf("%w; the %s", err, hint)
 	}
 	if env == nil || len(env.Meta) == 0 || e.belongs(env) {
 		return err
@@ -44,9 +45,9 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
-// lineBreaks names the settings of a method, and of the key providers that it builds
-// on, that are one line and its end.
-func (e *Encryption) lineBreaks(c candidate) (places []string) {
+// oddities describes the settings of a method, and of the key providers that it builds
+// on, that are probably not what was meant.
+func (e *Encryption) oddities(c candidate) (hints []string) {
 	entries := []*attr.Entry{e.config.Methods[c.address]}
 	addresses := slices.Clone(c.references)
 	for i := 0; i < len(addresses); i++ {
@@ -63,19 +64,37 @@ func (e *Encryption) lineBreaks(c candidate) (places []string) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-			if isOneLine(entry.Settings[name].Value) {
-				places = append(places, fmt.Sprintf("%s of %s", name, entry.Address))
+			if odd := oddity(name, entry.Settings[name].Value); odd != "" {
+				hints = append(hints, fmt.Sprintf("%s of %s %s", name, entry.Address, odd))
 			}
 		}
 	}
-	return places
+	return hints
 }
 
-// isOneLine reports whether v is a text that ends with its only line break.
-func isOneLine(v cty.Value) bool {
-	if v == cty.NilVal || v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
-		return false
+// oddity says what is odd about a text: that it ends with its only line break, that it
+// has a space or quotation marks around it, or that a passphrase is a path. It is "" for
+// none.
+func oddity(name string, v cty.Value) string {
+	if v == cty.NilVal || v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() || v.AsString() == "" {
+		return ""
 	}
-	i := strings.Index(v.AsString(), "\n")
-	return i > 0 && i == len(v.AsString())-1
+	text := v.AsString()
+	first, last, line := text[0], text[len(text)-1], strings.Index(text, "\n")
+	switch {
+	case line > 0 && line == len(text)-1:
+		return "ends with a line break, as files do: trimspace(…) removes it"
+	case line >= 0:
+	case first == ' ' || last == ' ':
+		return "begins or ends with a space, which is part of it"
+	case len(text) > 1 && first == last && (first == '"' || first == '\''):
+		return "has quotation marks around it, which are part of it"
+	case name == "passphrase" && isPath(text):
+		return "looks like the path of a file: file(…) reads what is in it"
+	}
+	return ""
+}
+
+func isPath(text string) bool {
+	return strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "./")
 }

@@ -71,7 +71,10 @@ func TestNotConfigured(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 			continue
 		}
-		if got.Plan != c.want.Plan || got.Format != c.want.Format || got.ByKind != c.want.ByKind ||
+		if c.want.Format == "" {
+			c.want.StoredKind = "static"
+		}
+		if got.StoredKind != c.want.StoredKind || got.Plan != c.want.Plan || got.Format != c.want.Format || got.ByKind != c.want.ByKind ||
 			!slices.Equal(addressesOf(got.KeyProviders), c.keys) || !slices.Equal(addressesOf(got.Methods), c.methods) {
 			t.Errorf("%s: got %+v", name, got)
 		}

@@ -35,10 +35,10 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 		}
 		return strings.Join(lines, " or ")
 	case e.Format != "":
-		return fmt.Sprintf("method %q \"main\" { … } and %s { method = method.%[1]s.main }", e.Format, block)
+		return fmt.Sprintf("method %q \"main\" {}, with its settings in the braces, and %s { method = method.%[1]s.main }", e.Format, block)
 	case len(e.KeyProviders) == 0:
-		return fmt.Sprintf("its key provider, such as key_provider \"pbkdf2\" \"main\" { … }, a method with its key, and "+
-			"%s { method = … }", block)
+		return fmt.Sprintf("its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, a method with its "+
+			"key, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s { method = method.aes_gcm.main }", block)
 	}
 	return fmt.Sprintf("method \"aes_gcm\" \"main\" { keys = %s } and %s { method = method.aes_gcm.main }",
 		e.KeyProviders[0].Address, block)

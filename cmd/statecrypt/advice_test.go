@@ -20,14 +20,16 @@ func TestAdvice(t *testing.T) {
 		want           string // how the error ends
 	}{
 		"only plaintext": {settings: none, file: sealed,
-			want: `; add its key provider, such as key_provider "pbkdf2" "main" { … }, a method with its key, and state { method = … }`},
+			want: `; add its key provider, such as key_provider "pbkdf2" "main" { passphrase = var.passphrase }, a method with its key, such as ` +
+				`method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }, and state { method = method.aes_gcm.main }`},
 		"a key": {settings: key + none, file: sealed,
 			want: `; add method "aes_gcm" "main" { keys = key_provider.static.a } and state { method = method.aes_gcm.main }`},
 		"a method": {settings: oldText + none, file: sealed, want: "; add state { method = method.aes_gcm.old }"},
 		"two methods": {settings: oldText + newText + none, file: sealed,
 			want: "; add state { method = method.aes_gcm.new } or state { method = method.aes_gcm.old }"},
-		"a plan":          {settings: oldText + none, file: sealedPlan, plan: true, want: "; add plan { method = method.aes_gcm.old }"},
-		"sops":            {settings: onlyOld, file: sops, want: `; add method "sops" "main" { … } and state { method = method.sops.main }`},
+		"a plan": {settings: oldText + none, file: sealedPlan, plan: true, want: "; add plan { method = method.aes_gcm.old }"},
+		"sops": {settings: onlyOld, file: sops,
+			want: `; add method "sops" "main" {}, with its settings in the braces, and state { method = method.sops.main }`},
 		"method for sops": {settings: onlyOld + `method "sops" "m" {}`, file: sops, want: "; add state { method = method.sops.m }"},
 	} {
 		args := []string{"decrypt"}

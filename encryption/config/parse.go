@@ -82,6 +82,8 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, notSettings(filename, `export TF_ENCRYPTION="$(cat FILE)"`)
 	case err != nil && isFileName(trimmed):
 		return nil, notSettings(filename, `file("FILE")`)
+	case err != nil && isQuoted(trimmed):
+		return nil, mistakeAtStart(filename, "the text has quotation marks around it, which are part of it; remove them")
 	case err != nil:
 		return nil, err
 	}
@@ -111,8 +113,18 @@ func isFileName(text string) bool {
 }
 
 func notSettings(filename, remedy string) error {
-	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: fmt.Errorf("this is the name of a file, and the settings "+
-		"themselves are required: %s", remedy)}
+	return mistakeAtStart(filename, "this is the name of a file, and the settings themselves are required: "+remedy)
+}
+
+func mistakeAtStart(filename, text string) error {
+	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: errors.New(text)}
+}
+
+// isQuoted reports whether text has quotation marks around it, as in a file of variables
+// that is read by no shell.
+func isQuoted(text string) bool {
+	first, last := text[0], text[len(text)-1]
+	return len(text) > 1 && first == last && (first == '"' || first == '\'')
 }
 
 func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {

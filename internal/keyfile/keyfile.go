@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
@@ -69,3 +70,9 @@ func ExpandHome(path string) (string, error) {
 	home, err := world.Home()
 	return filepath.Join(home, rest), err
 }
+
+var pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt)$`)
+
+// IsPath reports whether text, which may be a secret in the place of a path, is
+// surely a path, and may be shown.
+func IsPath(text string) bool { return pathPattern.MatchString(text) }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // advised is the text of an error. If the library says what is missing, it adds what
@@ -53,13 +55,13 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 			return fmt.Sprintf("default { method = %q }", m.Address)
 		})
 	case e.ByKind:
-		return fmt.Sprintf("; set method = %q on the data source; if it requires settings, add method { %[1]s { … } } to the provider "+
-			"block and set method = \"method.%[1]s.main\"", e.Format)
+		return fmt.Sprintf("; set method = %q on the data source; if it requires settings, set method = \"method.%[1]s.main\" there, "+
+			"and add its block to the provider block%s", e.Format, syntax.Remedy("method."+e.Format))
 	case e.Format != "":
-		return fmt.Sprintf("; add method { %s { … } } to the provider block, and set method = \"method.%[1]s.main\" on the data source",
-			e.Format)
+		return fmt.Sprintf("; set method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
+			"provider block%s", e.Format, syntax.Remedy("method."+e.Format))
 	case len(e.KeyProviders) == 0:
-		return "; add its key provider, such as key_provider { pbkdf2 { passphrase = … } }"
+		return adviseKeyProvider(e.StoredKind)
 	case isText(e.KeyProviders[0]):
 		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }",
 			e.KeyProviders[0].Address)
@@ -68,8 +70,22 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 	for _, k := range e.KeyProviders[1:] {
 		others += fmt.Sprintf(", or one with keys = %q", k.Address)
 	}
-	return fmt.Sprintf("; add method { aes_gcm { keys = %q } } to the provider block%s", e.KeyProviders[0].Address, others)
+	return fmt.Sprintf("; add this method to the provider block%s%s", others,
+		syntax.Remedy("method.aes_gcm", fmt.Sprintf("keys = %q", e.KeyProviders[0].Address)))
 }
+
+// adviseKeyProvider is for a file whose metadata names a key provider of this kind. The
+// file may come from anywhere, so only a kind that there is gets into the advice.
+func adviseKeyProvider(kind string) string {
+	known := func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind }
+	if kind == "pbkdf2" || !slices.ContainsFunc(builtin.Registry().KeyProviders, known) {
+		return "; add its key provider to the provider block, such as" + aKeyProvider
+	}
+	return "; add its key provider, with its settings, to the provider block" + syntax.Remedy("key_provider."+kind)
+}
+
+// aKeyProvider is the one to begin with.
+var aKeyProvider = syntax.Remedy("key_provider.pbkdf2", "passphrase = var.passphrase")
 
 func quotedAddress(entry *attr.Entry) string { return strconv.Quote(entry.Address) }
 

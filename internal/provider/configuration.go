@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
@@ -25,6 +26,10 @@ type configured struct {
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
 	unknown    error                           // what of the provider block is not known yet
 	complete   bool                            // blocks, all known: no text adds to the methods
+	blocks     bool                            // the encryption settings are blocks
+	empty      bool                            // nothing is written in the provider block
+	names      []string                        // of the text's remote_state_data_source blocks, sorted
+	unread     bool                            // TF_ENCRYPTION is set, and the blocks take its place
 
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
@@ -48,7 +53,10 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	if out.encryption, err = encryption.New(c.registry, settings.Config); err != nil {
 		b.failAt(path.Empty(), err)
 	}
-	out.complete = settings.places != nil && b.unknown == nil && len(b.problems) == 0
+	out.blocks, out.empty, out.names = settings.places != nil, isEmpty(block), sortedNames(settings.Remote)
+	_, set := b.env.Get("TF_ENCRYPTION")
+	out.unread = out.blocks && set
+	out.complete = out.blocks && b.unknown == nil && len(b.problems) == 0
 	if out.complete {
 		settings.check(out.encryption)
 		if list, _ := blocks(block, "default"); len(list) > 0 {
@@ -136,8 +144,8 @@ func (f *findings) failInText(err error) {
 func (b providerBlock) readBlocks(into *encryptionSettings) {
 	options := b.registry.Options(cty.NilVal)
 	into.places = map[string]path.Path{}
-	into.KeyProviders = b.entries(into.places, "key_provider", options.KeyProviders)
-	into.Methods = b.entries(into.places, "method", options.Methods)
+	into.KeyProviders = b.entries(into.places, "key_provider", options.KeyProviders, aKeyProvider)
+	into.Methods = b.entries(into.places, "method", options.Methods, aMethod)
 	list := b.known(b.value, "default", "default")
 	if b.unknown == nil && len(b.problems) == 0 {
 		into.writeOut()
@@ -147,10 +155,14 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 	}
 }
 
-// entries reads all key_provider or method blocks, and notes their places.
-func (b providerBlock) entries(places map[string]path.Path, what string, tables []attr.Table) map[string]*attr.Entry {
+// entries reads all key_provider or method blocks, and notes their places. One is an
+// example of what may be in them.
+func (b providerBlock) entries(
+	places map[string]path.Path, what string, tables []attr.Table, one string,
+) map[string]*attr.Entry {
 	out := map[string]*attr.Entry{}
 	for i, group := range b.known(b.value, what, what) {
+		b.needKind(group, path.Root(what).AtListIndex(i), one)
 		for _, table := range tables {
 			for j, block := range b.known(group, table.Name, what+"."+table.Name) {
 				p := path.Root(what).AtListIndex(i).AtName(table.Name).AtListIndex(j)
@@ -219,7 +231,8 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	case method == "" && only != nil:
 		method = only.Method
 	case method == "" && !p.Equal(path.Empty()):
-		f.fail(p.AtName("method"), "this argument is required, unless exactly one method is configured that decrypts")
+		f.fail(p.AtName("method"), "this argument is required, such as method = \"method.aes_gcm.main\", unless exactly one method is "+
+			"configured that decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:
 		f.fail(p.AtName("method"), "a fallback requires a method beside it, such as method = \"method.aes_gcm.main\"; "+
@@ -245,6 +258,9 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 // openSources starts every kind of source with its credentials.
 func (b providerBlock) openSources() map[string]source.Open {
 	groups := b.known(b.value, "credentials", "credentials")
+	for i, group := range groups {
+		b.needKind(group, path.Root("credentials").AtListIndex(i), aCredentials)
+	}
 	out := map[string]source.Open{}
 	for _, kind := range b.sources {
 		credentials := source.Credentials{Table: kind.Credentials, Env: b.env}
@@ -256,11 +272,13 @@ func (b providerBlock) openSources() map[string]source.Open {
 	return out
 }
 
+// credentials are the blocks of one kind. What is wrong in them is an error of the data
+// source that uses them, so they are called by their place.
 func (b providerBlock) credentials(groups []cty.Value, table attr.Table) []*attr.Entry {
 	var out []*attr.Entry
 	for i, group := range groups {
 		for j, entry := range b.known(group, table.Name, "credentials."+table.Name) {
-			address := fmt.Sprintf("credentials[%d].%s[%d]", i, table.Name, j)
+			address := strings.ReplaceAll(fmt.Sprintf("in the provider block, credentials[%d].%s[%d]", i, table.Name, j), "[0]", "")
 			out = append(out, attr.NewEntry(address, table, blockValues(entry)))
 		}
 	}

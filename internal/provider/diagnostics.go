@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // This file is the one place that turns errors into diagnostics, and so the only
@@ -195,7 +196,7 @@ func attributePath(p path.Path) *tftypes.AttributePath {
 }
 
 // sentence is the error as a reader expects it: Go's errors begin in lowercase and
-// have no full stop. An address or a path at the start stays as it is; an error must
+// have no full stop; a remedy gets none. An address or a path at the start stays as it is; an error must
 // not begin with a name that looks like a word.
 func sentence(err error) string {
 	s := advised(err)
@@ -203,7 +204,7 @@ func sentence(err error) string {
 	if first, _, more := strings.Cut(s, " "); more && strings.Trim(first, letters) == "" {
 		s = strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):]
 	}
-	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") || syntax.EndsInRemedy(s) {
 		return s
 	}
 	return s + "."

@@ -13,7 +13,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
@@ -52,7 +58,7 @@ func TestMistakes(t *testing.T) {
 	isolateGit(t)
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	rows := place.mistakes()
+	rows := slices.Concat(place.mistakes(), place.more())
 	if len(rows) < 100 || len(want) != len(rows) {
 		t.Errorf("there are %d rows, and %d texts", len(rows), len(want))
 	}
@@ -69,8 +75,42 @@ func TestMistakes(t *testing.T) {
 			if got != want[m.name] {
 				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
 			}
+			place.pastes(t, got)
 		})
 	}
+	if n := place.remedies.Load(); n < 10 {
+		t.Errorf("%d remedies were found", n)
+	}
+}
+
+// pastes puts the blocks that a text shows where they belong: all are blocks of the
+// provider, which takes them as they are printed.
+func (p *mistakenPlace) pastes(t *testing.T, text string) {
+	t.Helper()
+	for remedy := range strings.SplitSeq(text, "\n\n") {
+		if !strings.HasPrefix(remedy, "  ") || strings.HasPrefix(remedy, "  - ") {
+			continue
+		}
+		p.remedies.Add(1)
+		file, problems := hclsyntax.ParseConfig([]byte(remedy), "remedy", hcl.InitialPos)
+		if problems.HasErrors() {
+			t.Errorf("%v:\n%s", problems, remedy)
+			continue
+		}
+		spec := specification(builtinCatalog().providerFields())
+		if _, problems = hcldec.Decode(file.Body, spec, anyVariable(hcldec.Variables(file.Body, spec))); problems.HasErrors() {
+			t.Errorf("%v:\n%s", problems, remedy)
+		}
+	}
+}
+
+// anyVariable is a scope with a text for each var.NAME.
+func anyVariable(used []hcl.Traversal) *hcl.EvalContext {
+	values := map[string]cty.Value{}
+	for _, v := range used {
+		values[v[1].(hcl.TraverseAttr).Name] = cty.StringVal("a value that is long enough")
+	}
+	return &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(values)}}
 }
 
 // A real CLI finds the same mistakes at the same time, and prints the same words:
@@ -80,7 +120,7 @@ func TestAccMistakes(t *testing.T) {
 	t.Parallel()
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	for _, m := range place.mistakes() {
+	for _, m := range slices.Concat(place.mistakes(), place.more()) {
 		if !m.cli {
 			continue
 		}
@@ -162,6 +202,7 @@ type mistakenPlace struct {
 	git          *gittest.HTTPServer
 	replacements *strings.Replacer
 	mu           sync.Mutex
+	remedies     atomic.Int64 // that were pasted
 }
 
 // emptyPlan is an archive that is a plan by its member alone.
@@ -174,6 +215,12 @@ func emptyPlan(t *testing.T) []byte {
 	}
 	return b.Bytes()
 }
+
+// kubeconfigWithoutFiles names files of another machine.
+const kubeconfigWithoutFiles = `{"apiVersion":"v1","kind":"Config","current-context":"c",
+"contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],
+"clusters":[{"name":"k","cluster":{"server":"https://127.0.0.1:1","certificate-authority":"/no/such/ca.crt"}}],
+"users":[{"name":"u","user":{"token":"t"}}]}`
 
 func newMistakenPlace(t *testing.T) *mistakenPlace {
 	t.Helper()
@@ -190,7 +237,8 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"lfs": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), "page": []byte("<!DOCTYPE html>"),
 		"conflict": []byte("{\n<<<<<<< HEAD\n}\n"), "ansible": []byte("$ANSIBLE_VAULT;1.1;AES256\n3132\n"),
 		"utf16": []byte("\xff\xfe{\x00}\x00"), "random": []byte("\x8a\x01\xff" + strings.Repeat("\x90", 40)),
-		"newer": []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
+		"kubeconfig": []byte(kubeconfigWithoutFiles),
+		"newer":      []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
@@ -201,7 +249,12 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 	p.commit = p.repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "{}"},
 		gittest.File{Path: "network/terraform.tfstate", Data: "{}"})
 	p.git = gittest.HTTP(t, p.repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
-	p.replacements = strings.NewReplacer(p.server.URL, "http://server", p.git.URL, "http://git/repository", p.git.Origin, "http://git",
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.replacements = strings.NewReplacer(strings.Replace(p.git.Origin, "//", "//ci@", 1), "http://ci@git", here, "/here",
+		p.server.URL, "http://server", p.git.URL, "http://git/repository", p.git.Origin, "http://git",
 		p.repo.FileURL(), "file:///repository", p.commit, "COMMIT", p.dir, "/states")
 	return p
 }
@@ -266,6 +319,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		return settings(keyBlock("pbkdf2 {\npassphrase = " + quote(text) + "\n}"))
 	}
 	good := textProvider(staticText)
+	aliased := settings(`alias = "states"`, keyBlock("pbkdf2 {\npassphrase = \"a passphrase of 16 bytes\"\n}"))
 	credentials := func(kind, url, rest string) string {
 		return settings(fmt.Sprintf("credentials {\n%s {\nurl = %q\n%s\n}\n}", kind, url, rest))
 	}
@@ -372,6 +426,16 @@ func (p *mistakenPlace) mistakes() []mistake {
 			env: "TF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" { passphrase = \"a passphrase of 16 bytes\" }\n" +
 				"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }",
 			provider: settings("use_environment = false"), body: in("derived")},
+		// Which provider block is used.
+		{name: "alias that is not chosen", cli: true, provider: aliased, body: in("derived")},
+		{name: "alias that is not chosen, with a method", provider: aliased, body: in("derived", `method = "method.aes_gcm.main"`)},
+		{name: "alias that is not chosen, credentials", provider: aliased, body: remote},
+		{name: "empty method", provider: settings(key + "method {}"), body: in("sealed")},
+		{name: "empty key_provider", provider: settings("key_provider {}"), body: in("sealed")},
+		{name: "empty credentials", provider: settings("credentials {}"), body: in("sealed")},
+		{name: "empty default", provider: settings("default {}"), body: in("sealed")},
+		{name: "TF_ENCRYPTION beside blocks", cli: true, env: "TF_ENCRYPTION=" + staticText, provider: settings(
+			keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},
 		{name: "two sources", cli: true, provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
@@ -383,6 +447,9 @@ func (p *mistakenPlace) mistakes() []mistake {
 			"fallback {\nmethod = \"method.aes_gcm.od\"\n}")},
 		{name: "name and method", provider: good, body: in("sealed", `name = "x"`, `method = "unencrypted"`)},
 		{name: "name of nobody", provider: good, body: in("sealed", `name = "x"`)},
+		{name: "name, misspelt", provider: text(staticText + "remote_state_data_sources {\nremote_state_data_source \"network\" {\n" +
+			"method = method.aes_gcm.m\n}\n}"), body: in("sealed", `name = "netwrk"`)},
+		{name: "name beside blocks", provider: settings(key), body: in("sealed", `name = "x"`)},
 		{name: "only, misspelt", provider: good, body: in("sealed", `only = ["opn"]`)},
 		{name: "only, nothing like it", provider: good, body: in("sealed", `only = ["something_else"]`)},
 		{name: "defaults, a list", provider: good, body: in("sealed", `defaults = ["x"]`)},
@@ -396,6 +463,8 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "max_size, too small", provider: good, body: in("sealed", "max_size = 100")},
 		{name: "workspace, empty", provider: good, body: in("sealed", `workspace = ""`)},
 		{name: "workspace, climbs", provider: good, body: in("sealed", `workspace = "../x"`)},
+		{name: "workspace, another", provider: good, body: reads("s", fmt.Sprintf(
+			"file {\npath = \"x\"\nworkspace_dir = %q\n}\nworkspace = \"prod\"", p.dir))},
 		{name: "workspace, of http", provider: good, body: reads("s", fromHTTP("https://state.example.com/"), `workspace = "x"`)},
 		{name: "resource reads are off", provider: good, body: "data \"statecrypt_resource\" \"s\" {\naddress = \"a.b\"\n" +
 			fromFile(filepath.Join(p.dir, "sealed")) + "\n}\n"},

@@ -55,7 +55,7 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 			case 1:
 				method.Settings[a.Name] = attr.Setting{Value: cty.StringVal(keys[0])}
 			case 0:
-				s.fail(place, "there is no key provider; add one, such as key_provider { pbkdf2 { passphrase = … } }")
+				s.fail(place, "there is no key provider; add one, such as%s", aKeyProvider)
 			default:
 				s.fail(place, "this argument is required, because there is more than one key provider: %s",
 					join(keys, func(key string) string { return fmt.Sprintf("%s = %q", a.Name, key) }))

@@ -93,7 +93,7 @@ func (r reading) read(
 	}
 	got, err := req.read(ctx, provider)
 	if err != nil {
-		return nil, readDiagnostics(err)
+		return nil, provider.explain(err)
 	}
 	value, err := r.encode(arguments, got.attributes)
 	if err != nil {

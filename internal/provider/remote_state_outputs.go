@@ -19,7 +19,7 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	if s.missing == nil || r.defaultsIfMissing {
 		return nil
 	}
-	return fmt.Errorf("%w%s; if that is expected, set on_missing = \"defaults\"", s.missing, r.sent(s.missing))
+	return fmt.Errorf("%w%s; if that is expected, set on_missing = \"defaults\"", s.missing, r.about(s.missing))
 }
 
 // result lays the outputs of the state over the defaults.
@@ -44,7 +44,7 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	}
 	got.describe(state.Outputs, wanted)
 	if s.missing != nil {
-		got.warn("Defaults in place of a state", "%v%s. The defaults are used in place of its outputs.", s.missing, r.sent(s.missing))
+		got.warn("Defaults in place of a state", "%v%s. The defaults are used in place of its outputs.", s.missing, r.about(s.missing))
 	}
 	return got, nil
 }

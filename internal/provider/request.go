@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -152,6 +153,12 @@ func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool
 		return attr.Values{}, false
 	}
 	values, err := attr.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
+	if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // which the place shows
+		err = reason(err)
+		if mistake.Attr != "" {
+			err = fmt.Errorf("%s: %w", mistake.Attr, err)
+		}
+	}
 	if err != nil {
 		a.failAt(path.Root(table.Name).AtListIndex(0), err)
 	}
@@ -184,10 +191,13 @@ func (a *arguments) encryption(r *stateRequest) {
 	}
 }
 
-// dangling finds methods that the provider block does not have.
+// dangling finds methods and names that the provider block does not have.
 func (r stateRequest) dangling(c *configured) []problem {
 	var f findings
 	f.checkTarget(c.encryption, r.target, path.Empty())
+	if err := c.checkName(r.name); err != nil && r.target == nil {
+		f.failAt(path.Root("name"), err)
+	}
 	return f.problems
 }
 

@@ -59,12 +59,13 @@ func (c *configured) source(req stateRequest) (source.Source, error) {
 // target is the methods that may open the state.
 func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	t, named := c.encryption.RemoteState(req.name)
+	if err := c.checkName(req.name); err != nil {
+		return t, err
+	}
 	switch {
 	case req.target != nil:
 		t = c.encryption.Use(req.target.Methods()...)
 	case named:
-	case req.name != "":
-		return t, fmt.Errorf("there is no remote_state_data_source %q in the encryption text", req.name)
 	default:
 		if t = c.encryption.State(); len(t.Methods()) == 0 {
 			t = c.encryption.Use() // plaintext is read only by name, without any settings as well
@@ -191,6 +192,19 @@ func (r stateRequest) acceptPins(s *openedState) error {
 
 func (s *openedState) failed(at step, err error) error {
 	return &stepError{step: at, source: s.source, err: err}
+}
+
+// about says which workspace is missing, and whether credentials were sent.
+func (r stateRequest) about(m *source.MissingError) string {
+	switch name := r.source.Workspace; {
+	case !r.kind.Workspaces:
+		return r.sent(m)
+	case name == "default":
+		return r.sent(m) + ` (the place of the workspace "default"; for another, set workspace)`
+	default:
+		return fmt.Sprintf("%s (the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, prints the "+
+			"names)", r.sent(m), name)
+	}
 }
 
 // sent says whether credentials were sent, on sources that have any.

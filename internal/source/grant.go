@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,7 +13,25 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
+
+// Blame says that err is about a block of credentials, if the error does not name a
+// block itself.
+func (g Grant) Blame(err error) error {
+	if _, names := errors.AsType[*attr.Error](err); err == nil || names || !g.Found {
+		return err
+	}
+	return fmt.Errorf("%s: %w", g.Address, err)
+}
+
+// Check says which block to look at if a server refuses what was sent.
+func (g Grant) Check() string {
+	if !g.Found {
+		return ""
+	}
+	return "; check what is " + g.Address
+}
 
 // Credentials decide which secret may go where: those of the blocks of one kind
 // inside credentials {}, and those of the environment. The place that is asked
@@ -94,10 +113,10 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		origin := Origin(target)
 		or := ""
 		if len(c.Home.Vars) > 0 {
-			or = ", or set " + c.Home.Vars[0]
+			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is, "+
-			"add %s { url = %q } to credentials in the provider block%s; otherwise unset it", name, origin, c.Table.Name, origin+"/", or)
+		return g, fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to the "+
+			"provider block%s", name, origin, or, syntax.Remedy("credentials."+c.Table.Name, fmt.Sprintf("url = %q", origin+"/")))
 	}
 	return g, nil
 }
@@ -242,7 +261,9 @@ func (c Credentials) stray() string {
 
 // fill completes a block, nil for none, with the variables that have a say.
 func (c Credentials) fill(block *attr.Entry, found bool, near Match) (Grant, error) {
-	if block == nil {
+	if block == nil && c.Env == nil { // nothing is left that could be named
+		block = attr.NewEntry("", c.Table, nil)
+	} else if block == nil {
 		block = attr.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
 	}
 	values, err := block.Resolve(c.Table, attr.Scope{Lookup: c.Env, OtherServer: near == OtherServer, OnlyEnvironment: !found})

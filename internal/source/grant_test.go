@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 func TestCredentialsFor(t *testing.T) {
@@ -268,9 +269,10 @@ func TestHomeIsURL(t *testing.T) {
 		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
 		"nonsense":              {"https://%", "https://example.com/", ""},
 		"no home": {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; ` +
-			`if it is, add http { url = "https://example.com/" }`},
+			"if it is not, unset it; if it is, set X_ADDRESS, or add this to the provider block" +
+			syntax.Remedy("credentials.http", `url = "https://example.com/"`)},
 		"no home, a block":   {"", "https://example.com/", "u"},
-		"no home, another's": {"", "https://example.org/", "or set X_ADDRESS"},
+		"no home, another's": {"", "https://example.org/", "if it is, set X_ADDRESS, or add this"},
 	} {
 		env := map[string]string{"X_ADDRESS": tt.home, "X_USER": "u", "X_PASSWORD": "p"}
 		c := Credentials{Table: table, Home: Home{Vars: []string{"X_ADDRESS"}}, Env: func(name string) (string, bool) { return env[name], true }}

@@ -75,11 +75,12 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	case v.Has("key"):
 		// The decoder's own errors repeat a character of the key.
 		if p.key, err = hex.DecodeString(v.String("key")); err != nil {
-			return nil, v.Errorf("key", "this is not hexadecimal")
+			return nil, v.Errorf("key", "this is not hexadecimal: two digits for each byte, from 0 to 9 and a to f, and nothing else, "+
+				"such as 0x or a line break; a key in base64 belongs in key_base64")
 		}
 	case v.Has("key_base64"):
 		if p.key, err = base64.StdEncoding.DecodeString(v.String("key_base64")); err != nil {
-			return nil, v.Errorf("key_base64", "this is not standard base64")
+			return nil, v.Errorf("key_base64", "this is not standard base64; a key in hexadecimal belongs in key")
 		}
 	default:
 		p.file = v.String("key_file")

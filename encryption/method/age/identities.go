@@ -91,6 +91,10 @@ func (m *method) parse(text []byte) ([]age.Identity, error) {
 		}
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
+	if err != nil && bytes.HasPrefix(text, []byte("age1")) {
+		return nil, errors.New("this is a public key (age1…), which only encrypts; the identity that belongs to it is required " +
+			"(AGE-SECRET-KEY-…)")
+	}
 	if err != nil {
 		return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-…) nor an SSH private key in PEM")
 	}

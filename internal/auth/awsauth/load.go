@@ -222,7 +222,7 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	if path := s.values.String("custom_ca_bundle"); path != "" {
 		pem, err := keyfile.Read(path)
 		if err != nil {
-			return nil, fmt.Errorf("custom_ca_bundle: %w", err)
+			return nil, s.values.Errorf("custom_ca_bundle", "%w", err)
 		}
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {

@@ -229,7 +229,7 @@ func (a Access) either(name, direct, file string) (string, error) {
 	content := string(b)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the file for %s: %w", name, err)
+		return "", a.values.Errorf(file, "%w", err)
 	case content == "":
 		return "", fmt.Errorf("the file for %s is empty", name)
 	case direct != "" && direct != content:

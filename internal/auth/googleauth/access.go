@@ -153,7 +153,7 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 		Type credentials.CredType `json:"type"`
 	}
 	if json.Unmarshal(document, &content) != nil {
-		return nil, "", errors.New("credentials: this is neither JSON nor the path of a file that holds JSON")
+		return nil, "", notCredentials(text)
 	}
 	switch content.Type {
 	case credentials.ServiceAccount, credentials.AuthorizedUser, credentials.ExternalAccount,
@@ -161,6 +161,14 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 		return document, content.Type, nil
 	}
 	return nil, "", errors.New("credentials: this JSON is not of a known type of Google credentials, such as service_account")
+}
+
+// notCredentials names what was given if that is surely the path of a file.
+func notCredentials(text string) error {
+	if keyfile.IsPath(text) {
+		return fmt.Errorf("credentials: there is no file %q with the JSON of Google credentials", text)
+	}
+	return errors.New("credentials: this is neither JSON nor the path of a file that holds JSON")
 }
 
 // ReadPathOrContents returns the contents of the file whose path text is, or

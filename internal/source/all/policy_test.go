@@ -371,7 +371,7 @@ func rules() map[string]func(*testing.T, arena) {
 			}
 			_, err := a.read(t, a.asked, join(a.env(a.asked), a.proxies))
 			a.arrives(t, err, "", a.asked)
-			for _, part := range []string{"PASSWORD is set", "it is meant for https://" + a.asked, a.kind.Name + " { url = "} {
+			for _, part := range []string{"PASSWORD is set", "it is meant for https://" + a.asked, a.kind.Name + " {\n", "url = "} {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("got %v, want %q in it", err, part)
 				}

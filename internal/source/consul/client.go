@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -83,7 +82,7 @@ func (r *run) newClient(s settings) (*client, error) {
 func (s settings) readFile(attr string) ([]byte, error) {
 	text, err := keyfile.Read(s.String(attr))
 	if err != nil {
-		return nil, fmt.Errorf("the file that %s names: %w", attr, err)
+		return nil, s.Errorf(attr, "%w", err)
 	}
 	return text, nil
 }

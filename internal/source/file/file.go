@@ -60,6 +60,9 @@ func open(req source.Request) (source.Source, error) {
 
 // expandHome does what a shell does for the user's own home.
 func expandHome(path string) (string, error) {
+	if strings.HasPrefix(path, "file://") {
+		return "", errors.New("a path is required, not a URL: leave out file://")
+	}
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
 		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written " +
 			"as ./~")
@@ -144,9 +147,22 @@ func (l location) explain(err error) error {
 		path = abs // a relative one is relative to a directory that nobody remembers
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return &source.MissingError{Detail: fmt.Sprintf("%q does not exist", path)}
+		return &source.MissingError{Detail: fmt.Sprintf("%q does not exist%s", path, oddity(l.path))}
 	}
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
+}
+
+// oddity says what around a path is probably not meant as part of it.
+func oddity(path string) string {
+	switch {
+	case strings.HasSuffix(path, "\n"):
+		return "; the path ends with a line break, as files do: trimspace(…) removes it"
+	case strings.TrimSpace(path) != path:
+		return "; the path begins or ends with a space, which is part of it"
+	case strings.Trim(path, `"'`) != path:
+		return "; the path has quotation marks around it, which are part of it"
+	}
+	return ""
 }
 
 // steps reads in pieces, so that a large file on a slow disk can be given up.

@@ -37,6 +37,7 @@ type settings struct {
 	endpoint      *url.URL
 	universe      string
 	lookup        attr.LookupEnv
+	blame         func(error) error // see [source.Grant.Blame]
 }
 
 // choose returns the settings of the block that a data source calls name.
@@ -49,6 +50,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	s := settings{
 		access:        googleauth.New(v.Values, world.If(lookup != nil), readScope),
 		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), "googleapis.com"), lookup: lookup,
+		blame: v.Blame,
 	}
 	s.access.Universe = v.String("universe_domain")
 	if s.access.Impersonate != "" {

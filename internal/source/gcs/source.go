@@ -102,7 +102,7 @@ func (l *location) String() string {
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*client, error) { return newClient(ctx, l.settings, l.roots) })
 	if err != nil {
-		return nil, err
+		return nil, l.settings.blame(err)
 	}
 	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{

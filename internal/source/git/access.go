@@ -17,6 +17,7 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
+	block    string // what to look at if the server rejects them
 
 	// Settings of the environment are meant for other secrets: those of TLS, and, if
 	// the password is a block's, whatever is not harmless to it.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 func stateRepo(t *testing.T) *gittest.Repo {
@@ -120,8 +121,8 @@ func TestStraySecrets(t *testing.T) {
 		"GIT_PASSWORD": {env: vars{"GIT_PASSWORD": canary},
 			err: "GIT_PASSWORD is set, and nothing says that it is meant for " + server.Origin},
 		"GIT_PASSWORD_FILE": {env: vars{"GIT_PASSWORD_FILE": secretFile}, err: `GIT_PASSWORD_FILE is set, and`},
-		"the error says what to write": {env: vars{"GIT_PASSWORD": canary}, err: `add git { url = "` + server.Origin +
-			`/" } to credentials`},
+		"the error says what to write": {env: vars{"GIT_PASSWORD": canary}, err: "or add this to the provider block" +
+			syntax.Remedy("credentials.git", `url = "`+server.Origin+`/"`)},
 		"GITHUB_TOKEN is ignored":           {env: vars{"GITHUB_TOKEN": canary}},
 		"GITHUB_TOKEN_FILE is ignored":      {env: vars{"GITHUB_TOKEN_FILE": secretFile}},
 		"GITHUB_TOKEN is ignored elsewhere": {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "https://github.example.com"}},
@@ -291,7 +292,8 @@ func TestNoCredentials(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("SSH_ASKPASS, which may open a window, was run")
 	}
-	mustFail(t, err, "the server wants credentials and there are none", `url = "`+server.Origin+`/"`)
+	mustFail(t, err, "the server wants credentials and there are none", "provider block"+syntax.Remedy("credentials.git",
+		`url = "`+server.Origin+`/"`, "username = var.git_username", "password = var.git_password"))
 	mustNotBeMissing(t, err)
 	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v: somebody was asked", took)
@@ -470,7 +472,7 @@ func TestTLS(t *testing.T) {
 		mustRead(t, r, at, "state")
 	})
 	t.Run("ca_file that is none", func(t *testing.T) {
-		for path, words := range map[string]string{"/nonexistent/ca": "ca_file: the file cannot be read",
+		for path, words := range map[string]string{"/nonexistent/ca": `ca_file: the file "/nonexistent/ca" cannot be read`,
 			"-----BEGIN CERTIFICATE-----": "not its content", t.TempDir(): "not a regular file"} {
 			_, err := read(t, newTestRun(t, nil, vars{"url": server.Origin, "ca_file": path}), at)
 			mustFail(t, err, words)

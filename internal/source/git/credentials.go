@@ -100,7 +100,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password")}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check()}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -243,7 +243,7 @@ func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
 }
 
 // readableFile returns the absolute path of a file, "" if there is none. The
-// path may be a key, pasted by mistake: errors do not repeat it.
+// path may be a key, pasted by mistake: errors repeat only what is surely none.
 func readableFile(name string, grant source.Grant) (string, error) {
 	path := grant.String(name)
 	if path == "" {
@@ -261,11 +261,20 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	}
 	switch info, err := os.Stat(path); {
 	case err != nil:
-		return "", grant.Errorf(name, "the file cannot be read: %w", errors.Unwrap(err))
+		return "", grant.Errorf(name, "%s cannot be read: %w", shownFile(grant, name, path), errors.Unwrap(err))
 	case !info.Mode().IsRegular():
 		return "", grant.Errorf(name, "this is not a regular file")
 	}
 	return path, nil
+}
+
+// shownFile is the path of a file as an error may show it. A variable may hold a key in
+// the place of its path.
+func shownFile(grant source.Grant, name, path string) string {
+	if given := grant.String(name); grant.Variable(name) == "" && (filepath.IsAbs(given) || strings.HasPrefix(given, "~")) {
+		return fmt.Sprintf("the file %q", shown(path))
+	}
+	return "the file"
 }
 
 // nearRepository compares the repository that terraform-backend-git's

@@ -9,6 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // What git says when another attempt may help. It exits with 128 for all of
@@ -109,18 +110,25 @@ func refAdvice(d *repository, at ref) string {
 	if shortID.MatchString(at.name) {
 		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
 	}
+	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
+		short = fmt.Sprintf("; origin/ is what a clone calls the server, and the branch itself is called %s", shown(branch))
+	}
 	return fmt.Sprintf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 }
 
 func deniedAdvice(d *repository, _ ref) string {
 	if d.access.password != "" {
-		return "the server rejected the credentials"
+		return "the server rejected the credentials" + d.access.block
+	}
+	if d.access.username != "" {
+		return "the server wants a password: the user name is set, and password is not"
 	}
 	if missed := d.run.http.Uncovered(d.remote.url); missed != "" {
 		return "the server wants credentials: " + missed
 	}
-	return fmt.Sprintf("the server wants credentials and there are none; add credentials { git { url = %q } } with username and password "+
-		"to the provider, or set up a credential helper of git", source.Origin(d.remote.url)+"/")
+	return "the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block" +
+		syntax.Remedy("credentials.git", fmt.Sprintf("url = %q", source.Origin(d.remote.url)+"/"), "username = var.git_username",
+			"password = var.git_password")
 }
 
 func notFoundAdvice(d *repository, _ ref) string {
@@ -153,6 +161,9 @@ func (d *repository) explain(err error, at ref) error {
 	said := oneLine(d.access.redact(failed.said))
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)
+	}
+	if syntax.EndsInRemedy(what) {
+		return fmt.Errorf("%s\n\ngit said: %s", what, outside.End(said, maxSaid))
 	}
 	return fmt.Errorf("%s. git said: %s", what, outside.End(said, maxSaid))
 }

@@ -327,7 +327,7 @@ func TestSSHKeyPaths(t *testing.T) {
 	}
 	for path, words := range map[string]string{
 		"-----BEGIN OPENSSH PRIVATE KEY-----\n" + canary: "not its content",
-		"/nonexistent/" + canary:                         "the file cannot be read",
+		"nonexistent/" + canary:                          "the file cannot be read",
 		"/etc":                                           "not a regular file",
 	} {
 		r := sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": path})
@@ -335,6 +335,10 @@ func TestSSHKeyPaths(t *testing.T) {
 		mustFail(t, err, "credentials.git[0].ssh_private_key_file: ", words)
 		mustNotHold(t, "the error", err.Error(), canary)
 	}
+	const nobody = "/nonexistent/id_ed25519"
+	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": nobody}),
+		place{repository: server.URL, path: "s"})
+	mustFail(t, err, `the file "`+nobody+`" cannot be read`)
 	braces := filepath.Join(t.TempDir(), "${x}")
 	if err := os.WriteFile(braces, key, 0o600); err != nil {
 		t.Fatal(err)

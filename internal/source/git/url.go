@@ -57,6 +57,8 @@ func parseRepository(text string) (remote, error) {
 		return remote{}, errors.New("the address holds control characters")
 	case strings.HasPrefix(text, "-"):
 		return remote{}, errors.New("an address must not start with a dash")
+	case strings.HasPrefix(text, "git::"):
+		return remote{}, errors.New("git:: belongs to the source of a module, not to the address of a repository; leave it out")
 	case remoteHelper.MatchString(text):
 		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any program`)
 	case filepath.IsAbs(text):

@@ -22,11 +22,12 @@ type access struct {
 	query      string // encoded
 	transport  *http.Transport
 	unverified bool
+	check      string      // what to look at if the server refuses it all
 	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification")}
+	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check()}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {

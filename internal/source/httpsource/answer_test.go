@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 func TestStatus(t *testing.T) {
@@ -35,7 +36,7 @@ func TestStatus(t *testing.T) {
 		{304, "answered 304 Not Modified", "answered 304 Not Modified"},
 		{400, "answered 400 Bad Request", "answered 400 Bad Request"},
 		{401, "refused the credentials (401 Unauthorized)", "answered 401 Unauthorized, and no credentials were sent to " + s.URL +
-			"; add http { url = \"" + s.URL + "/\""},
+			"; add them to the provider block" + syntax.Remedy("credentials.http", `url = "`+s.URL+`/"`, "bearer_token = var.state_token")},
 		{403, "refused the credentials (403 Forbidden)", "answered 403 Forbidden, and no credentials were sent to " + s.URL},
 		{410, "answered 410 Gone", "answered 410 Gone"},
 		{500, "answered 500 Internal Server Error (after 3 tries)", "answered 500 Internal Server Error (after 3 tries)"},

@@ -5,6 +5,7 @@ import (
 	"crypto/fips140"
 	"crypto/md5" //nolint:gosec // Content-MD5 finds accidents, not attacks
 	"encoding/base64"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // exchange is one fetch: its tries, their redirects, and the answer.
@@ -95,12 +97,13 @@ func (x *exchange) refusal(code int) error {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Final("the server answered %s", web.Status(code))
 	case x.access.sends():
-		return web.Final("the server refused the credentials (%s)", web.Status(code))
+		return web.Final("the server refused the credentials (%s)%s", web.Status(code), x.access.check)
 	case missed != "":
 		return web.Final("the server answered %s, and no credentials were sent: %s", web.Status(code), missed)
 	default:
-		return web.Final("the server answered %s, and no credentials were sent to %s; add http { url = %q … } "+
-			"to credentials in the provider block", web.Status(code), origin, origin+"/")
+		return web.Final("the server answered %s, and no credentials were sent to %s%s; add them to the provider block%s",
+			web.Status(code), origin, x.redirected(), syntax.Remedy("credentials.http", fmt.Sprintf("url = %q", origin+"/"),
+				"bearer_token = var.state_token"))
 	}
 }
 

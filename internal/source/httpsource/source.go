@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
@@ -148,7 +149,7 @@ func (l *location) String() string { return public(l.address) }
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
-	if _, missing := source.IsMissing(err); err != nil && !missing {
+	if _, missing := source.IsMissing(err); err != nil && !missing && !syntax.EndsInRemedy(err.Error()) {
 		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
 	return x.snapshot, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	api "k8s.io/client-go/tools/clientcmd/api"
@@ -135,6 +136,13 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("%s names no cluster", quoted(rules.Precedence))
 	}
+	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		for _, one := range all.Errors() {
+			if path := pathOf(one); path != "" {
+				return nil, fmt.Errorf("%s names a file that cannot be read%s: %w", quoted(rules.Precedence), path, keyfile.Reason(one))
+			}
+		}
+	}
 	return nil, fmt.Errorf("%s cannot be used: check that its context, user and cluster are there and complete, and the files that it names",
 		quoted(rules.Precedence))
 }
@@ -213,11 +221,20 @@ func (s settings) setProxy(c *rest.Config) {
 	}
 }
 
+// pathOf is the path that an error of a file is about, if it is surely one: somebody may
+// have written a key in its place.
+func pathOf(err error) string {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && keyfile.IsPath(failed.Path) {
+		return fmt.Sprintf(" (%q)", failed.Path)
+	}
+	return ""
+}
+
 // loadFiles reads the files that the configuration names, once. client-go
 // would watch them, and log what it finds.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
-		return fmt.Errorf("reading a certificate or key that the kubeconfig names: %w", keyfile.Reason(err))
+		return fmt.Errorf("a certificate or key that the kubeconfig names cannot be read%s: %w", pathOf(err), keyfile.Reason(err))
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
 	if c.BearerTokenFile == "" {

@@ -83,7 +83,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if len(l.Version) > maxRevision {
 		return nil, req.Errorf("version_id", "this cannot be the ID of a version")
 	}
-	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize}, nil
+	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize, blame: grant.Blame}, nil
 }
 
 // state is one in a bucket.
@@ -92,6 +92,7 @@ type state struct {
 	Location
 	key   clientKey
 	limit int64
+	blame func(error) error // for the block of credentials
 }
 
 func (s *state) String() string {
@@ -114,7 +115,7 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, errors.New(err.Error()) // what it wraps may repeat what servers and programs answered
+		return nil, errors.New(s.blame(err).Error()) // what it wraps may repeat what servers and programs answered
 	}
 	warnings, err := s.checkEncryption(client)
 	if err != nil {

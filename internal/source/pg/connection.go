@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
@@ -107,7 +108,7 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		for _, key := range []string{"sslrootcert", "sslcert", "sslkey"} {
 			if s[key] == file.Path {
-				return nil, fmt.Errorf("the file that %s names in the connection settings: %w", key, file.Err)
+				return nil, fmt.Errorf("the file%s that %s names in the connection settings: %w", shownPath(file.Path), key, file.Err)
 			}
 		}
 	}
@@ -185,4 +186,12 @@ func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	return n, err
+}
+
+// shownPath is a path that is surely one, in quotation marks.
+func shownPath(path string) string {
+	if keyfile.IsPath(path) {
+		return fmt.Sprintf(" %q", path)
+	}
+	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // serviceKey is a host, and the block that says how to connect to it.
@@ -84,11 +85,16 @@ func (l *location) checkToken(service *url.URL) error {
 	}
 	origin := outside.Line(source.Origin(service), maxHost)
 	if service.Host == l.host {
-		return fmt.Errorf("there is no token for %s; set token in a remote block of credentials, in the provider block, with url = %q, "+
-			"or the variable %s, or run terraform login or tofu login%s", l.host, origin+"/", variable(l.host), l.tokens.trouble())
+		return fmt.Errorf("there is no token for %s; set the variable %s, or run terraform login or tofu login%s, or add it to the provider "+
+			"block%s", l.host, variable(l.host), l.tokens.trouble(), addToken(origin))
 	}
 	return fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
-		"add remote { url = %q … } with a token to credentials, in the provider block", l.host, origin, origin+"/")
+		"add its token to the provider block%s", l.host, origin, addToken(origin))
+}
+
+// addToken is the block for a token that a server is to get.
+func addToken(origin string) string {
+	return syntax.Remedy("credentials.remote", fmt.Sprintf("url = %q", origin+"/"), "token = var.state_token")
 }
 
 // at is the URL of a thing in the API.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // recorder serves as h and remembers what came with the requests.
@@ -51,8 +52,8 @@ func TestAnotherHostGetsNoToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
-			fails(t, err, "there is no token for "+other.host+"; set token in a remote block of credentials, in the provider block, with url = "+
-				"\"https://"+other.host+"/\"")
+			fails(t, err, "there is no token for "+other.host+"; set the variable TF_TOKEN_", "or add it to the provider block"+
+				syntax.Remedy("credentials.remote", `url = "https://`+other.host+`/"`, "token = var.state_token"))
 			if other.got() || len(other.paths) != 1 {
 				t.Errorf("the other host was asked for %q and got %q", other.paths, other.tokens)
 			}
@@ -74,8 +75,8 @@ func TestServiceElsewhere(t *testing.T) {
 
 	_, err := ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken),
 		block(service.host, service.ca, ""))}}.fetch(t)
-	fails(t, err, host.host+" says that its service is at https://"+service.host, `add remote { url = "https://`+service.host+
-		`/" … } with a token`)
+	fails(t, err, host.host+" says that its service is at https://"+service.host, "add its token to the provider block"+
+		syntax.Remedy("credentials.remote", `url = "https://`+service.host+`/"`, "token = var.state_token"))
 	if len(service.paths) > 0 {
 		t.Errorf("the service was asked for %q", service.paths)
 	}

@@ -208,6 +208,6 @@ func (x *exchange) notDownloaded(code int) error {
 			"versions?", origin, web.Status(code))
 	default:
 		return fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
-			"add remote { url = %q … } to credentials, in the provider block", origin, web.Status(code), origin+"/")
+			"add it to the provider block%s", origin, web.Status(code), addToken(origin))
 	}
 }

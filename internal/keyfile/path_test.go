@@ -1,0 +1,27 @@
+package keyfile
+
+import "testing"
+
+// What may be a secret in the place of a path is never taken for a path.
+func TestIsPath(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"/no/such/account.json":            true,
+		"~/keys/ca.pem":                    true,
+		"../keys/client key.crt":           true,
+		"account.json":                     true,
+		`.\keys\account.json`:              true,
+		"":                                 false,
+		"/keys/id_ed25519":                 false,
+		"ya29.a0AfH6SMBx":                  false,
+		"eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl": false,
+		"/bXkgc2VjcmV0IGtleSBvZiAz+8=":     false,
+		`{"private_key": "x.pem"`:          false,
+		"-----BEGIN KEY-----\nx.pem":       false,
+		"line\nbreak.json":                 false,
+	} {
+		if got := IsPath(text); got != want {
+			t.Errorf("%q: got %t", text, got)
+		}
+	}
+}

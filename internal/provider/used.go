@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
+)
+
+// This file is about provider blocks that say nothing, or not what their users think.
+
+// isEmpty reports whether nothing is written in a block. A CLI makes such a block up if
+// a data source is for a provider without an alias, and there is none.
+func isEmpty(block cty.Value) bool {
+	for _, v := range block.AsValueMap() {
+		noBlocks := v.IsKnown() && !v.IsNull() && v.Type().IsListType() && v.LengthInt() == 0
+		if !noBlocks && !(v.IsKnown() && v.IsNull()) {
+			return false
+		}
+	}
+	return true
+}
+
+// What a read with this provider block may have lacked.
+const (
+	otherProvider = "The provider block that was used is empty, or there is none without an alias. If the settings are in a block with " +
+		"an alias, choose it with provider = statecrypt.ALIAS. If this is in a module, pass the block on where the module is called, with " +
+		"providers = { statecrypt = statecrypt.ALIAS }."
+	unreadEnvironment = "TF_ENCRYPTION is set, and not read, because the provider block has its settings in blocks. If it is meant for " +
+		"this provider, remove the key_provider, method and default blocks, or write their settings as text into the argument " +
+		"encryption, over which it is merged."
+)
+
+// explain is [readDiagnostics] for a read with this provider block. A provider does not
+// know its alias; what it knows is that nothing is written in its block.
+func (c *configured) explain(err error) diagnostics {
+	out := readDiagnostics(err)
+	detail := &out[0].Detail
+	_, missing := errors.AsType[*encryption.NotConfiguredError](err)
+	if c.empty && (missing || strings.Contains(*detail, "is not configured") || strings.Contains(*detail, "credentials")) {
+		*detail += "\n\n" + otherProvider
+	}
+	if c.unread && (missing || errors.Is(err, encryption.ErrNoKey)) {
+		*detail += "\n\n" + unreadEnvironment
+	}
+	return out
+}
+
+// needKind refuses a group, such as method, without the block of a kind in it.
+func (f *findings) needKind(group cty.Value, p path.Path, remedy string) {
+	if group.IsKnown() && !group.IsNull() && isEmpty(group) {
+		f.fail(p, "there is no block in it; the block of a kind is required, such as%s", remedy)
+	}
+}
+
+var (
+	aMethod      = syntax.Remedy("method.aes_gcm", `keys = "key_provider.pbkdf2.main"`)
+	aCredentials = syntax.Remedy("credentials.git", `url = "https://git.example.com/"`, "username = var.git_username",
+		"password = var.git_password")
+)
+
+// checkName finds out whether there is a remote_state_data_source of this name.
+func (c *configured) checkName(name string) error {
+	_, named := c.encryption.RemoteState(name)
+	switch {
+	case named || name == "":
+		return nil
+	case c.blocks:
+		return errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place of that " +
+			"text; remove it, and set method if the default is not the right one")
+	case len(c.names) == 0:
+		return fmt.Errorf("there is no remote_state_data_source %q in the encryption text, nor any other; to use the default, remove name", name)
+	}
+	return fmt.Errorf("there is no remote_state_data_source %q in the encryption text; there are: %s%s", name,
+		strings.Join(c.names, ", "), syntax.Suggest(name, c.names))
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+)
+
+// TF_ENCRYPTION beside blocks is not read. Whoever reads a file says so only if it
+// cannot be opened: the variable may be for OpenTofu's own states.
+func TestUnreadEnvironment(t *testing.T) {
+	t.Setenv("TF_ENCRYPTION", "key_provider \"static\" \"env\" { key = \"c4n4ry\" }")
+	file := reads("s", fromFile(writeTemp(t, "state", sealed(t, argumentsState))))
+	right, wrong := keyBlock("static {\nkey = \""+staticKey+"\"\n}"), keyBlock("static {\nkey = \""+strings.Repeat("ab", 32)+"\"\n}")
+	const note = "TF_ENCRYPTION is set, and not read"
+	if e := evaluate(t, settings(right), file).succeeds(); strings.Contains(shownText(e.warnings), "TF_ENCRYPTION") {
+		t.Errorf("got %q", e.warnings)
+	}
+	for name, c := range map[string]struct {
+		provider string
+		said     bool
+	}{
+		"another key":            {settings(wrong), true},
+		"the environment is off": {settings(wrong, "use_environment = false"), false},
+		"text":                   {textProvider(strings.Replace(staticText, staticKey, strings.Repeat("ab", 32), 1)), false},
+	} {
+		text := shownText(evaluate(t, c.provider, file).errors)
+		if strings.Contains(text, note) != c.said || text == "" || strings.Contains(text, "c4n4ry") {
+			t.Errorf("%s: got %q", name, text)
+		}
+	}
+}
+
+// A module that is not passed the block with the alias gets one that a CLI makes up. The
+// error names what to write, and that helps.
+func TestAccModuleWithoutProvider(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	file := writeTemp(t, "state", sealed(t, argumentsState))
+	provider := settings(`alias = "states"`, keyBlock("static {\nkey = \""+staticKey+"\"\n}"))
+	module := func(arguments string) map[string]string {
+		return map[string]string{
+			"main.tf":   configuration(provider, "module \"m\" {\nsource = \"./m\"\n"+arguments+"\n}\n"),
+			"m/main.tf": configuration(reads("s", fromFile(file))),
+		}
+	}
+	got := newProject(t, module("")).firstMistakes()
+	const remedy = "providers = { statecrypt = statecrypt.ALIAS }"
+	if !strings.Contains(got, "The provider block that was used is empty") || !strings.Contains(got, remedy) {
+		t.Errorf("got %s", got)
+	}
+	if got := newProject(t, module(strings.Replace(remedy, "ALIAS", "states", 1))).firstMistakes(); got != "no mistake was found" {
+		t.Errorf("with the remedy: got %s", got)
+	}
+}
