@@ -434,7 +434,9 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "empty key_provider", provider: settings("key_provider {}"), body: in("sealed")},
 		{name: "empty credentials", provider: settings("credentials {}"), body: in("sealed")},
 		{name: "empty default", provider: settings("default {}"), body: in("sealed")},
-		{name: "TF_ENCRYPTION beside blocks", cli: true, env: "TF_ENCRYPTION=" + staticText, provider: settings(
+		{name: "TF_ENCRYPTION beside blocks", cli: true, env: "TF_ENCRYPTION=" +
+			"key_provider \"pbkdf2\" \"main\" { passphrase = \"OpenTofu's own passphrase\" }\n" +
+			"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }", provider: settings(
 			keyBlock("static {\nkey = \"" + strings.Repeat("ab", 32) + "\"\n}")), body: in("sealed")},
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},

@@ -260,7 +260,9 @@ func TestEnvironment(t *testing.T) {
 	if strings.Contains(text, canary) || strings.Contains(text, strings.TrimPrefix(s.url, "http://")) {
 		t.Errorf("the child has this:\n%s", text)
 	}
-	for _, kept := range []string{"AWS_PROFILE=kept", "TF_VAR_region=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=https://127.0.0.1:", "GET 404"} {
+	for _, kept := range []string{
+		"AWS_PROFILE=kept", "TF_VAR_region=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=https://127.0.0.1:", "GET 404",
+	} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is missing:\n%s", kept, text)
 		}

@@ -152,7 +152,8 @@ func TestLeave(t *testing.T) {
 		o.Leave = true
 		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {}"))
 		got, err := wrap.Run(t.Context(), o)
-		if says := strings.Contains(out.String(), "does not encrypt the state in its new place"); got != code || err != nil || says != (code == 0) {
+		says := strings.Contains(out.String(), "does not encrypt the state in its new place")
+		if got != code || err != nil || says != (code == 0) {
 			t.Errorf("%s: got %d, %v\n%s", script, got, err, out)
 		}
 	}

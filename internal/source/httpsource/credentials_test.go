@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 func TestAuthorization(t *testing.T) {
