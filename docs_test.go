@@ -146,16 +146,16 @@ func TestSettingsStandAlone(t *testing.T) {
 
 // Links between pages lead to a page, and to one of its headings.
 func TestLinksLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("templates/*/*.md.tmpl")
+	pages, err := filepath.Glob("docs/*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	links := 0
-	for _, page := range append(pages, "templates/index.md.tmpl") {
+	for _, page := range append(pages, "docs/index.md") {
 		for _, link := range regexp.MustCompile(`\]\(([^)#:\s]+\.md)?(?:#([^)]+))?\)`).FindAllStringSubmatch(readText(t, page), -1) {
 			target := page
 			if link[1] != "" {
-				target = filepath.Join(filepath.Dir(page), link[1]+".tmpl")
+				target = filepath.Join(filepath.Dir(page), link[1])
 			}
 			text, err := os.ReadFile(target)
 			if err != nil || link[2] != "" && !slices.Contains(anchors(string(text)), link[2]) {

@@ -125,7 +125,7 @@ func TestLoopsOfGuides(t *testing.T) {
 	found := 0
 	for _, page := range append(pages, "../../templates/index.md.tmpl", "../../README.md") {
 		for _, block := range regexp.MustCompile("(?s)```(?:sh|text|shell|bash)\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {
-			if !loop.MatchString(block[1]) || !strings.Contains(block[1], "statecrypt ") || strings.Contains(block[1], "git clone") {
+			if !loop.MatchString(block[1]) || !strings.Contains(block[1], "statecrypt rotate") {
 				continue
 			}
 			found++
