@@ -169,11 +169,15 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors are those that the registries and GitHub give to the headings of a page.
+// anchors are those that the registries and GitHub give to the headings of a page, and
+// those of nested blocks.
 func anchors(page string) (all []string) {
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
 		words := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
 		all = append(all, strings.ReplaceAll(words, " ", "-"))
+	}
+	for _, id := range regexp.MustCompile(`<a id="([^"]+)"></a>`).FindAllStringSubmatch(page, -1) {
+		all = append(all, id[1])
 	}
 	return all
 }
