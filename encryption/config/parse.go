@@ -123,8 +123,7 @@ func mistakeAtStart(filename, text string) error {
 // isQuoted reports whether text has quotation marks around it, as in a file of variables
 // that is read by no shell.
 func isQuoted(text string) bool {
-	first, last := text[0], text[len(text)-1]
-	return len(text) > 1 && first == last && (first == '"' || first == '\'')
+	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0]
 }
 
 func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {

@@ -116,9 +116,9 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "git, username alone", provider: credentials("git", fmt.Sprintf("url = %q\nusername = \"ci\"", p.git.Origin+"/")),
 			body: reads("s", fromGit(p.git.URL, "main", "s"))},
 		{name: "git, ca_file of nobody", provider: credentials("git",
-			fmt.Sprintf("url = %q\nca_file = \"/no/such/ca.pem\"", p.git.Origin+"/")), body: reads("s", fromGit(p.git.URL, "main", "s"))},
+			fmt.Sprintf("url = %q\nca_file = %q", p.git.Origin+"/", p.dir+"/ca.pem")), body: reads("s", fromGit(p.git.URL, "main", "s"))},
 		{name: "git, ssh key of nobody", provider: credentials("git", "url = \"ssh://git.example.com/\"\nssh_private_key_file = "+
-			"\"/no/such/id_ed25519\""), body: reads("s", fromGit("ssh://git@git.example.com/infra.git", "main", "s"))},
+			quote(p.dir+"/id_ed25519")), body: reads("s", fromGit("ssh://git@git.example.com/infra.git", "main", "s"))},
 		{name: "git, one url twice", provider: settings(fmt.Sprintf("credentials {\ngit {\nurl = %[1]q\n}\ngit {\nurl = %[1]q\n}\n}",
 			p.git.Origin+"/")), body: reads("s", fromGit(p.git.URL, "main", "s"))},
 		// HTTP.

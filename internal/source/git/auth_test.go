@@ -1,6 +1,7 @@
 package git
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -472,7 +473,9 @@ func TestTLS(t *testing.T) {
 		mustRead(t, r, at, "state")
 	})
 	t.Run("ca_file that is none", func(t *testing.T) {
-		for path, words := range map[string]string{"/nonexistent/ca": `ca_file: the file "/nonexistent/ca" cannot be read`,
+		missing := filepath.Join(t.TempDir(), "ca")
+		for path, words := range map[string]string{missing: fmt.Sprintf("ca_file: the file %q cannot be read", missing),
+			"/nonexistent/" + canary:      "ca_file: the file cannot be read", // this may be a secret
 			"-----BEGIN CERTIFICATE-----": "not its content", t.TempDir(): "not a regular file"} {
 			_, err := read(t, newTestRun(t, nil, vars{"url": server.Origin, "ca_file": path}), at)
 			mustFail(t, err, words)

@@ -269,9 +269,12 @@ func readableFile(name string, grant source.Grant) (string, error) {
 }
 
 // shownFile is the path of a file as an error may show it. A variable may hold a key in
-// the place of its path.
+// the place of its path, and so may a block; but no key leads into a folder that exists.
 func shownFile(grant source.Grant, name, path string) string {
-	if given := grant.String(name); grant.Variable(name) == "" && (filepath.IsAbs(given) || strings.HasPrefix(given, "~")) {
+	given, folder := grant.String(name), filepath.Dir(path)
+	info, err := os.Stat(folder)
+	leads := filepath.IsAbs(given) && err == nil && info.IsDir() && filepath.Dir(folder) != folder
+	if grant.Variable(name) == "" && (leads || strings.HasPrefix(given, "~/")) {
 		return fmt.Sprintf("the file %q", shown(path))
 	}
 	return "the file"

@@ -335,7 +335,7 @@ func TestSSHKeyPaths(t *testing.T) {
 		mustFail(t, err, "credentials.git[0].ssh_private_key_file: ", words)
 		mustNotHold(t, "the error", err.Error(), canary)
 	}
-	const nobody = "/nonexistent/id_ed25519"
+	nobody := filepath.Join(t.TempDir(), "id_ed25519")
 	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": nobody}),
 		place{repository: server.URL, path: "s"})
 	mustFail(t, err, `the file "`+nobody+`" cannot be read`)
