@@ -129,7 +129,12 @@ func (e *Encryption) notConfigured(method string) string {
 		return fmt.Sprintf("the kind %s requires settings, so it cannot be named alone: configure a method of this kind, "+
 			"and name its address, such as method.%[1]s.main", method)
 	}
-	return outside.Line(method, maxName) + " is not configured" + syntax.Suggest(method, slices.Sorted(maps.Keys(e.methods)))
+	all := slices.Sorted(maps.Keys(e.methods))
+	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {
+		_, err := e.methods[entry.Address]() // it is the entry that is misspelt, and not its name here
+		return err.Error()
+	}
+	return outside.Line(method, maxName) + " is not configured" + syntax.Suggest(method, all)
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

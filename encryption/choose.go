@@ -100,6 +100,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case Encrypted:
 		e := t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
 		e.StoredKind = env.storedKind()
+		slices.SortStableFunc(e.KeyProviders, func(a, b *attr.Entry) int { return env.stores(b) - env.stores(a) })
 		return e
 	case State, Plan:
 		if err := t.accept(kind); err != nil {
@@ -189,6 +190,14 @@ func (env *envelope) describeKeys() string {
 		names[i] = quoted(n)
 	}
 	return " (its metadata names " + strings.Join(names, ", ") + ")"
+}
+
+// stores is 1 if the metadata has something of a key provider, and else 0.
+func (env *envelope) stores(provider *attr.Entry) int {
+	if _, stored := env.Meta[metadataKey(provider)]; stored {
+		return 1
+	}
+	return 0
 }
 
 // storedKind is the kind of the only key provider that is stored under its address, ""

@@ -177,6 +177,7 @@ type Encryption struct {
 	config       config.Config
 	strict       bool                                   // there are settings, so plaintext opens only by name
 	kinds        map[string]Block[Method]               // nil in a zero Encryption
+	keyKinds     map[string]Block[KeyProvider]          // the same
 	keyProviders map[string]func() (keyProvider, error) // :: address → built once
 	methods      map[string]func() (method, error)      // :: address, or a kind without settings → built once
 	derived      *memo.Secrets                          // :: see fileKeys.identity → key
@@ -216,6 +217,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 		config:       *cfg,
 		strict:       !cfg.IsEmpty(),
 		kinds:        methodKinds,
+		keyKinds:     kinds,
 		keyProviders: map[string]func() (keyProvider, error){},
 		methods:      map[string]func() (method, error){},
 		derived:      memo.NewSecrets(maxKeys),

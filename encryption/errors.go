@@ -54,7 +54,7 @@ type NotConfiguredError struct {
 	Format       string        // the kind of method that the file is for; "" for OpenTofu's envelope, which several are for
 	ByKind       bool          // Format requires no settings, so it may be named in place of an address
 	Methods      []*attr.Entry // methods for such a file that are configured, and not selected
-	KeyProviders []*attr.Entry // all that are configured
+	KeyProviders []*attr.Entry // all that are configured; the file's own come first
 	Selected     []string      // addresses of the methods that are selected, none of them for such a file
 	StoredKind   string        // the kind of key provider that the file's metadata names; "" for none, several or an alias
 

@@ -189,6 +189,10 @@ func (e *Encryption) claimed(name string) bool {
 func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 	build, ok := e.keyProviders[address]
 	if !ok {
+		near := syntax.Nearest(address, addresses(e.config.KeyProviders))
+		if entry := e.config.KeyProviders[near]; entry != nil && e.keyKinds[entry.Kind].Build == nil {
+			return e.keyProviders[near]() // it is the entry that is misspelt, and not its name here
+		}
 		return keyProvider{}, fmt.Errorf("this key provider is not configured%s", syntax.Suggest(address, addresses(e.config.KeyProviders)))
 	}
 	return build()

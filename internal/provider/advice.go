@@ -44,9 +44,13 @@ func adviseVariable(e *config.VariableError) string {
 
 func adviseMethod(e *encryption.NotConfiguredError) string {
 	switch {
-	case len(e.Methods) > 0 && slices.Equal(e.Selected, []string{attr.Unencrypted}):
+	case len(e.Methods) > 0 && len(e.Selected) == 1:
+		if selected := e.Selected[0]; isText(e.Methods[0]) && strings.Contains(selected, ".") {
+			return fmt.Sprintf("; in place of method = %s, write method = %s", selected,
+				join(e.Methods, func(m *attr.Entry) string { return m.Address }))
+		}
 		return fmt.Sprintf("; in place of method = %q, set method = %s, or remove it if the provider block has a default",
-			attr.Unencrypted, join(e.Methods, quotedAddress))
+			e.Selected[0], join(e.Methods, quotedAddress))
 	case len(e.Methods) > 0:
 		return "; add " + join(e.Methods, func(m *attr.Entry) string {
 			if isText(m) {

@@ -29,7 +29,7 @@ type configured struct {
 	blocks     bool                            // the encryption settings are blocks
 	empty      bool                            // nothing is written in the provider block
 	names      []string                        // of the text's remote_state_data_source blocks, sorted
-	unread     bool                            // TF_ENCRYPTION is set, and the blocks take its place
+	unread     string                          // why TF_ENCRYPTION has no say; "" if it has
 
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
@@ -54,8 +54,7 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 		b.failAt(path.Empty(), err)
 	}
 	out.blocks, out.empty, out.names = settings.places != nil, isEmpty(block), sortedNames(settings.Remote)
-	_, set := b.env.Get("TF_ENCRYPTION")
-	out.unread = out.blocks && set
+	out.unread = b.unread(out.blocks)
 	out.complete = out.blocks && b.unknown == nil && len(b.problems) == 0
 	if out.complete {
 		settings.check(out.encryption)

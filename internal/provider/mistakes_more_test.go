@@ -98,6 +98,7 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "path with a line break", body: reads("s", fromFile(sealed+"\n")), provider: good},
 		{name: "path in quotes", body: reads("s", fromFile(`"`+sealed+`"`)), provider: good},
 		{name: "path with ~", env: "HOME=" + p.dir, body: reads("s", fromFile("~/gone")), provider: good},
+		{name: "path as an address", body: reads("s", fromFile("https://state.example.com/network")), provider: good},
 		{name: "path as a URL", body: reads("s", fromFile("file://"+sealed)), provider: good},
 		{name: "path on Windows", body: reads("s", fromFile(`C:\states\network.tfstate`)), provider: good},
 		// Resources.
@@ -111,6 +112,7 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "git, origin/main", body: reads("s", fromGit(p.repo.FileURL(), "origin/main", "s")), provider: good},
 		{name: "git, password in the address", body: reads("s", fromGit("https://ci:pw@git.example.com/infra.git", "main", "s")),
 			provider: good},
+		{name: "git, empty ref", body: reads("s", fromGit(p.repo.FileURL(), "", "s")), provider: good},
 		{name: "git, empty path", body: reads("s", fromGit(p.repo.FileURL(), "main", "")), provider: good},
 		{name: "git, password of the environment", env: "GIT_PASSWORD=secret", body: reads("s", fromGit(p.git.URL, "main", "s"))},
 		{name: "git, username alone", provider: credentials("git", fmt.Sprintf("url = %q\nusername = \"ci\"", p.git.Origin+"/")),

@@ -341,6 +341,14 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "encrypted, text without state", provider: text(strings.Split(staticText, "state {")[0]), body: in("sealed")},
 		{name: "encrypted, only unencrypted", body: in("sealed", `method = "unencrypted"`)},
 		{name: "encrypted, unencrypted in place of the default", provider: good, body: in("sealed", `method = "unencrypted"`)},
+		{name: "encrypted, sops in place of the default", provider: good, body: in("sealed", `method = "sops"`)},
+		{name: "encrypted, of two key providers the second", body: in("sealed"), provider: settings(keyBlock("static {\nname = \"b\"\nkey = \"" +
+			staticKey + "\"\n}\nstatic {\nname = \"k\"\nkey = \"" + staticKey + "\"\n}"))},
+		{name: "encrypted, TF_ENCRYPTION without a method", env: `TF_ENCRYPTION=key_provider "static" "k" { key = "` + staticKey + `" }`,
+			body: in("sealed")},
+		{name: "text, a misspelt kind of a key provider", body: in("sealed"), provider: text("key_provider \"pbkfd2\" \"k\" {\n" +
+			"passphrase = \"a passphrase\"\n}\nmethod \"aes_gcm\" \"m\" {\nkeys = key_provider.pbkdf2.k\n}\nstate {\nmethod = method.aes_gcm.m\n}")},
+		{name: "text, a misspelt kind of a method", body: in("sealed"), provider: text(strings.Replace(staticText, `"aes_gcm"`, `"aes-gcm"`, 1))},
 		{name: "encrypted, a kind with settings", body: in("sealed", `method = "aes_gcm"`)},
 		{name: "encrypted, text with a key alone", provider: text(`key_provider "static" "k" { key = "` + staticKey + `" }`), body: in("sealed")},
 		{name: "plaintext, nothing configured", body: in("plain")},

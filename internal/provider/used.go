@@ -33,7 +33,9 @@ const (
 	otherProvider = "The provider block that was used is empty, or there is none without an alias. If the settings are in a block with " +
 		"an alias, choose it with provider = statecrypt.ALIAS. If this is in a module, pass the block on where the module is called, with " +
 		"providers = { statecrypt = statecrypt.ALIAS }."
-	unreadEnvironment = "TF_ENCRYPTION is set, and not read, because the provider block has its settings in blocks. If it is meant for " +
+	unsetEnvironment = "TF_ENCRYPTION is not set, or it is empty."
+	noEnvironment    = "TF_ENCRYPTION is not read, because of use_environment = false."
+	blocksAreRead    = "TF_ENCRYPTION is set, and not read, because the provider block has its settings in blocks. If it is meant for " +
 		"this provider, remove the key_provider, method and default blocks, or write their settings as text into the argument " +
 		"encryption, over which it is merged."
 )
@@ -44,13 +46,30 @@ func (c *configured) explain(err error) diagnostics {
 	out := readDiagnostics(err)
 	detail := &out[0].Detail
 	_, missing := errors.AsType[*encryption.NotConfiguredError](err)
-	if c.empty && (missing || strings.Contains(*detail, "is not configured") || strings.Contains(*detail, "credentials")) {
+	lacks := c.unread != "" && (missing || strings.Contains(*detail, "is not configured"))
+	if c.empty && (lacks || strings.Contains(*detail, "credentials")) {
 		*detail += "\n\n" + otherProvider
 	}
-	if c.unread && (missing || errors.Is(err, encryption.ErrNoKey)) {
-		*detail += "\n\n" + unreadEnvironment
+	if lacks || c.unread == blocksAreRead && errors.Is(err, encryption.ErrNoKey) {
+		*detail += "\n\n" + c.unread
 	}
 	return out
+}
+
+// unread says why TF_ENCRYPTION has no say, "" if it has, or if nothing is set that
+// could have one.
+func (b providerBlock) unread(areBlocks bool) string {
+	text, _ := b.env.Get("TF_ENCRYPTION")
+	isSet, isText := strings.TrimSpace(text) != "", !b.value.GetAttr("encryption").IsNull()
+	switch {
+	case areBlocks && isSet:
+		return blocksAreRead
+	case areBlocks || isText || isSet:
+		return ""
+	case b.env == nil:
+		return noEnvironment
+	}
+	return unsetEnvironment
 }
 
 // needKind refuses a group, such as method, without the block of a kind in it.

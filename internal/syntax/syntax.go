@@ -43,16 +43,23 @@ var ErrMethodRequired = errors.New("a method is required, such as method.aes_gcm
 // Suggest returns ". Did you mean …?" with the candidate nearest to name, and
 // "" when none is near.
 func Suggest(name string, candidates []string) string {
+	nearest := Nearest(name, candidates)
+	if nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
+}
+
+// Nearest returns the candidate that name is probably a misspelling of, "" if none is
+// near.
+func Nearest(name string, candidates []string) string {
 	nearest, best := "", 3
 	for _, c := range candidates {
 		if d := levenshtein.Distance(strings.ToLower(name), c, nil); d < best {
 			nearest, best = c, d
 		}
 	}
-	if nearest == "" {
-		return ""
-	}
-	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
+	return nearest
 }
 
 // LowerFirst returns s with its first letter in lowercase, as in the middle of a

@@ -16,6 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -62,6 +63,10 @@ func open(req source.Request) (source.Source, error) {
 func expandHome(path string) (string, error) {
 	if strings.HasPrefix(path, "file://") {
 		return "", errors.New("a path is required, not a URL: leave out file://")
+	}
+	if scheme, _, isURL := strings.Cut(path, "://"); isURL && len(scheme) > 1 { // a drive is no scheme
+		return "", fmt.Errorf("a path is required, and this is the address of a server (%s): use the block of another source, such as http, "+
+			"git or s3", outside.Quoted(scheme, 20))
 	}
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
 		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written " +

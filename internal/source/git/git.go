@@ -133,6 +133,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, req.Errorf("repository", "%w", err)
 	}
+	if req.Has("ref") && req.String("ref") == "" { // an empty variable must not end the pinning
+		return nil, req.Errorf("ref", "a ref must not be empty; leave it out to read the default branch")
+	}
 	at, err := parseRef(cmp.Or(req.String("ref"), r.backend.ref(where)))
 	if err != nil {
 		return nil, req.Errorf("ref", "%w", err)

@@ -30,7 +30,7 @@ var bucketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 // of a host or a path.
 func CheckBucket(name string) error {
 	if len(name) > 255 || !bucketName.MatchString(name) || strings.Contains(name, "..") {
-		return errors.New("this cannot be the name of a bucket: letters, digits, dashes and dots are allowed")
+		return errors.New("this cannot be the name of a bucket: two or more letters, digits, dashes and dots are required, and no path")
 	}
 	if otherBucket.MatchString(name) {
 		return errors.New("directory buckets, Object Lambda and Outposts are not read from")
