@@ -74,5 +74,15 @@ func ExpandHome(path string) (string, error) {
 var pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt)$`)
 
 // IsPath reports whether text, which may be a secret in the place of a path, is
-// surely a path, and may be shown.
-func IsPath(text string) bool { return pathPattern.MatchString(text) }
+// surely a path, and may be shown: it looks like the path of a key file, begins at
+// the home directory, or leads into a folder that exists, which no key does.
+func IsPath(text string) bool {
+	folder := filepath.Dir(text)
+	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") ||
+		filepath.IsAbs(text) && filepath.Dir(folder) != folder && isFolder(folder)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,6 +1,9 @@
 package keyfile
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+)
 
 // What may be a secret in the place of a path is never taken for a path.
 func TestIsPath(t *testing.T) {
@@ -12,7 +15,11 @@ func TestIsPath(t *testing.T) {
 		"account.json":                     true,
 		`.\keys\account.json`:              true,
 		"":                                 false,
-		"/keys/id_ed25519":                 false,
+		"~/.ssh/id_ed25519":                true,
+		filepath.Join(t.TempDir(), "key"):  true,
+		"/no-such-folder/id_ed25519":       false,
+		"/id_ed25519":                      false,
+		"id_ed25519":                       false,
 		"ya29.a0AfH6SMBx":                  false,
 		"eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl": false,
 		"/bXkgc2VjcmV0IGtleSBvZiAz+8=":     false,

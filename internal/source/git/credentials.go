@@ -261,20 +261,17 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	}
 	switch info, err := os.Stat(path); {
 	case err != nil:
-		return "", grant.Errorf(name, "%s cannot be read: %w", shownFile(grant, name, path), errors.Unwrap(err))
+		return "", grant.Errorf(name, "%s cannot be read: %w", shownFile(grant.String(name), path), errors.Unwrap(err))
 	case !info.Mode().IsRegular():
 		return "", grant.Errorf(name, "this is not a regular file")
 	}
 	return path, nil
 }
 
-// shownFile is the path of a file as an error may show it. A variable may hold a key in
-// the place of its path, and so may a block; but no key leads into a folder that exists.
-func shownFile(grant source.Grant, name, path string) string {
-	given, folder := grant.String(name), filepath.Dir(path)
-	info, err := os.Stat(folder)
-	leads := filepath.IsAbs(given) && err == nil && info.IsDir() && filepath.Dir(folder) != folder
-	if grant.Variable(name) == "" && (leads || strings.HasPrefix(given, "~/")) {
+// shownFile is the path of a file as an error may show it: a key may have been given in
+// its place.
+func shownFile(given, path string) string {
+	if keyfile.IsPath(given) {
 		return fmt.Sprintf("the file %q", shown(path))
 	}
 	return "the file"
