@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // withHints adds to the error of a method that had no key what the likely mistakes are:
@@ -72,27 +73,16 @@ func (e *Encryption) oddities(c candidate) (hints []string) {
 	return hints
 }
 
-// oddity says what is odd about a text: that it ends with its only line break, that it
-// has a space or quotation marks around it, or that a passphrase is a path. It is "" for
-// none.
+// oddity says what is odd about a setting, or that a passphrase is a path. It is "" for
+// nothing.
 func oddity(name string, v cty.Value) string {
-	if v == cty.NilVal || v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() || v.AsString() == "" {
+	if v == cty.NilVal || v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
 		return ""
 	}
-	text := v.AsString()
-	first, last, line := text[0], text[len(text)-1], strings.Index(text, "\n")
-	switch {
-	case line > 0 && line == len(text)-1:
-		return "ends with a line break, as files do: trimspace(…) removes it"
-	case line >= 0:
-	case first == ' ' || last == ' ':
-		return "begins or ends with a space, which is part of it"
-	case len(text) > 1 && first == last && (first == '"' || first == '\''):
-		return "has quotation marks around it, which are part of it"
-	case name == "passphrase" && isPath(text):
+	if name == "passphrase" && isPath(v.AsString()) {
 		return "looks like the path of a file: file(…) reads what is in it"
 	}
-	return ""
+	return syntax.Oddity(v.AsString())
 }
 
 func isPath(text string) bool {

@@ -195,9 +195,9 @@ func attributePath(p path.Path) *tftypes.AttributePath {
 	return out
 }
 
-// sentence is the error as a reader expects it: Go's errors begin in lowercase and
-// have no full stop; a remedy gets none. An address or a path at the start stays as it is; an error must
-// not begin with a name that looks like a word.
+// sentence is the error as a reader expects it: Go's errors begin in lowercase and have
+// no full stop; a remedy gets none. An address or a path at the start stays as it is; an
+// error must not begin with a name that looks like a word.
 func sentence(err error) string {
 	s := advised(err)
 	const letters = "abcdefghijklmnopqrstuvwxyz"

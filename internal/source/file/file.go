@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Kind is the file source.
@@ -152,22 +153,13 @@ func (l location) explain(err error) error {
 		path = abs // a relative one is relative to a directory that nobody remembers
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return &source.MissingError{Detail: fmt.Sprintf("%q does not exist%s", path, oddity(l.path))}
+		missing := fmt.Sprintf("%q does not exist", path)
+		if odd := syntax.Oddity(l.path); odd != "" {
+			missing += "; the path " + odd
+		}
+		return &source.MissingError{Detail: missing}
 	}
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
-}
-
-// oddity says what around a path is probably not meant as part of it.
-func oddity(path string) string {
-	switch {
-	case strings.HasSuffix(path, "\n"):
-		return "; the path ends with a line break, as files do: trimspace(…) removes it"
-	case strings.TrimSpace(path) != path:
-		return "; the path begins or ends with a space, which is part of it"
-	case strings.Trim(path, `"'`) != path:
-		return "; the path has quotation marks around it, which are part of it"
-	}
-	return ""
 }
 
 // steps reads in pieces, so that a large file on a slow disk can be given up.

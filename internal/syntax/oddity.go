@@ -1,0 +1,23 @@
+package syntax
+
+import "strings"
+
+// Oddity says what is odd about a text that a user gave, and is probably not meant as
+// part of it: it ends with its only line break, or has a space or quotation marks around
+// it. It is "" for nothing.
+func Oddity(text string) string {
+	if text == "" {
+		return ""
+	}
+	first, last, line := text[0], text[len(text)-1], strings.Index(text, "\n")
+	switch {
+	case line > 0 && line == len(text)-1:
+		return "ends with a line break, as files do: trimspace(…) removes it"
+	case line >= 0:
+	case first == ' ' || last == ' ':
+		return "begins or ends with a space, which is part of it"
+	case len(text) > 1 && first == last && (first == '"' || first == '\''):
+		return "has quotation marks around it, which are part of it"
+	}
+	return ""
+}
