@@ -142,6 +142,9 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
 			return v.Errorf(a.Name, "a %s is required", friendly(a.Type))
 		}
+		if a.Pin && isEmpty(v.attrs[a.Name]) {
+			return v.Errorf(a.Name, "an empty string chooses no version; leave this argument out to read the current one")
+		}
 	case a.Required && !v.resolver.OnlyEnvironment:
 		return v.Errorf(a.Name, "this argument is required%s", orEnv(a.Env))
 	default:

@@ -63,6 +63,10 @@ type Attr struct {
 	// becomes one.
 	AllowEmpty bool
 
+	// Pin says that the value chooses one version of what is read. An empty string is
+	// an error, because an empty variable would end the pinning.
+	Pin bool
+
 	// Group names attributes that belong together, such as the file of a
 	// certificate and that of its key: the environment fills all that are
 	// absent, or, if the user set one of them, none. False does not count as set.

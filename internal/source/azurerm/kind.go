@@ -31,7 +31,7 @@ func table() attr.Table {
 			{Name: "container_name", Type: cty.String, Required: true, Doc: "The name of the container."},
 			{Name: "key", Type: cty.String, Required: true,
 				Doc: "The name of the blob that holds the state of the default workspace."},
-			{Name: "version_id", Type: cty.String,
+			{Name: "version_id", Type: cty.String, Pin: true,
 				Doc: "Reads this version of the blob, where the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
 					"it, the current one is read."},
 			{Name: "resource_group_name", Type: cty.String,

@@ -39,7 +39,7 @@ func table() attr.Table {
 					"Defaults to `TF_BACKEND_GIT_GIT_REPOSITORY`."},
 			// Its variable is read by hand: it is meant for the repository that
 			// the environment names, not for every one.
-			{Name: "ref", Type: cty.String,
+			{Name: "ref", Type: cty.String, Pin: true,
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
 					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
 			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
@@ -132,9 +132,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	where, err := parseRepository(req.String("repository"))
 	if err != nil {
 		return nil, req.Errorf("repository", "%w", err)
-	}
-	if req.Has("ref") && req.String("ref") == "" { // an empty variable must not end the pinning
-		return nil, req.Errorf("ref", "a ref must not be empty; leave it out to read the default branch")
 	}
 	at, err := parseRef(cmp.Or(req.String("ref"), r.backend.ref(where)))
 	if err != nil {

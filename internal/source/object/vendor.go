@@ -155,7 +155,7 @@ func KeyAttr() attr.Attr {
 // VersionAttr pins a version of the object.
 func VersionAttr() attr.Attr {
 	return attr.Attr{
-		Name: "version_id", Type: cty.String,
+		Name: "version_id", Type: cty.String, Pin: true,
 		Doc: "The version of the object to read, in a bucket that keeps versions. Defaults to the newest one. It belongs to the object " +
 			"of one workspace.",
 	}
