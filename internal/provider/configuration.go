@@ -28,6 +28,7 @@ type configured struct {
 	complete   bool                            // blocks, all known: no text adds to the methods
 	blocks     bool                            // the encryption settings are blocks
 	empty      bool                            // nothing is written in the provider block
+	broken     []problem                       // of TF_ENCRYPTION without a provider block; each read fails with them
 	names      []string                        // of the text's remote_state_data_source blocks, sorted
 	unread     string                          // why TF_ENCRYPTION has no say; "" if it has
 
@@ -61,6 +62,10 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 		if list, _ := blocks(block, "default"); len(list) > 0 {
 			b.checkTarget(out.encryption, settings.RemoteDefault, path.Root("default").AtListIndex(0))
 		}
+	}
+	if out.empty { // the CLIs would say that a provider block is required, which is not so
+		out.broken = b.problems
+		return out, nil
 	}
 	return out, b.problems
 }

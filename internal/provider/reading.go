@@ -86,6 +86,8 @@ func (r reading) read(
 		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errNotConfigured})
 	case !arguments.IsWhollyKnown():
 		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errUnknown})
+	case len(provider.broken) > 0:
+		return nil, problemDiagnostics(provider.broken)
 	}
 	req, problems := r.request(arguments, provider.env)
 	if len(problems) > 0 {
