@@ -15,13 +15,17 @@ import (
 
 // withHints adds to the error of a method that had no key what the likely mistakes are:
 // it is the key of another key provider, or a passphrase has something around it, or is
-// the path of a file.
-func (e *Encryption) withHints(err error, c candidate, env *envelope) error {
+// the path of a file, or TF_ENCRYPTION replaces the right one.
+func (t Target) withHints(err error, c candidate, env *envelope) error {
 	if !errors.Is(err, ErrNoKey) {
 		return err
 	}
+	e := t.encryption
 	for _, hint := range e.oddities(c) {
 		err = fmt.Errorf("%w; the %s", err, hint)
+	}
+	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
+		err = fmt.Errorf("%w; the method was chosen by TF_ENCRYPTION, which is merged over the other settings", err)
 	}
 	if env == nil || len(env.Meta) == 0 || e.belongs(env) {
 		return err
@@ -68,9 +72,24 @@ func (e *Encryption) oddities(c candidate) (hints []string) {
 			if odd := oddity(name, entry.Settings[name].Value); odd != "" {
 				hints = append(hints, fmt.Sprintf("%s of %s %s", name, entry.Address, odd))
 			}
+			if s := entry.Settings[name]; s.Replaces && s.FromEnvironment {
+				hints = append(hints, fmt.Sprintf("%s of %s is that of TF_ENCRYPTION, which is merged over the other settings", name, entry.Address))
+			}
 		}
 	}
 	return hints
+}
+
+// isLayered reports whether something is set elsewhere than in TF_ENCRYPTION.
+func (e *Encryption) isLayered() bool {
+	for _, entry := range e.config.Methods {
+		for _, s := range entry.Settings {
+			if !s.FromEnvironment {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // oddity says what is odd about a setting, or that a passphrase is a path. It is "" for

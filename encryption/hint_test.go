@@ -53,6 +53,46 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// TestHintOfTheEnvironment: TF_ENCRYPTION of another project is merged over the right
+// settings, and is named if no key fits, but only if it changed something.
+func TestHintOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	const method = `method "aes_gcm" "m" { keys = key_provider.pbkdf2.main }
+		state { method = method.aes_gcm.m }`
+	settings := func(passphrase string) string {
+		return `key_provider "pbkdf2" "main" {
+			passphrase = "` + passphrase + `"
+			iterations = 200000
+		}
+		` + method
+	}
+	const right, wrong = "correct horse battery", "another horse battery"
+	const replaced, chosen = "passphrase of key_provider.pbkdf2.main is that of TF_ENCRYPTION, which is merged over the other settings",
+		"the method was chosen by TF_ENCRYPTION, which is merged over the other settings"
+	file := seal(t, settings(right), `{"version":4,"serial":1,"lineage":"l"}`)
+	for name, c := range map[string]struct{ code, env, want string }{
+		"passphrase":    {settings(right), settings(wrong), replaced},
+		"same":          {settings(wrong), settings(wrong), ""},
+		"code alone":    {settings(wrong), "", ""},
+		"alone":         {"", settings(wrong), ""},
+		"passphrase in": {method, settings(wrong), ""}, // the code leaves it to TF_ENCRYPTION
+		"method": {settings(right), `key_provider "static" "k" { key = "` + strings.Repeat("01", 32) + `" }
+			method "aes_gcm" "o" { keys = key_provider.static.k }
+			state { method = method.aes_gcm.o }`, chosen},
+	} {
+		env := func(name string) (string, bool) { return c.env, name == "TF_ENCRYPTION" }
+		enc, err := encryption.Load(builtin.Registry(), encryption.Code(c.code, "test.hcl"), encryption.Environment(env))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		_, err = enc.State().Decrypt(t.Context(), file)
+		if !errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), replaced) != (c.want == replaced) ||
+			strings.Contains(err.Error(), chosen) != (c.want == chosen) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 // TestHintOfAChain: the passphrase may be that of a key provider that another builds on.
 func TestHintOfAChain(t *testing.T) {
 	t.Parallel()

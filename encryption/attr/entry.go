@@ -31,6 +31,7 @@ type Setting struct {
 
 	FromEnvironment bool // written in TF_ENCRYPTION or the value of a variable, and not in the code as well
 	UsesVariables   bool // written with var.*, whose values come from the code
+	Replaces        bool // an earlier layer has set something else
 }
 
 // IsSet reports whether the user has chosen something. False and "" do not count as

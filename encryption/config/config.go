@@ -138,7 +138,7 @@ func mergeTarget(earlier, later *Target) *Target {
 	}
 	merged := *earlier
 	merged.Enforced = earlier.Enforced || later.Enforced
-	if later.Method != "" {
+	if later.Method != "" && later.Method != earlier.Method {
 		merged.Method, merged.Pos = later.Method, later.Pos
 	}
 	if len(later.Fallbacks) > 0 {

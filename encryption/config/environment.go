@@ -38,9 +38,9 @@ func (c *Config) checkCommands(e *attr.Entry, t attr.Table) error {
 // over returns s in the place of earlier. The environment does not decide
 // anything by repeating it.
 func over(s, earlier attr.Setting) attr.Setting {
-	if s.Err == nil && earlier.Err == nil && isSame(s.Value, earlier.Value) {
-		s.FromEnvironment = s.FromEnvironment && earlier.FromEnvironment
-	}
+	same := s.Err == nil && earlier.Err == nil && isSame(s.Value, earlier.Value)
+	s.FromEnvironment = s.FromEnvironment && !(same && !earlier.FromEnvironment)
+	s.Replaces = earlier.IsSet() && (!same || earlier.Replaces)
 	return s
 }
 

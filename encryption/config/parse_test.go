@@ -130,7 +130,10 @@ func TestValueErrors(t *testing.T) {
 	t.Parallel()
 	for passphrase, want := range map[string]string{
 		`var.nobody`:                  "text:1,29: key_provider.pbkdf2.k.passphrase: var.nobody has no value",
-		`local.x`:                     "only var.<name> can be used here",
+		`local.x`:                     "only var.<name> can be used here; if this is meant to be text, put it in quotes",
+		`trimspace(PASSPHRASE)`:       "if this is meant to be text, put it in quotes",
+		`"${PASSPHRASE}"`:             "${…} is not filled in with variables of the shell; if it is meant to be text, write $${…}",
+		`"a ${PASSPHRASE}"`:           "write $${…}",
 		`nonesuch("x")`:               "call to a function that does not exist here",
 		`base64decode("%")`:           "error in function call",
 		`key_provider.pbkdf2.k`:       "must stand alone",

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
@@ -39,7 +41,7 @@ func newScope(variables cty.Value, m *module, uses func(variable, file string)) 
 func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 	locals := map[string]cty.Value{}
 	for _, t := range expr.Variables() {
-		err := s.check(t)
+		err := s.check(t, expr)
 		if name, ok := memberOf(t, "local"); ok && err == nil {
 			locals[name], err = s.local(name)
 		}
@@ -77,17 +79,17 @@ func (s scope) local(name string) (cty.Value, error) {
 	return v, nil
 }
 
-func (s scope) check(t hcl.Traversal) error {
+// check is about one of the names that expr uses.
+func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	switch root := t.RootName(); {
 	case root == "var":
 	case root == "key_provider", root == "method":
 		return fmt.Errorf("a reference to a %s must stand alone", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil:
-		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; if this is meant to be text, " +
-			"put it in quotes")
+		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; " + asText(expr))
 	default:
-		return &VariableError{text: "only var.<name> can be used here; if this is meant to be text, put it in quotes"}
+		return &VariableError{text: "only var.<name> can be used here; " + asText(expr)}
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -102,6 +104,18 @@ func (s scope) check(t hcl.Traversal) error {
 		return fmt.Errorf("var.%s has no value and no default", name)
 	}
 	return &VariableError{Name: name, text: fmt.Sprintf("var.%s has no value", name)}
+}
+
+// asText says what to write if what looks like a name is meant to be text.
+func asText(expr hcl.Expression) string {
+	switch expr.(type) {
+	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateWrapExpr:
+	default:
+		if !json.IsJSONExpression(expr) {
+			return "if this is meant to be text, put it in quotes"
+		}
+	}
+	return "${…} is not filled in with variables of the shell; if it is meant to be text, write $${…}"
 }
 
 // VariableError says that text needs a variable that has no value in [Options]. The

@@ -58,6 +58,12 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "text in the environment, syntax", cli: true, env: "TF_ENCRYPTION=state {", body: read},
 		{name: "name of a file in the environment", env: "TF_ENCRYPTION=@keys.hcl", body: read},
 		{name: "text in the environment, in quotes", env: "TF_ENCRYPTION='" + state + "'", body: read},
+		{name: "text in the environment, of another project", provider: text(staticText), body: read,
+			env: "TF_ENCRYPTION=key_provider \"static\" \"k\" { key = \"" + strings.Repeat("ab", 32) + "\" }"},
+		{name: "text in the environment, the shell's variable", body: read, env: `TF_ENCRYPTION=key_provider "pbkdf2" "k" { ` +
+			`passphrase = "${PASSPHRASE}" }` + "\n" + `method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }` + "\n" + state},
+		{name: "text in the environment, for states only by name", env: "TF_ENCRYPTION=" + strings.Replace(staticText, "state {",
+			"remote_state_data_sources {\nremote_state_data_source \"network\" {", 1) + "}", body: read},
 		{name: "text in the environment, JSON cut off", env: `TF_ENCRYPTION={"state":{"method":`, body: read},
 		// Keys and passphrases.
 		{name: "key in base64", provider: static(`key = "bXkgc2VjcmV0IGtleSBvZiAzMiBieXRlcyBsb25nISE="`), body: read},

@@ -45,10 +45,14 @@ const (
 func (c *configured) explain(err error) diagnostics {
 	out := readDiagnostics(err)
 	detail := &out[0].Detail
-	_, missing := errors.AsType[*encryption.NotConfiguredError](err)
+	lacking, missing := errors.AsType[*encryption.NotConfiguredError](err)
 	lacks := c.unread != "" && (missing || strings.Contains(*detail, "is not configured"))
 	if c.empty && (lacks || strings.Contains(*detail, "credentials")) {
 		*detail += "\n\n" + otherProvider
+	}
+	if missing && len(lacking.Selected) == 0 && len(c.names) > 0 {
+		*detail += fmt.Sprintf("\n\nThe encryption text selects methods for states by name. To use them, set name = \"%s\" here.",
+			strings.Join(c.names, `" or "`))
 	}
 	if lacks || c.unread == blocksAreRead && errors.Is(err, encryption.ErrNoKey) {
 		*detail += "\n\n" + c.unread

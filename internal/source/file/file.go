@@ -154,6 +154,9 @@ func (l location) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		missing := fmt.Sprintf("%q does not exist", path)
+		if _, err := os.Lstat(path); err == nil {
+			missing = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path)
+		}
 		if odd := syntax.Oddity(l.path); odd != "" {
 			missing += "; the path " + odd
 		}

@@ -106,7 +106,7 @@ func TestPaths(t *testing.T) {
 		{path: "dir/c.tfstate", want: "relative"},
 		{path: "dir/../dir/c.tfstate", want: "relative"},
 		{path: "link", want: "relative"},
-		{path: "dangling", err: "does not exist"},
+		{path: "dangling", err: "is a symbolic link to a file that does not exist"},
 		{path: "to-dir", err: "this is a directory"},
 		{path: "~", err: "this is a directory"},
 		{path: "~b.tfstate", err: "only your own"},
