@@ -57,26 +57,20 @@ func TestHints(t *testing.T) {
 // settings, and is named if no key fits, but only if it changed something.
 func TestHintOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	const method = `method "aes_gcm" "m" { keys = key_provider.pbkdf2.main }
+	const method = `method "aes_gcm" "m" { keys = key_provider.static.main }
 		state { method = method.aes_gcm.m }`
-	settings := func(passphrase string) string {
-		return `key_provider "pbkdf2" "main" {
-			passphrase = "` + passphrase + `"
-			iterations = 200000
-		}
-		` + method
-	}
-	const right, wrong = "correct horse battery", "another horse battery"
-	const replaced, chosen = "passphrase of key_provider.pbkdf2.main is that of TF_ENCRYPTION, which is merged over the other settings",
+	settings := func(key string) string { return `key_provider "static" "main" { key = "` + key + "\" }\n" + method }
+	right, wrong := strings.Repeat("01", 32), strings.Repeat("02", 32)
+	const replaced, chosen = "key of key_provider.static.main is that of TF_ENCRYPTION, which is merged over the other settings",
 		"the method was chosen by TF_ENCRYPTION, which is merged over the other settings"
 	file := seal(t, settings(right), `{"version":4,"serial":1,"lineage":"l"}`)
 	for name, c := range map[string]struct{ code, env, want string }{
-		"passphrase":    {settings(right), settings(wrong), replaced},
-		"same":          {settings(wrong), settings(wrong), ""},
-		"code alone":    {settings(wrong), "", ""},
-		"alone":         {"", settings(wrong), ""},
-		"passphrase in": {method, settings(wrong), ""}, // the code leaves it to TF_ENCRYPTION
-		"method": {settings(right), `key_provider "static" "k" { key = "` + strings.Repeat("01", 32) + `" }
+		"key":        {settings(right), settings(wrong), replaced},
+		"same":       {settings(wrong), settings(wrong), ""},
+		"code alone": {settings(wrong), "", ""},
+		"alone":      {"", settings(wrong), ""},
+		"key alone":  {method, settings(wrong), ""}, // the code leaves it to TF_ENCRYPTION
+		"method": {settings(right), `key_provider "static" "k" { key = "` + wrong + `" }
 			method "aes_gcm" "o" { keys = key_provider.static.k }
 			state { method = method.aes_gcm.o }`, chosen},
 	} {

@@ -5,6 +5,9 @@ import "testing"
 // FuzzCost looks for files that cost more than the meter allows. What it finds is
 // a production that a grammar lacks.
 func FuzzCost(f *testing.F) {
+	if testing.Short() {
+		f.Skip("TestAmplification reads a sample of what this begins with")
+	}
 	alone(f)
 	b := newBench(f)
 	all := readers(f, b)

@@ -342,6 +342,9 @@ func TestAccAliasesShareNothing(t *testing.T) {
 // A thousand reads at once, without a CLI, leave neither goroutines nor open
 // files behind; and after a stop, none is begun until the next configuration.
 func TestManyReadsLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many reads take long")
+	}
 	begin := leftovers(t)
 	t.Run("reads", func(t *testing.T) {
 		temp := t.TempDir()

@@ -46,7 +46,10 @@ func LeavesNothing(t *testing.T, registry encryption.Registry, settings string, 
 // Leaves checks that many rounds of work leave no more behind than one does.
 func Leaves(t *testing.T, round func()) {
 	t.Helper()
-	const rounds, few = 50, 10
+	rounds, few := 50, 10
+	if testing.Short() {
+		rounds = 20
+	}
 	round()
 	goroutines, files := runtime.NumGoroutine(), openFiles()
 	for range rounds {

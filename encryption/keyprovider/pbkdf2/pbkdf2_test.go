@@ -40,6 +40,9 @@ func TestSuite(t *testing.T) {
 }
 
 func TestSuiteWithChain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestSuite has the same checks without a chain")
+	}
 	t.Parallel()
 	encryptiontest.KeyProvider{
 		Block: pbkdf2.Block(),

@@ -108,6 +108,7 @@ func TestPasswords(t *testing.T) {
 
 // TestStraySecrets: without a block that covers the URL.
 func TestStraySecrets(t *testing.T) {
+	long(t)
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{})
 	secretFile := filepath.Join(t.TempDir(), "token")
@@ -493,6 +494,7 @@ func TestTLS(t *testing.T) {
 // TestSecretsStayHidden watches the arguments of all processes, the environment
 // of git and of all that it starts, and the disk, while git talks to a slow server.
 func TestSecretsStayHidden(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if _, err := exec.LookPath("ps"); err != nil {
 		t.Skip("ps is not installed")

@@ -123,6 +123,7 @@ func TestLockOnEveryServer(t *testing.T) {
 // The lock is that of the moment at which the run has seen the commit, also
 // for a file that is asked for later.
 func TestLockIsPinned(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo := lockedRepo(t)
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})

@@ -432,6 +432,7 @@ func TestSurroundingRepository(t *testing.T) {
 // TestSCPAddress runs with a Host alias in place of the port, for which the
 // short form has no place.
 func TestSCPAddress(t *testing.T) {
+	long(t)
 	t.Parallel()
 	server := gittest.SSH(t, stateRepo(t))
 	r := newTestRun(t, nil, vars{"url": "ssh://git.example.invalid/acme", "ssh_private_key_file": server.KeyFile})

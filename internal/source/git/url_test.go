@@ -129,6 +129,7 @@ func insteadOf(r *run, from, to string) {
 }
 
 func TestInsteadOf(t *testing.T) {
+	long(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "state"})
