@@ -115,7 +115,7 @@ func asText(expr hcl.Expression) string {
 			return "if this is meant to be text, put it in quotes"
 		}
 	}
-	return "${…} is not filled in with variables of the shell; if it is meant to be text, write $${…}"
+	return "variables of the shell are not filled in; if the dollar sign is meant, double it"
 }
 
 // VariableError says that text needs a variable that has no value in [Options]. The
