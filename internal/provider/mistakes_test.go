@@ -520,7 +520,8 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "git, on_locked", provider: good, body: reads("s", strings.Replace(fromGit(p.repo.FileURL(), "main", "s"), "\n}",
 			"\non_locked = \"fail\"\n}", 1))},
 		// S3.
-		{name: "s3, empty version", provider: good, body: reads("s", "s3 {\nbucket = \"acme-states\"\nkey = \"s\"\nregion = \"eu-west-1\"\nversion_id = \"\"\n}")},
+		{name: "s3, empty version", provider: good, body: reads("s",
+			"s3 {\nbucket = \"acme-states\"\nkey = \"s\"\nregion = \"eu-west-1\"\nversion_id = \"\"\n}")},
 		{name: "s3 without a key", provider: good, body: reads("s", "s3 {\nbucket = \"acme-states\"\nregion = \"eu-west-1\"\n}")},
 	}
 }

@@ -36,8 +36,8 @@ func TestPins(t *testing.T) {
 		if pin == "" {
 			continue
 		}
-		settings := map[string]cty.Value{pin: cty.StringVal("")}
-		if _, err := attr.NewEntry(kind.Name, kind.Table, settings).Decode(kind.Table, nil); err == nil || !strings.Contains(err.Error(), pin+": ") {
+		entry := attr.NewEntry(kind.Name, kind.Table, map[string]cty.Value{pin: cty.StringVal("")})
+		if _, err := entry.Decode(kind.Table, nil); err == nil || !strings.Contains(err.Error(), pin+": ") {
 			t.Errorf("%s.%s = \"\": got %v", kind.Name, pin, err)
 		}
 		delete(pins, kind.Name)
