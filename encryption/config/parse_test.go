@@ -130,6 +130,7 @@ func TestValueErrors(t *testing.T) {
 	t.Parallel()
 	for passphrase, want := range map[string]string{
 		`var.nobody`:                  "text:1,29: key_provider.pbkdf2.k.passphrase: var.nobody has no value",
+		`var.nkown`:                   `var.nkown has no value, but "known" has one`,
 		`local.x`:                     "only var.<name> can be used here; if this is meant to be text, put it in quotes",
 		`trimspace(PASSPHRASE)`:       "if this is meant to be text, put it in quotes",
 		`"${PASSPHRASE}"`:             "variables of the shell are not filled in; if the dollar sign is meant, double it",

@@ -103,7 +103,21 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return fmt.Errorf("var.%s has no value and no default", name)
 	}
-	return &VariableError{Name: name, text: fmt.Sprintf("var.%s has no value", name)}
+	return &VariableError{Name: name, text: fmt.Sprintf("var.%s has no value%s", name, s.near(name))}
+}
+
+// near names the variable that has a value and whose name is most like this one.
+func (s scope) near(name string) string {
+	var names []string
+	if t := s.variables.Type(); t.IsMapType() || t.IsObjectType() {
+		for given := range s.variables.AsValueMap() {
+			names = append(names, given)
+		}
+	}
+	if nearest := syntax.Nearest(name, names); nearest != "" {
+		return fmt.Sprintf(", but %q has one", nearest)
+	}
+	return ""
 }
 
 // asText says what to write if what looks like a name is meant to be text.

@@ -109,6 +109,10 @@ func (b providerBlock) settings() encryptionSettings {
 			b.fail(path.Empty(), "the argument encryption and %s blocks are mutually exclusive: write all encryption settings in one place", name)
 			return out
 		}
+		if !b.value.GetAttr("encryption_variables").IsNull() {
+			b.fail(path.Root("encryption_variables"), "these are values for the text of the argument encryption, and the encryption settings "+
+				"are in %s blocks, which can use var.NAME themselves; remove this argument", name)
+		}
 		b.readBlocks(&out)
 		return out
 	}

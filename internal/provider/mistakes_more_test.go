@@ -64,6 +64,11 @@ func (p *mistakenPlace) more() []mistake {
 			`passphrase = "${PASSPHRASE}" }` + "\n" + `method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }` + "\n" + state},
 		{name: "text in the environment, for states only by name", env: "TF_ENCRYPTION=" + strings.Replace(staticText, "state {",
 			"remote_state_data_sources {\nremote_state_data_source \"network\" {", 1) + "}", body: read},
+		{name: "encryption_variables beside blocks", provider: settings("encryption_variables = { p = \"x\" }\n" + staticBlocks), body: read},
+		{name: "text, variable with another name", body: read,
+			provider: settings("encryption_variables = { passphras = \"correct horse battery\" }\nencryption = <<-EOT\n" +
+				`key_provider "pbkdf2" "k" { passphrase = var.passphrase }` + "\n" +
+				`method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }` + "\n" + state + "\nEOT")},
 		{name: "text in the environment, JSON cut off", env: `TF_ENCRYPTION={"state":{"method":`, body: read},
 		// Keys and passphrases.
 		{name: "key in base64", provider: static(`key = "bXkgc2VjcmV0IGtleSBvZiAzMiBieXRlcyBsb25nISE="`), body: read},
