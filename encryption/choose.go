@@ -100,7 +100,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case Encrypted:
 		e := t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
 		e.StoredKind = env.storedKind()
-		slices.SortStableFunc(e.KeyProviders, func(a, b *attr.Entry) int { return env.stores(b) - env.stores(a) })
+		stores := func(a *attr.Entry) int { return env.stores(metadataKey(a, t.encryption.keyKinds)) }
+		slices.SortStableFunc(e.KeyProviders, func(a, b *attr.Entry) int { return stores(b) - stores(a) })
 		return e
 	case State, Plan:
 		if err := t.accept(kind); err != nil {
@@ -192,9 +193,9 @@ func (env *envelope) describeKeys() string {
 	return " (its metadata names " + strings.Join(names, ", ") + ")"
 }
 
-// stores is 1 if the metadata has something of a key provider, and else 0.
-func (env *envelope) stores(provider *attr.Entry) int {
-	if _, stored := env.Meta[metadataKey(provider)]; stored {
+// stores is 1 if the metadata has something of this name, and else 0.
+func (env *envelope) stores(name string) int {
+	if _, stored := env.Meta[name]; stored {
 		return 1
 	}
 	return 0

@@ -142,6 +142,11 @@ type Block[T any] struct {
 	// attribute then, the address of the method for the file inside the file, in
 	// addition to those of the table.
 	WholeFile bool
+
+	// StoredAs is the kind in the name under which key providers of this kind store
+	// their metadata: that of another key provider, in a program that has none of
+	// this kind. "" is the kind itself.
+	StoredAs string
 }
 
 // Registry lists the kinds of key providers and methods that settings may name,
@@ -280,7 +285,7 @@ func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cf
 	}
 	return keyProvider{
 		KeyProvider: built,
-		metadataKey: metadataKey(entry),
+		metadataKey: metadataKey(entry, kinds),
 		exportable:  values.Bool("exportable"),
 		references:  entry.References(kinds[entry.Kind].Table),
 	}, nil
@@ -352,11 +357,14 @@ func unexpected(entry *attr.Entry, table attr.Table) error {
 }
 
 // metadataKey is what a key provider's metadata is stored under in a file: its
-// encrypted_metadata_alias, else its address.
-func metadataKey(entry *attr.Entry) string {
+// encrypted_metadata_alias, else its address, with the kind that its kind is stored as.
+func metadataKey(entry *attr.Entry, kinds map[string]Block[KeyProvider]) string {
 	alias := entry.Settings["encrypted_metadata_alias"].Value
 	if alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
 		return alias.AsString()
+	}
+	if kind := kinds[entry.Kind].StoredAs; kind != "" {
+		return strings.Replace(entry.Address, "."+entry.Kind+".", "."+kind+".", 1)
 	}
 	return entry.Address
 }

@@ -179,7 +179,7 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 // claimed reports whether a configured key provider stores under name.
 func (e *Encryption) claimed(name string) bool {
 	for _, entry := range e.config.KeyProviders {
-		if metadataKey(entry) == name || entry.Address == name {
+		if metadataKey(entry, e.keyKinds) == name || entry.Address == name {
 			return true
 		}
 	}

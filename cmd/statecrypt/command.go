@@ -47,6 +47,7 @@ func commands() []command {
 		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
+		{name: "key-provider", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},
 		{name: "completion", min: 1, max: 1, run: (*call).completion},
 		{name: "version", run: (*call).version},
 	}
@@ -64,6 +65,8 @@ type call struct {
 	output                       string
 	only                         []string
 	given                        []given // -var and -var-file, in their order
+	recipients, recipientFiles   []string
+	identities                   []string // files
 	pins                         wrap.Pins
 	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
@@ -113,6 +116,12 @@ func (c *call) add(name, text string) {
 		for name := range strings.SplitSeq(text, ",") {
 			c.only = append(c.only, strings.TrimSpace(name))
 		}
+	case "r":
+		c.recipients = append(c.recipients, text)
+	case "R":
+		c.recipientFiles = append(c.recipientFiles, text)
+	case "i":
+		c.identities = append(c.identities, text)
 	case "lineage", "minimum-serial":
 		c.mistake = errors.Join(c.mistake, c.pin(name, text))
 	case "o":

@@ -5,6 +5,7 @@ package builtin
 
 import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
@@ -23,7 +24,7 @@ import (
 )
 
 // Registry returns the key providers pbkdf2, static, aws_kms, gcp_kms, azure_vault,
-// openbao, external and xor, and the methods aes_gcm, external, age, sops, kubeform,
+// openbao, external, age and xor, and the methods aes_gcm, external, age, sops, kubeform,
 // terraform_backend_git and unencrypted. The caller may change it.
 func Registry() encryption.Registry {
 	return encryption.Registry{
@@ -35,6 +36,7 @@ func Registry() encryption.Registry {
 			azurevault.Block(),
 			openbao.Block(),
 			externalkeys.Block(),
+			agekeys.Block(),
 			xor.Block(),
 		},
 		Methods: []encryption.Block[encryption.Method]{

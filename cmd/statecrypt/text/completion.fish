@@ -1,4 +1,4 @@
-complete -c statecrypt -n __fish_use_subcommand -f -a 'inspect decrypt encrypt verify rotate outputs wrap completion version help'
+complete -c statecrypt -n __fish_use_subcommand -f -a 'inspect decrypt encrypt verify rotate outputs wrap key-provider completion version help'
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify wrap' -o config -r
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate wrap' -o var -x
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate wrap' -o var-file -r
@@ -17,6 +17,10 @@ complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o minimum-serial -
 complete -c statecrypt -n '__fish_seen_subcommand_from inspect verify rotate' -o json
 complete -c statecrypt -n '__fish_seen_subcommand_from outputs' -o only -x
 complete -c statecrypt -n '__fish_seen_subcommand_from outputs' -o sensitive
+complete -c statecrypt -n '__fish_seen_subcommand_from key-provider' -f -a age
+complete -c statecrypt -n '__fish_seen_subcommand_from key-provider' -s r -x
+complete -c statecrypt -n '__fish_seen_subcommand_from key-provider' -s R -r
+complete -c statecrypt -n '__fish_seen_subcommand_from key-provider' -s i -r
 complete -c statecrypt -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c statecrypt -n '__fish_seen_subcommand_from wrap; and contains -- -- (commandline -opc)' -x \
   -a "(complete -C (string replace -r '^.*? -- ' '' -- (commandline -cp)))"

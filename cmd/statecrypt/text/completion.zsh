@@ -1,7 +1,7 @@
 #compdef statecrypt
 _statecrypt() {
   if (( CURRENT == 2 )); then
-    compadd -- inspect decrypt encrypt verify rotate outputs wrap completion version help
+    compadd -- inspect decrypt encrypt verify rotate outputs wrap key-provider completion version help
     return
   fi
   local wrapped=${words[(i)--]}
@@ -9,6 +9,10 @@ _statecrypt() {
     shift $wrapped words
     (( CURRENT -= wrapped ))
     _normal
+    return
+  fi
+  if [[ $words[2] == key-provider ]] && (( CURRENT == 3 )); then
+    compadd -- age
     return
   fi
   case $words[2] in
@@ -19,6 +23,7 @@ _statecrypt() {
     rotate) compadd -- -from -to -backend -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial ;;
+    key-provider) compadd -- -r -R -i ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files

@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
@@ -127,6 +128,14 @@ func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 	}
 	stored, err := json.Marshal(out.Meta)
 	return key, stored, err
+}
+
+// Recognizes reports whether document is metadata of a program. What the key provider
+// age stores is not, unless it is found by its name.
+func (p *provider) Recognizes(document json.RawMessage) bool {
+	m, err := parse(document)
+	_, ofAge := m.ExternalData[agefile.Mark]
+	return err == nil && !ofAge
 }
 
 // parse checks the shape of this kind's metadata. Its content is up to the

@@ -1,4 +1,4 @@
-package age
+package agefile
 
 import (
 	"bytes"
@@ -8,81 +8,92 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"filippo.io/age"
 	"filippo.io/age/agessh"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
-// parseAll reads the identities of the configuration. Its errors, and those
-// below, hold nothing of an identity.
-func (m *method) parseAll(texts []string) ([]age.Identity, error) {
-	var all []age.Identity
-	for i, text := range texts {
-		identities, err := m.parse([]byte(text))
-		if err != nil {
-			return nil, fmt.Errorf("identities, element %d: %w", i+1, err)
-		}
-		all = append(all, identities...)
-	}
-	return all, nil
+// Identities are what opens files: the values of the attributes of [Attrs].
+type Identities struct {
+	parsed     func() ([]age.Identity, error) // once: decrypting a protected key takes time
+	texts      []string
+	files      []string
+	passphrase string
 }
 
-// load returns everything that may open a file.
-func (m *method) load() ([]age.Identity, error) {
-	own, err := m.identities()
+// NewIdentities are those of these settings. What is wrong with them is an error of
+// [Identities.Load].
+func NewIdentities(v attr.Values) *Identities {
+	i := &Identities{texts: v.Strings("identities"), files: v.Strings("identity_files"), passphrase: v.String("identity_passphrase")}
+	i.parsed = sync.OnceValues(i.parseAll)
+	return i
+}
+
+// Any reports whether some are set.
+func (i *Identities) Any() bool { return len(i.texts)+len(i.files) > 0 }
+
+// Load returns all of them; the files are read each time. Errors, also those below,
+// hold nothing of an identity.
+func (i *Identities) Load() ([]age.Identity, error) {
+	own, err := i.parsed()
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Clone(own)
-	for _, path := range m.identityFiles {
+	for _, path := range i.files {
 		text, err := keyfile.Read(path)
 		if err != nil {
 			return nil, fmt.Errorf("identity_files: %w", err)
 		}
-		identities, err := m.parse(text)
+		identities, err := i.parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("identity_files: %s: %w", path, err)
 		}
 		all = append(all, identities...)
 	}
-	if m.passphrase != "" {
-		identity, err := withPassphrase(m.passphrase)
+	return all, nil
+}
+
+func (i *Identities) parseAll() ([]age.Identity, error) {
+	var all []age.Identity
+	for n, text := range i.texts {
+		identities, err := i.parse([]byte(text))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("identities, element %d: %w", n+1, err)
 		}
-		all = append(all, identity)
-	}
-	if len(all) == 0 {
-		return nil, errors.New("identities, identity_files or a passphrase are required to open files")
+		all = append(all, identities...)
 	}
 	return all, nil
 }
 
-func withPassphrase(passphrase string) (*age.ScryptIdentity, error) {
+// WithPassphrase opens files that are sealed with a passphrase.
+func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	identity, err := age.NewScryptIdentity(passphrase)
 	if err != nil {
 		return nil, err
 	}
-	identity.SetMaxWorkFactor(maxWorkFactor)
+	identity.SetMaxWorkFactor(MaxWorkFactor)
 	return identity, nil
 }
 
 // parse reads the content of an identity file of age.
-func (m *method) parse(text []byte) ([]age.Identity, error) {
+func (i *Identities) parse(text []byte) ([]age.Identity, error) {
 	text = bytes.TrimSpace(text)
-	if m.RecognizesFile(text) {
-		plain, err := m.unseal(text)
+	if Recognizes(text) {
+		plain, err := i.unseal(text)
 		if err != nil {
 			return nil, err
 		}
 		text = bytes.TrimSpace(plain)
 	}
 	if bytes.HasPrefix(text, []byte("-----BEGIN")) {
-		identity, err := m.parseSSH(text)
+		identity, err := i.parseSSH(text)
 		return []age.Identity{identity}, err
 	}
 	for line := range bytes.Lines(text) {
@@ -102,15 +113,15 @@ func (m *method) parse(text []byte) ([]age.Identity, error) {
 }
 
 // unseal opens an identity file that is an age file itself.
-func (m *method) unseal(file []byte) ([]byte, error) {
-	if m.identityPassphrase == "" {
+func (i *Identities) unseal(file []byte) ([]byte, error) {
+	if i.passphrase == "" {
 		return nil, errPassphraseMissing
 	}
-	passphrase, err := withPassphrase(m.identityPassphrase)
+	passphrase, err := WithPassphrase(i.passphrase)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := open(file, []age.Identity{passphrase})
+	plain, err := Open(file, []age.Identity{passphrase})
 	if errors.Is(err, encryption.ErrNoKey) { // that of the identity, and not of the file
 		return nil, errPassphraseWrong
 	}
@@ -122,13 +133,13 @@ var (
 	errPassphraseWrong   = errors.New("identity_passphrase is not the passphrase of this identity")
 )
 
-func (m *method) parseSSH(pem []byte) (age.Identity, error) {
+func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
 	key, err := ssh.ParseRawPrivateKey(pem)
 	if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
-		if m.identityPassphrase == "" {
+		if i.passphrase == "" {
 			return nil, errPassphraseMissing
 		}
-		key, err = ssh.ParseRawPrivateKeyWithPassphrase(pem, []byte(m.identityPassphrase))
+		key, err = ssh.ParseRawPrivateKeyWithPassphrase(pem, []byte(i.passphrase))
 		if err != nil {
 			return nil, errPassphraseWrong
 		}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// keyProviderHeader begins the answer to OpenTofu's key provider external:
+// opentofu/internal/encryption/keyprovider/external/protocol.go.
+const keyProviderHeader = `{"magic":"OpenTofu-External-Key-Provider","version":1}` + "\n"
+
+// keyProviderAnswer is what follows it.
+type keyProviderAnswer struct {
+	Keys struct {
+		EncryptionKey []byte `json:"encryption_key"`
+		DecryptionKey []byte `json:"decryption_key,omitempty"`
+	} `json:"keys"`
+	Meta json.RawMessage `json:"meta"`
+}
+
+const maxStored = 1 << 20 // bytes of what a file may store of a key provider
+
+// keyProvider is a program for OpenTofu's key provider external. OpenTofu wants a new
+// key from each call, also if it only reads.
+func (c *call) keyProvider(ctx context.Context) error {
+	if c.args[0] != "age" {
+		return usageError(fmt.Sprintf("there is no key provider %q here; there is: age", c.args[0]))
+	}
+	if err := c.refuseTerminal(); err != nil {
+		return err
+	}
+	provider, err := c.ageKeyProvider()
+	if err != nil {
+		return err
+	}
+	stored, err := source.Read(c.stdin, -1, maxStored)
+	if err != nil {
+		return err
+	}
+	var answer keyProviderAnswer
+	if answer.Keys.EncryptionKey, answer.Meta, err = provider.(encryption.KeyMaker).NewKey(ctx, nil); err != nil {
+		return err
+	}
+	if answer.Keys.DecryptionKey, err = c.openedKey(ctx, provider, stored); err != nil {
+		return err
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.stdout, "%s%s\n", keyProviderHeader, body)
+	return err
+}
+
+// openedKey is the key that stored holds, none if nothing is stored, as for a new file.
+// OpenTofu tries no fallback if the program fails, so no identity that fits is no error.
+func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, stored []byte) ([]byte, error) {
+	var meta struct {
+		ExternalData json.RawMessage `json:"external_data"`
+	}
+	if err := json.Unmarshal(stored, &meta); err != nil {
+		return nil, errors.New("standard input holds no metadata of a file: OpenTofu runs this program, as the command of its " +
+			`key provider external`)
+	}
+	if len(meta.ExternalData) == 0 || string(meta.ExternalData) == "null" {
+		return nil, nil
+	}
+	key, err := provider.Key(ctx, nil, bytes.TrimSpace(stored))
+	if errors.Is(err, encryption.ErrNoKey) {
+		c.say(yellow, "note:", err.Error())
+		return nil, nil
+	}
+	return key, err
+}
+
+func (c *call) ageKeyProvider() (encryption.KeyProvider, error) {
+	for _, path := range c.recipientFiles {
+		recipients, err := readRecipients(path)
+		if err != nil {
+			return nil, err
+		}
+		c.recipients = append(c.recipients, recipients...)
+	}
+	if len(c.recipients) == 0 {
+		return nil, usageError("-r RECIPIENT or -R FILE is required: OpenTofu wants a key for a new file from each call, and it is " +
+			"encrypted for these recipients")
+	}
+	values := map[string]cty.Value{"recipients": list(c.recipients)}
+	if len(c.identities) > 0 {
+		values["identity_files"] = list(c.identities)
+	}
+	block := age.Block()
+	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, nil)
+	if err != nil {
+		return nil, err
+	}
+	return block.Build(settings)
+}
+
+func list(texts []string) cty.Value {
+	values := make([]cty.Value, len(texts))
+	for i, text := range texts {
+		values[i] = cty.StringVal(text)
+	}
+	return cty.ListVal(values)
+}
+
+// readRecipients reads a file of recipients, as "age -R" does: one in each line, beside
+// comments.
+func readRecipients(path string) (recipients []string, err error) {
+	text, err := keyfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			recipients = append(recipients, line)
+		}
+	}
+	return recipients, nil
+}

@@ -1,0 +1,146 @@
+// Package agefile reads age's identities and recipients, and opens and seals age's
+// files: https://age-encryption.org/v1.
+package agefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/agessh"
+	"filippo.io/age/armor"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+)
+
+// MaxWorkFactor bounds what a file that is sealed with a passphrase may demand.
+// Scrypt then takes 1 GiB of memory and some seconds. The age program uses 18,
+// rage what takes a second on the machine.
+const MaxWorkFactor = 20
+
+// Mark is the member of external_data that holds a key which is sealed with age.
+const Mark = "statecrypt_age_key"
+
+// Attrs are the attributes that [NewIdentities] and [Recipients] read. What says who
+// needs the recipients.
+func Attrs(recipients string) []attr.Attr {
+	return []attr.Attr{
+		{
+			Name: "identities", Type: cty.List(cty.String), Sensitive: true, Local: true,
+			Doc: "What opens the files, each as in a file for `age --identity`: `AGE-SECRET-KEY-…`, an SSH private key (Ed25519 or RSA), or " +
+				"an age file of such lines, sealed with `identity_passphrase`.",
+		},
+		{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Doc: "Paths of files with the " +
+			"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},
+		{Name: "identity_passphrase", Type: cty.String, Sensitive: true, Local: true,
+			Doc: "The passphrase of those identities that are protected by one."},
+		{Name: "recipients", Type: cty.List(cty.String), Doc: "For whom files are encrypted: `age1…`, `age1pq1…`, or an SSH public key. " + recipients},
+	}
+}
+
+// Recipients parses the attribute recipients.
+func Recipients(v attr.Values) ([]age.Recipient, error) {
+	var all []age.Recipient
+	for i, text := range v.Strings("recipients") {
+		recipient, err := parseRecipient(strings.TrimSpace(text))
+		if err != nil {
+			return nil, v.Errorf("recipients", "element %d: %w", i+1, err)
+		}
+		all = append(all, recipient)
+	}
+	return all, nil
+}
+
+// parseRecipient keeps quiet about what it does not know: it may be a private
+// key.
+func parseRecipient(text string) (age.Recipient, error) {
+	var recipient age.Recipient
+	var err error
+	switch {
+	case strings.HasPrefix(text, "age1pq1"):
+		recipient, err = age.ParseHybridRecipient(text)
+	case strings.HasPrefix(text, "age1"):
+		recipient, err = age.ParseX25519Recipient(text)
+	case strings.HasPrefix(text, "ssh-"):
+		recipient, err = agessh.ParseRecipient(text)
+	default:
+		err = errors.New("unknown")
+	}
+	if err != nil {
+		return nil, errors.New("this is not a known recipient: age1…, age1pq1…, ssh-ed25519 … or ssh-rsa " +
+			"…; those of plugins are not supported")
+	}
+	return recipient, nil
+}
+
+// What files begin with. An armored one may have white space before it.
+const intro = "age-encryption.org/"
+
+// Recognizes reports whether file is of age, armored or not.
+func Recognizes(file []byte) bool {
+	return bytes.HasPrefix(file, []byte(intro)) || armored(file)
+}
+
+func armored(file []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte(armor.Header))
+}
+
+// Open opens file with the first identity that it is for.
+func Open(file []byte, identities []age.Identity) ([]byte, error) {
+	var in io.Reader = bytes.NewReader(file)
+	if armored(file) {
+		in = armor.NewReader(in)
+	}
+	out, err := age.Decrypt(in, identities...)
+	if none, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
+		return nil, fmt.Errorf("%w: nothing here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused: %s", shown(err))
+	}
+	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
+	if _, err := plain.ReadFrom(out); err != nil {
+		return nil, fmt.Errorf("%w or cut off: %s", encryption.ErrDamaged, shown(err))
+	}
+	return plain.Bytes(), nil
+}
+
+const maxShown = 200 // bytes of what a file holds that are shown
+
+// shown is what age says of a file, with pieces of it.
+func shown(err error) string { return outside.Line(err.Error(), maxShown) }
+
+// describe says for whom a file is encrypted, if the file says so.
+func describe(types []string) string {
+	types = slices.Compact(slices.Sorted(slices.Values(types)))
+	if len(types) > 5 {
+		types = append(types[:5], "…")
+	}
+	for i, t := range types {
+		types[i] = outside.Quoted(t, maxShown)
+	}
+	return "it is encrypted for " + strings.Join(types, ", ")
+}
+
+// Seal seals plain for all recipients.
+func Seal(plain []byte, recipients ...age.Recipient) ([]byte, error) {
+	var sealed bytes.Buffer
+	w, err := age.Encrypt(&sealed, recipients...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return sealed.Bytes(), nil
+}

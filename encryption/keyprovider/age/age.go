@@ -1,0 +1,132 @@
+// Package age seals the key of each file for several people and machines, with age:
+// https://age-encryption.org/v1. Whoever has one of the identities gets the key.
+//
+// What it stores is what OpenTofu's key provider external stores for the program
+// "statecrypt key-provider age", under the same name: either opens what the other
+// has sealed.
+package age
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"filippo.io/age"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
+)
+
+const (
+	keyLength = 32 // bytes, for AES-256
+
+	// The sealed key has some 100 bytes for each recipient, those of hybrid ones
+	// 1,600. Each is tried with each identity.
+	maxSealed = 128 << 10 // bytes
+
+	kind = "an age key provider" // in errors
+)
+
+// Block returns the age key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{
+		Table: attr.Table{
+			Name: "age",
+			Doc: "Opens keys that are sealed with [age](https://age-encryption.org) for several recipients, by OpenTofu with the program " +
+				"`statecrypt key-provider age`. Its metadata is that of `key_provider.external` of the same name. Plugins of age are not run.",
+			Attrs: agefile.Attrs("Only `statecrypt encrypt` and programs that use the Go library need it; a key that is sealed for nobody " +
+				"is an error there."),
+		},
+		Build:    build,
+		StoredAs: "external",
+	}
+}
+
+type provider struct {
+	stored.Wrapping[metadata]
+
+	identities *agefile.Identities
+	recipients []age.Recipient
+}
+
+var (
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
+)
+
+// metadata is what a file stores: the key, as an age file.
+type metadata struct {
+	ExternalData struct {
+		Sealed []byte `json:"statecrypt_age_key"` // [agefile.Mark]
+	} `json:"external_data"`
+}
+
+func build(v attr.Values) (encryption.KeyProvider, error) {
+	recipients, err := agefile.Recipients(v)
+	if err != nil {
+		return nil, err
+	}
+	p := &provider{Wrapping: stored.Wrapping[metadata]{Kind: kind, Parse: parse}, identities: agefile.NewIdentities(v), recipients: recipients}
+	if !p.identities.Any() && len(recipients) == 0 {
+		return nil, v.Errorf("", "identities or identity_files are required to open files, recipients to encrypt them")
+	}
+	return p, nil
+}
+
+// Key opens the key that document holds with the first identity that it is for.
+func (p *provider) Key(_ context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
+	if err != nil {
+		return nil, err
+	}
+	if !p.identities.Any() {
+		return nil, fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files", encryption.ErrNoKey)
+	}
+	identities, err := p.identities.Load()
+	if err != nil {
+		return nil, err
+	}
+	key, err := agefile.Open(m.ExternalData.Sealed, identities)
+	if err == nil && len(key) != keyLength {
+		return nil, fmt.Errorf("%w: the key in it has %d bytes, and not %d", encryption.ErrDamaged, len(key), keyLength)
+	}
+	return key, err
+}
+
+// NewKey makes a key, and seals it for all recipients.
+func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+	if len(p.recipients) == 0 {
+		return nil, nil, errors.New("recipients are required to encrypt files")
+	}
+	key := make([]byte, keyLength)
+	rand.Read(key) //nolint:errcheck // it never fails
+	var m metadata
+	var err error
+	if m.ExternalData.Sealed, err = agefile.Seal(key, p.recipients...); err != nil {
+		return nil, nil, err
+	}
+	if n := len(m.ExternalData.Sealed); n > maxSealed {
+		return nil, nil, fmt.Errorf("the key sealed for %d recipients has %d bytes; at most %d are allowed", len(p.recipients), n, maxSealed)
+	}
+	document, err := json.Marshal(m)
+	return key, document, err
+}
+
+// parse accepts nothing beside the sealed key.
+func parse(document json.RawMessage) (m metadata, err error) {
+	var members map[string]map[string]json.RawMessage
+	if err := stored.Decode(document, kind, &members); err != nil {
+		return m, err
+	}
+	data := members["external_data"]
+	if len(members) != 1 || len(data) != 1 || data[agefile.Mark] == nil || json.Unmarshal(document, &m) != nil ||
+		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
+		return m, fmt.Errorf("%w: the metadata in it is not that of %s", encryption.ErrDamaged, kind)
+	}
+	return m, nil
+}

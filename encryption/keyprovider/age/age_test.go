@@ -1,0 +1,209 @@
+package age_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
+	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+)
+
+// The identities are those of the method age.
+func testdata(tb testing.TB, name string) string {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "method", "age", "testdata", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(data)
+}
+
+// recipient is the public key that a comment of an identity file tells.
+func recipient(tb testing.TB, name string) string {
+	tb.Helper()
+	_, after, _ := strings.Cut(testdata(tb, name), "# public key: ")
+	key, _, ok := strings.Cut(after, "\n")
+	if !ok {
+		tb.Fatal("the identity file does not tell its public key")
+	}
+	return key
+}
+
+// team are three recipients. Age mixes no hybrid ones with others.
+func team(tb testing.TB) []string {
+	tb.Helper()
+	return []string{recipient(tb, "x25519.key"), testdata(tb, "ssh_ed25519.pub"), testdata(tb, "ssh_rsa.pub")}
+}
+
+func attrs(pairs ...any) map[string]cty.Value { return kindtest.Attrs{}.With(pairs...) }
+
+func provider(tb testing.TB, pairs ...any) encryption.KeyProvider {
+	tb.Helper()
+	return encryptiontest.Build(tb, agekeys.Block(), attrs(pairs...))
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	own, other := testdata(t, "x25519.key"), testdata(t, "other.key")
+	secret := func(identity string) string { return identity[strings.Index(identity, "AGE-SECRET-KEY-"):][20:40] }
+	for name, recipients := range map[string][]string{
+		"x25519.key": team(t), "ssh_ed25519": team(t), "hybrid.key": {recipient(t, "hybrid.key")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			encryptiontest.KeyProvider{
+				Block: agekeys.Block(),
+				Attrs: attrs("identities", []string{testdata(t, name)}, "recipients", recipients),
+				Other: attrs("identities", []string{other}, "recipients", []string{recipient(t, "other.key")}),
+				Bad: []map[string]cty.Value{
+					{},
+					attrs("identities", []string{"canary"}),
+					attrs("identities", []string{recipient(t, "x25519.key")}),
+					attrs("identities", []string{"AGE-PLUGIN-YUBIKEY-1CANARY"}),
+					attrs("identity_files", []string{"testdata/nobody"}),
+					attrs("recipients", []string{own}),
+					attrs("recipients", []string{"age1canary"}),
+					attrs("recipients", team(t)), // which open nothing
+					attrs("recipients", append(team(t), recipient(t, "hybrid.key"))),
+				},
+				Secrets: []string{"canary", "CANARY", secret(own), secret(other)},
+			}.Run(t)
+		})
+	}
+}
+
+// Each of the team opens what was sealed for all, and nobody else does.
+func TestTeam(t *testing.T) {
+	t.Parallel()
+	key, stored, err := provider(t, "recipients", team(t)).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, member := range map[string]bool{"x25519.key": true, "ssh_ed25519": true, "ssh_rsa": true, "other.key": false, "hybrid.key": false} {
+		got, err := provider(t, "identities", []string{testdata(t, name)}).Key(t.Context(), nil, stored)
+		if member && !bytes.Equal(got, key) || !member && !errors.Is(err, encryption.ErrNoKey) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = provider(t, "recipients", team(t)).Key(t.Context(), nil, stored)
+	if !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "neither identities nor identity_files") {
+		t.Errorf("with recipients alone: %v", err)
+	}
+	_, _, err = provider(t, "identities", []string{testdata(t, "x25519.key")}).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "recipients are required") {
+		t.Errorf("with identities alone: %v", err)
+	}
+}
+
+// sealed is metadata with an age file of this plaintext.
+func sealed(t *testing.T, plain string) []byte {
+	t.Helper()
+	to, err := age.ParseX25519Recipient(recipient(t, "x25519.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	w, err := age.Encrypt(&file, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(w, plain)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return stored(file.Bytes())
+}
+
+func stored(file []byte) []byte {
+	return fmt.Appendf(nil, `{"external_data":{"statecrypt_age_key":%q}}`, base64.StdEncoding.EncodeToString(file))
+}
+
+// What a file stores may be anything. Damage is not a matter of the wrong key.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	p := provider(t, "identities", []string{testdata(t, "x25519.key")})
+	right := sealed(t, strings.Repeat("k", 32))
+	if key, err := p.Key(t.Context(), nil, right); err != nil || string(key) != strings.Repeat("k", 32) {
+		t.Fatalf("%q, %v", key, err)
+	}
+	beside := strings.Replace(string(right), `{"external_data"`, `{"x":1,"external_data"`, 1)
+	within := strings.Replace(string(right), `{"statecrypt`, `{"x":"1","statecrypt`, 1)
+	for name, document := range map[string]string{
+		"short key": string(sealed(t, "k")), "long key": string(sealed(t, strings.Repeat("k", 33))), "no key": string(sealed(t, "")),
+		"more": beside, "more within": within, "null": `null`, "nothing": `{}`, "no data": `{"external_data":null}`,
+		"of a program": `{"external_data":{"key":"x"}}`, "number": `{"external_data":{"statecrypt_age_key":1}}`,
+		"no age file": string(stored([]byte("hello"))), "cut": string(stored([]byte("age-encryption.org/v1\n-> X25519 "))),
+		"long": string(stored(append([]byte("age-encryption.org/v1\n"), make([]byte, 1<<20)...))),
+	} {
+		key, err := p.Key(t.Context(), nil, []byte(document))
+		if key != nil || err == nil || errors.Is(err, encryption.ErrNoKey) {
+			t.Errorf("%s: %q, %v", name, key, err)
+		}
+	}
+}
+
+// More recipients than a file may store are an error of who seals.
+func TestManyRecipients(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 100)
+	for i := range many {
+		many[i] = recipient(t, "hybrid.key")
+	}
+	_, _, err := provider(t, "recipients", many).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "at most 131072 are allowed") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The metadata has the name that OpenTofu's key provider external of the same name
+// looks for, whatever wrote it. Found by its content, it belongs to age alone.
+func TestName(t *testing.T) {
+	t.Parallel()
+	registry := kindtest.Registry(agekeys.Block(), external.Block())
+	load := func(kind, name, arguments string) encryption.Target {
+		enc, err := encryption.Load(registry, encryption.Code(fmt.Sprintf(`key_provider %q %q {
+				%s
+			}
+			method "aes_gcm" "m" { keys = key_provider.%[1]s.%[2]s }
+			state { method = method.aes_gcm.m }`, kind, name, arguments), "test.hcl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return enc.State()
+	}
+	quotedTeam, _ := json.Marshal(team(t))
+	identity, _ := json.Marshal(testdata(t, "x25519.key"))
+	arguments := fmt.Sprintf("recipients = %s\nidentities = [%s]\n", quotedTeam, identity)
+	const plain = `{"version":4,"serial":1,"lineage":"l"}`
+	file, err := load("age", "team", arguments).Encrypt(t.Context(), []byte(plain))
+	if err != nil || !bytes.Contains(file, []byte(`"meta":{"key_provider.external.team":`)) {
+		t.Fatalf("%s, %v", file, err)
+	}
+	for _, name := range []string{"team", "another"} {
+		opened, err := load("age", name, arguments).Decrypt(t.Context(), file)
+		if err != nil || string(opened.Data) != plain {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, given := range map[string]bool{"team": true, "another": false} {
+		input := filepath.Join(t.TempDir(), "input")
+		_, err := load("external", name, fmt.Sprintf(`command = ["sh", "-c", "cat >%s; exit 1"]`, input)).Decrypt(t.Context(), file)
+		text, _ := os.ReadFile(input)
+		if err == nil || strings.Contains(string(text), "statecrypt_age_key") != given {
+			t.Errorf("external.%s: the program got %s, %v", name, text, err)
+		}
+	}
+}
