@@ -125,7 +125,7 @@ func TestKeyProviderOfOpenTofu(t *testing.T) {
 
 	// The third leaves: the next write is for the others.
 	c.run(t, team("team", second, firstRecipient, secondRecipient)+state, "apply", "-auto-approve", "-replace=terraform_data.x")
-	if got := statecrypt(t, native(third), "", "decrypt", path); got.code != exitFailure || !strings.Contains(got.stderr, "nothing here opens it") {
+	if got := statecrypt(t, native(third), "", "decrypt", path); got.code != exitFailure || !strings.Contains(got.stderr, "no identity and no passphrase here opens it") {
 		t.Errorf("%d, %s", got.code, got.stderr)
 	}
 

@@ -32,6 +32,8 @@ func keepers() map[string]string {
 		"encryption/keyprovider/pbkdf2":         "TestSuite",
 		"encryption/keyprovider/static":         "TestSuite",
 		"encryption/keyprovider/xor":            "- the chain's own metadata; its parts are decoded by their key providers",
+		"encryption/internal/agefile":           "age; age, keys",
+		"encryption/keyprovider/age":            "age, keys",
 		"encryption/method/age":                 "age",
 		"encryption/method/external":            "TestFailures",
 		"encryption/method/kubeform":            "kubeform TestLayers",

@@ -230,7 +230,17 @@ func ageFiles() []Grammar {
 		stanza := "-> x " + word(n["length of arguments"]) + "\n" + strings.Repeat("A", 43) + "\n"
 		header := "age-encryption.org/v1\n" + strings.Repeat(stanza, n["stanzas"]) + "--- " + strings.Repeat("A", 43) + "\n"
 		return header + word(n["length of data"])
+	}}, {"recipients", unlimited("recipients"), func(n Counts) string {
+		stanza := "-> X25519 " + strings.Repeat("B", 42) + "A\n" + strings.Repeat("A", 43) + "\n"
+		return "age-encryption.org/v1\n" + strings.Repeat(stanza, n["recipients"]) + "--- " + strings.Repeat("A", 43) + "\n"
 	}}}
+}
+
+// ageKey is a file whose key is sealed with age.
+func ageKey(sealed string) string {
+	stored := fmt.Sprintf(`{"external_data":{"statecrypt_age_key":%q}}`, base64.StdEncoding.EncodeToString([]byte(sealed)))
+	return fmt.Sprintf(`{"meta":{"key_provider.external.k":%q},"encrypted_data":"AAAA","encryption_version":"v0"}`,
+		base64.StdEncoding.EncodeToString([]byte(stored)))
 }
 
 // packed is what unpacks to much more, or to nothing.

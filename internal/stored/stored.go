@@ -9,6 +9,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
+// AgeKey is the member of external_data that holds a key which is sealed with age, in
+// place of what a program stores there.
+const AgeKey = "statecrypt_age_key"
+
 // Decode reads the metadata that a file stores of a key provider of this kind.
 // The error wraps [encryption.ErrNoKey] when the file stores none,
 // and [encryption.ErrDamaged] when it cannot be read.

@@ -25,9 +25,6 @@ import (
 // rage what takes a second on the machine.
 const MaxWorkFactor = 20
 
-// Mark is the member of external_data that holds a key which is sealed with age.
-const Mark = "statecrypt_age_key"
-
 // Attrs are the attributes that [NewIdentities] and [Recipients] read. What says who
 // needs the recipients.
 func Attrs(recipients string) []attr.Attr {
@@ -100,7 +97,7 @@ func Open(file []byte, identities []age.Identity) ([]byte, error) {
 	}
 	out, err := age.Decrypt(in, identities...)
 	if none, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
-		return nil, fmt.Errorf("%w: nothing here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
+		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused: %s", shown(err))

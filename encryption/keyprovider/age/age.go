@@ -36,8 +36,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{
 		Table: attr.Table{
 			Name: "age",
-			Doc: "Opens keys that are sealed with [age](https://age-encryption.org) for several recipients, by OpenTofu with the program " +
-				"`statecrypt key-provider age`. Its metadata is that of `key_provider.external` of the same name. Plugins of age are not run.",
+			Doc: "Keys that [age](https://age-encryption.org) seals for several recipients. OpenTofu writes them with the program " +
+				"`statecrypt key-provider age`.",
 			Attrs: agefile.Attrs("Only `statecrypt encrypt` and programs that use the Go library need it; a key that is sealed for nobody " +
 				"is an error there."),
 		},
@@ -62,7 +62,7 @@ var (
 // metadata is what a file stores: the key, as an age file.
 type metadata struct {
 	ExternalData struct {
-		Sealed []byte `json:"statecrypt_age_key"` // [agefile.Mark]
+		Sealed []byte `json:"statecrypt_age_key"` // [stored.AgeKey]
 	} `json:"external_data"`
 }
 
@@ -124,7 +124,7 @@ func parse(document json.RawMessage) (m metadata, err error) {
 		return m, err
 	}
 	data := members["external_data"]
-	if len(members) != 1 || len(data) != 1 || data[agefile.Mark] == nil || json.Unmarshal(document, &m) != nil ||
+	if len(members) != 1 || len(data) != 1 || data[stored.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
 		return m, fmt.Errorf("%w: the metadata in it is not that of %s", encryption.ErrDamaged, kind)
 	}

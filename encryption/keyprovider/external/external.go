@@ -15,7 +15,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
@@ -134,7 +133,7 @@ func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 // age stores is not, unless it is found by its name.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
-	_, ofAge := m.ExternalData[agefile.Mark]
+	_, ofAge := m.ExternalData[stored.AgeKey]
 	return err == nil && !ofAge
 }
 
