@@ -10,8 +10,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // TestCheck finds every mistake in the settings of a target before there is a file, and
@@ -39,12 +39,6 @@ func TestCheck(t *testing.T) {
 		}`},
 		"a program": {methods: "method.aes_gcm.m", text: `key_provider "external" "k" { command = ["touch", "` + marker + `"] }
 			method "aes_gcm" "m" { keys = key_provider.external.k }`},
-		"a server": {methods: "method.aes_gcm.m", text: `key_provider "openbao" "k" {
-				address  = "http://127.0.0.1:1"
-				token    = "t"
-				key_name = "k"
-			}
-			method "aes_gcm" "m" { keys = key_provider.openbao.k }`},
 		"a short passphrase": {text: short, methods: "!method.aes_gcm.short",
 			want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
 		"of a chain": {text: short + chain, methods: "!method.aes_gcm.chain",
@@ -73,7 +67,7 @@ func TestCheck(t *testing.T) {
 				broken = append(broken, address)
 			}
 		}
-		err := newEncryption(t, builtin.Registry(), c.text).Use(methods...).Check()
+		err := newEncryption(t, lighttest.Registry(), c.text).Use(methods...).Check()
 		if len(broken) == 0 {
 			if err != nil {
 				t.Errorf("%s: got %v", name, err)
@@ -96,14 +90,14 @@ func TestCheck(t *testing.T) {
 	if found, _ := filepath.Glob(marker); found != nil {
 		t.Error("the program was run")
 	}
-	lone, err := encryption.Load(builtin.Registry(), encryption.Passphrase("too short"))
+	lone, err := encryption.Load(lighttest.Registry(), encryption.Passphrase("too short"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if mistake, ok := errors.AsType[*attr.Error](lone.State().Check()); !ok || mistake.Attr != "passphrase" {
 		t.Errorf("got %v", lone.State().Check())
 	}
-	unknown, err := encryption.New(builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{
+	unknown, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{
 		"method.xyz.m": attr.NewEntry("method.xyz.m", attr.Table{Name: "xyz"}, map[string]cty.Value{}),
 	}})
 	if err != nil {
@@ -118,7 +112,7 @@ func TestCheck(t *testing.T) {
 // in OpenTofu.
 func TestCheckIsNoCondition(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, builtin.Registry(), keys+`
+	target := newEncryption(t, lighttest.Registry(), keys+`
 		key_provider "pbkdf2" "short" { passphrase = "too short" }
 		method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }`).Use("method.aes_gcm.a", "method.aes_gcm.short")
 	if err := target.Check(); err == nil {

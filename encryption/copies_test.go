@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // TestCopies: the serial and the lineage beside the encrypted data are copies of
@@ -19,7 +19,7 @@ func TestCopies(t *testing.T) {
 		bare = `{"version":4,"outputs":{},"resources":[]}`
 		null = `{"version":4,"serial":null,"lineage":null,"outputs":{},"resources":[]}`
 	)
-	enc := newEncryption(t, builtin.Registry(), keys)
+	enc := newEncryption(t, lighttest.Registry(), keys)
 	for name, c := range map[string]struct {
 		plain  string
 		copies map[string]any
@@ -70,8 +70,8 @@ func TestCopies(t *testing.T) {
 // beside it.
 func TestCopiesOfAPlan(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, builtin.Registry(), keys).Use("method.aes_gcm.a")
-	sealed, err := newEncryption(t, builtin.Registry(), keys+`plan { method = method.aes_gcm.a }`).Plan().Encrypt(t.Context(), []byte(plan))
+	target := newEncryption(t, lighttest.Registry(), keys).Use("method.aes_gcm.a")
+	sealed, err := newEncryption(t, lighttest.Registry(), keys+`plan { method = method.aes_gcm.a }`).Plan().Encrypt(t.Context(), []byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // Whatever opens is exactly what was sealed: every truncation and every flipped
@@ -20,7 +20,7 @@ import (
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
-	target := newEncryption(t, builtin.Registry(), keys).Use("method.aes_gcm.a", "unencrypted")
+	target := newEncryption(t, lighttest.Registry(), keys).Use("method.aes_gcm.a", "unencrypted")
 	opens := func(damaged []byte) bool {
 		opened, err := target.Decrypt(context.Background(), bytes.Clone(damaged))
 		if err == nil && (string(opened.Data) != state || !opened.Encrypted) {
@@ -46,7 +46,7 @@ func TestDamage(t *testing.T) {
 }
 
 func FuzzDecrypt(f *testing.F) {
-	registry := builtin.Registry()
+	registry := lighttest.Registry()
 	cfg, err := config.Parse(keys+"state {\nmethod = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.u\n}\n}", "fuzz",
 		registry.Options(cty.NilVal))
 	if err != nil {

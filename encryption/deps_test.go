@@ -21,16 +21,40 @@ func TestDependencies(t *testing.T) {
 			t.Errorf("the program does not import %s", wanted)
 		}
 	}
-	for _, heavy := range []string{
+	for _, heavy := range append(heavyPackages(), "google.golang.org", "net", "crypto/tls", "testing") {
+		if within(program, heavy) {
+			t.Errorf("the program pulls in %s", heavy)
+		}
+	}
+}
+
+// heavyPackages are the SDKs of services, and what links them.
+func heavyPackages() []string {
+	return []string{
 		"github.com/aws", "github.com/Azure", "github.com/AzureAD", "cloud.google.com", // the clouds' SDKs
-		"google.golang.org", "github.com/googleapis", "golang.org/x/oauth2", "k8s.io",
+		"google.golang.org/api", "google.golang.org/grpc", "github.com/googleapis", "golang.org/x/oauth2", "k8s.io",
 		"github.com/openbao", "github.com/hashicorp/vault", "github.com/hashicorp/go-retryablehttp",
 		"github.com/hashicorp/terraform-plugin-framework", "github.com/hashicorp/terraform-plugin-go", "github.com/hashicorp/go-plugin",
 		module + "internal/provider", module + "internal/source", module + "encryption/builtin",
-		"net", "crypto/tls", "testing",
-	} {
-		if within(program, heavy) {
-			t.Errorf("the program pulls in %s", heavy)
+	}
+}
+
+// TestTestsLinkLittle: the tests of the library are built without the SDK of any
+// service. Those of the kinds that call one are in the folders of the kinds, and
+// those of all kinds are in builtin.
+func TestTestsLinkLittle(t *testing.T) {
+	t.Parallel()
+	linked := dependencies(t, "-test",
+		"encryption", "encryption/attr", "encryption/config", "encryption/tfstate", "encryption/encryptiontest",
+		"encryption/keyprovider/external", "encryption/keyprovider/pbkdf2", "encryption/keyprovider/static", "encryption/keyprovider/xor",
+		"encryption/method/aesgcm", "encryption/method/age", "encryption/method/external", "encryption/method/kubeform",
+		"encryption/method/terraformbackendgit", "encryption/method/unencrypted")
+	if !within(linked, "testing") {
+		t.Errorf("this is not what tests link: %q", linked)
+	}
+	for _, heavy := range heavyPackages() {
+		if within(linked, heavy) {
+			t.Errorf("the tests link %s", heavy)
 		}
 	}
 }
@@ -84,7 +108,8 @@ func TestCoreKnowsNoKinds(t *testing.T) {
 	}
 }
 
-// dependencies lists packages of this module with all that they import.
+// dependencies lists packages of this module with all that they import; after
+// "-test", with what their tests do.
 func dependencies(t *testing.T, packages ...string) []string {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -92,7 +117,10 @@ func dependencies(t *testing.T, packages ...string) []string {
 	}
 	args := []string{"list", "-deps"}
 	for _, pkg := range packages {
-		args = append(args, module+pkg)
+		if pkg != "-test" {
+			pkg = module + pkg
+		}
+		args = append(args, pkg)
 	}
 	list := exec.CommandContext(t.Context(), "go", args...)
 	var stderr strings.Builder

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 const derivable = `
@@ -76,7 +76,7 @@ var derivedKeys = []struct {
 
 func TestDeriveKey(t *testing.T) {
 	t.Parallel()
-	enc := newEncryption(t, builtin.Registry(), derivable)
+	enc := newEncryption(t, lighttest.Registry(), derivable)
 	for _, c := range derivedKeys {
 		if testing.Short() && c.keyProvider == "key_provider.pbkdf2.documented" { // 600,000 iterations
 			continue
@@ -97,7 +97,7 @@ func TestDeriveKey(t *testing.T) {
 
 func TestDeriveKeyRefuses(t *testing.T) {
 	t.Parallel()
-	enc := newEncryption(t, builtin.Registry(), derivable)
+	enc := newEncryption(t, lighttest.Registry(), derivable)
 	salt := []byte("0123456789abcdef")
 	wrapped := func(s string) json.RawMessage { return json.RawMessage(s) }
 	for name, c := range map[string]struct {

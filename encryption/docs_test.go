@@ -10,7 +10,7 @@ import (
 // TestShortestProgram: what the documentation shows is what runs.
 func TestShortestProgram(t *testing.T) {
 	t.Parallel()
-	_, example, _ := strings.Cut(readText(t, "example_test.go"), "\nfunc Example() {\n")
+	_, example, _ := strings.Cut(readText(t, "builtin/example_test.go"), "\nfunc Example() {\n")
 	example, _, _ = strings.Cut(example, "\n}\n")
 	var statements []string
 	for _, line := range lines(example) {

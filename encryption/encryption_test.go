@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 const state = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l-1","outputs":{},"resources":[]}`
@@ -39,7 +39,7 @@ func newEncryption(t *testing.T, registry encryption.Registry, text string) *enc
 
 func seal(t *testing.T, text, plain string) []byte {
 	t.Helper()
-	file, err := newEncryption(t, builtin.Registry(), text).State().Encrypt(context.Background(), []byte(plain))
+	file, err := newEncryption(t, lighttest.Registry(), text).State().Encrypt(context.Background(), []byte(plain))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestRoundTrip(t *testing.T) {
 				kind = name
 			}
 			text += "\nstate { method = method." + kind + ".m }\nplan { method = method." + kind + ".m }"
-			enc := newEncryption(t, builtin.Registry(), text)
+			enc := newEncryption(t, lighttest.Registry(), text)
 			for _, c := range []struct {
 				target encryption.Target
 				plain  string
@@ -138,7 +138,7 @@ func TestFallback(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enc := newEncryption(t, builtin.Registry(), keys)
+			enc := newEncryption(t, lighttest.Registry(), keys)
 			opened, err := enc.Use(c.methods...).Decrypt(context.Background(), bytes.Clone(sealed))
 			switch {
 			case c.ok && err != nil:
@@ -157,7 +157,7 @@ func TestFallback(t *testing.T) {
 // A plaintext file where encryption is expected may be a downgrade.
 func TestPlaintextOnlyByName(t *testing.T) {
 	t.Parallel()
-	enc := newEncryption(t, builtin.Registry(), keys)
+	enc := newEncryption(t, lighttest.Registry(), keys)
 	for _, c := range []struct {
 		target encryption.Target
 		ok     bool
@@ -184,7 +184,7 @@ func TestPlaintextOnlyByName(t *testing.T) {
 func TestEnvelope(t *testing.T) {
 	t.Parallel()
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
-	enc := newEncryption(t, builtin.Registry(), keys)
+	enc := newEncryption(t, lighttest.Registry(), keys)
 	change := func(name string, value any) []byte {
 		var m map[string]any
 		if err := json.Unmarshal(file, &m); err != nil {
@@ -270,7 +270,7 @@ func TestMetadataNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := seal(t, c.written, state)
-			_, err := newEncryption(t, builtin.Registry(), c.read).State().Decrypt(context.Background(), file)
+			_, err := newEncryption(t, lighttest.Registry(), c.read).State().Decrypt(context.Background(), file)
 			if (err == nil) != c.ok {
 				t.Error(err)
 			}
@@ -296,7 +296,7 @@ func TestAmbiguousMetadata(t *testing.T) {
 	}
 	method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
 	state { method = method.aes_gcm.m }`, state)
-	_, err := newEncryption(t, builtin.Registry(), `key_provider "pbkdf2" "renamed" { passphrase = "sixteen bytes or more" }
+	_, err := newEncryption(t, lighttest.Registry(), `key_provider "pbkdf2" "renamed" { passphrase = "sixteen bytes or more" }
 	method "aes_gcm" "m" { keys = key_provider.pbkdf2.renamed }
 	state { method = method.aes_gcm.m }`).State().Decrypt(context.Background(), file)
 	if !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "encrypted_metadata_alias") {
@@ -310,7 +310,7 @@ func TestCircle(t *testing.T) {
 key_provider "pbkdf2" "b" { chain = key_provider.pbkdf2.a }
 method "aes_gcm" "m" { keys = key_provider.pbkdf2.a }
 state { method = method.aes_gcm.m }`
-	enc := newEncryption(t, builtin.Registry(), text)
+	enc := newEncryption(t, lighttest.Registry(), text)
 	want := "key_provider.pbkdf2.a → key_provider.pbkdf2.b → key_provider.pbkdf2.a"
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
 	if _, err := enc.State().Decrypt(context.Background(), file); err == nil || !strings.Contains(err.Error(), want) ||
@@ -338,7 +338,7 @@ func (c counting) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMess
 }
 
 func withCounting(asked *atomic.Int64, fail error) encryption.Registry {
-	r := builtin.Registry()
+	r := lighttest.Registry()
 	r.KeyProviders = append(r.KeyProviders, encryption.Block[encryption.KeyProvider]{
 		Table: attr.Table{Name: "counting"},
 		Build: func(attr.Values) (encryption.KeyProvider, error) { return counting{asked, fail}, nil },
@@ -408,7 +408,7 @@ func TestFallbackOnlyWithoutKey(t *testing.T) {
 func TestLazy(t *testing.T) {
 	t.Parallel()
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
-	enc := newEncryption(t, builtin.Registry(), keys+`
+	enc := newEncryption(t, lighttest.Registry(), keys+`
 key_provider "nonesuch" "x" { whatever = 1 }
 key_provider "pbkdf2" "short" { passphrase = "short" }
 key_provider "pbkdf2" "variable" { passphrase = var.nobody_gave }
@@ -436,7 +436,7 @@ method "aes_gcm" "gone" { keys = key_provider.pbkdf2.gone }`)
 
 func TestSameMetadataNameTwice(t *testing.T) {
 	t.Parallel()
-	enc := newEncryption(t, builtin.Registry(), `
+	enc := newEncryption(t, lighttest.Registry(), `
 key_provider "pbkdf2" "up" {
 	passphrase               = "sixteen bytes or more"
 	iterations               = 200000
@@ -478,7 +478,7 @@ func TestHostileMetadata(t *testing.T) {
 	const text = `key_provider "pbkdf2" "k" { passphrase = "sixteen bytes or more" }
 method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
 state { method = method.aes_gcm.m }`
-	enc := newEncryption(t, builtin.Registry(), text)
+	enc := newEncryption(t, lighttest.Registry(), text)
 	salt := base64.StdEncoding.EncodeToString(make([]byte, 32))
 	for meta, want := range map[string]string{
 		`{"salt":"` + salt + `","iterations":2147483647,"hash_function":"sha512","key_length":32}`:          "max_iterations",
@@ -513,7 +513,7 @@ state { method = method.aes_gcm.m }`
 // What is shown of a file is cut between characters, and behind five names.
 func TestLongTextOfAFile(t *testing.T) {
 	t.Parallel()
-	enc := newEncryption(t, builtin.Registry(), "")
+	enc := newEncryption(t, lighttest.Registry(), "")
 	for names, want := range map[string]string{`"a":"","b":"","c":"","d":"","e":""`: `"d", "e")`, `"a":"","b":"","c":"","d":"","e":"","f":""`: `"e", "…")`} {
 		_, err := enc.Use().Decrypt(t.Context(), []byte(`{"meta":{`+names+`},"encrypted_data":"","encryption_version":"v0"}`))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -13,12 +13,14 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
+
+// registry stands for builtin.Registry, or for a list of your own.
+func registry() encryption.Registry { return lighttest.Registry() }
 
 const exampleText = `
 key_provider "pbkdf2" "main" {
@@ -32,39 +34,6 @@ state {
   enforced = true
 }`
 
-// Read an output of a state, encrypted or not, with the settings of the
-// environment, as tofu does.
-func Example() {
-	os.Setenv("TF_ENCRYPTION", exampleText)
-	defer os.Unsetenv("TF_ENCRYPTION")
-
-	file, err := os.ReadFile("testdata/network/terraform.tfstate")
-	if err != nil {
-		log.Fatal(err)
-	}
-	ctx := context.Background()
-
-	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
-	if err != nil {
-		log.Fatal(err)
-	}
-	opened, err := enc.State().Decrypt(ctx, file)
-	if err != nil {
-		log.Fatal(err)
-	}
-	state, err := tfstate.Parse(opened.Data)
-	if err != nil {
-		log.Fatal(err)
-	}
-	vpc, err := state.Outputs["vpc_id"].Value()
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(vpc.AsString())
-	// Output:
-	// vpc-0a1b2c3d4e5f
-}
-
 // TF_ENCRYPTION does not decide what runs: a command in it is refused, unless
 // the program allows it.
 func ExampleEnvironment() {
@@ -75,7 +44,7 @@ func ExampleEnvironment() {
 			state { method = method.aes_gcm.main }
 		`, name == "TF_ENCRYPTION"
 	}
-	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(lookup))
+	enc, err := encryption.Load(registry(), encryption.Environment(lookup))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -91,7 +60,7 @@ func ExampleEnvironment() {
 // program gives.
 func ExampleModule() {
 	variables := map[string]cty.Value{"passphrase": cty.StringVal("correct-horse-battery-staple")}
-	enc, err := encryption.Load(builtin.Registry(), encryption.Module("testdata/module", variables))
+	enc, err := encryption.Load(registry(), encryption.Module("testdata/module", variables))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -110,7 +79,7 @@ func ExampleModule() {
 
 // A program that has a passphrase needs no text.
 func ExamplePassphrase() {
-	enc, err := encryption.Load(builtin.Registry(), encryption.Passphrase("correct-horse-battery-staple"))
+	enc, err := encryption.Load(registry(), encryption.Passphrase("correct-horse-battery-staple"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -141,7 +110,7 @@ func ExampleLoad() {
 	environment := encryption.Environment(func(name string) (string, bool) {
 		return `key_provider "pbkdf2" "main" { passphrase = "correct-horse-battery-staple" }`, name == "TF_ENCRYPTION"
 	})
-	enc, err := encryption.Load(builtin.Registry(), code, environment)
+	enc, err := encryption.Load(registry(), code, environment)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -199,7 +168,7 @@ func ExampleLayer_WithVariables() {
 		state { method = method.aes_gcm.main }
 	`, "encryption.hcl")
 	variables := cty.ObjectVal(map[string]cty.Value{"passphrase": cty.StringVal("correct-horse-battery-staple")})
-	enc, err := encryption.Load(builtin.Registry(), code.WithVariables(variables))
+	enc, err := encryption.Load(registry(), code.WithVariables(variables))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -246,7 +215,7 @@ func ExampleTarget_Decrypt() {
 		encryption.Passphrase("not-the-right-passphrase"),
 		encryption.Passphrase("correct-horse-battery-staple"),
 	} {
-		enc, err := encryption.Load(builtin.Registry(), settings)
+		enc, err := encryption.Load(registry(), settings)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -282,7 +251,7 @@ func ExampleTarget_Decrypt() {
 
 // Rotate a key: what only the old one opens is sealed with the new one.
 func ExampleTarget_Encrypt() {
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(`
+	enc, err := encryption.Load(registry(), encryption.Code(`
 		key_provider "pbkdf2" "main" { passphrase = "correct-horse-battery-staple" }
 		key_provider "pbkdf2" "new" { passphrase = "another-horse-another-staple" }
 		method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
@@ -332,7 +301,7 @@ func ExampleTarget_Reseal() {
 		{encryption.Code("", "none"), []byte(`{"version":4,"serial":1,"lineage":"l"}`)},
 		{encryption.Passphrase("correct-horse-battery-staple"), sealed},
 	} {
-		enc, err := encryption.Load(builtin.Registry(), user.settings)
+		enc, err := encryption.Load(registry(), user.settings)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -366,7 +335,7 @@ func ExampleEncryption_Plan() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(string(text), "config.hcl"))
+	enc, err := encryption.Load(registry(), encryption.Code(string(text), "config.hcl"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // TestLineageAddedOutside: a lineage beside the encrypted data is not believed if
@@ -20,7 +20,7 @@ func TestLineageAddedOutside(t *testing.T) {
 	t.Parallel()
 	const bare = `{"version":4,"serial":7,"outputs":{}}`
 	file := string(seal(t, all, bare))
-	target := newEncryption(t, builtin.Registry(), all).State()
+	target := newEncryption(t, lighttest.Registry(), all).State()
 	if opened, err := target.Decrypt(t.Context(), []byte(file)); err != nil || string(opened.Data) != bare {
 		t.Fatalf("without any lineage: %v", err)
 	}
@@ -52,7 +52,7 @@ func archive(members ...string) string {
 // TestPlanIsMoreThanAnArchive: what is sealed, opened or passed as a plan has one in it.
 func TestPlanIsMoreThanAnArchive(t *testing.T) {
 	t.Parallel()
-	none, plain := newEncryption(t, builtin.Registry(), ""), newEncryption(t, builtin.Registry(), `plan { method = "unencrypted" }`)
+	none, plain := newEncryption(t, lighttest.Registry(), ""), newEncryption(t, lighttest.Registry(), `plan { method = "unencrypted" }`)
 	strict := newEncryption(t, withBox(), boxes+all[len(keys):])
 	for name, file := range map[string]string{
 		"four bytes": "PK\x03\x04xxxx", "no member": archive(), "another": archive("tfstate", "tfconfig/m-/main.tf", "x/tfplan"),
@@ -120,7 +120,7 @@ func openWithAnything(t *testing.T) encryption.Target {
 // TestCutOff: what is cut off is damaged, whoever is asked.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, builtin.Registry(), all+"\n").Use("method.aes_gcm.a")
+	target := newEncryption(t, lighttest.Registry(), all+"\n").Use("method.aes_gcm.a")
 	for name, file := range map[string]string{
 		"envelope": string(seal(t, all, state)), "envelope of a plan": sealPlan(t), "state": state, "plan": plan,
 		"indented": "{\n  \"version\": 4\n}",

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // TestHints: what is most often wrong with a key is said, and only if a key is wrong.
@@ -32,7 +32,7 @@ func TestHints(t *testing.T) {
 		"another kind":        {settings("static", "k", `key = "`+strings.Repeat("00", 32)+`"`), []string{sealedWith}},
 		"another kind, right": {settings("pbkdf2", "x", right), nil},
 	} {
-		enc, err := encryption.Load(builtin.Registry(), encryption.Code(c.settings, "test.hcl"))
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.settings, "test.hcl"))
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -104,7 +104,7 @@ func TestHintOfAChain(t *testing.T) {
 		state { method = method.aes_gcm.m }`
 	}
 	file := seal(t, chain("correct horse battery"), `{"version":4,"serial":1,"lineage":"l"}`)
-	enc := newEncryption(t, builtin.Registry(), chain(`correct horse battery\n`))
+	enc := newEncryption(t, lighttest.Registry(), chain(`correct horse battery\n`))
 	_, err := enc.State().Decrypt(t.Context(), file)
 	if !errors.Is(err, encryption.ErrNoKey) || strings.Count(err.Error(), "passphrase of key_provider.pbkdf2.p ends with a line break") != 1 {
 		t.Errorf("got %v", err)

@@ -9,18 +9,18 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
 
-// quicklySealing is builtin.Registry with a pbkdf2 whose new keys take as little work as is allowed, if
+// quicklySealing is lighttest.Registry with a pbkdf2 whose new keys take as little work as is allowed, if
 // nobody says how much.
 func quicklySealing() encryption.Registry {
-	registry := builtin.Registry()
+	registry := lighttest.Registry()
 	for i := range registry.KeyProviders {
 		table := &registry.KeyProviders[i].Table
 		table.Attrs = slices.Clone(table.Attrs)
@@ -72,7 +72,7 @@ func TestPassphrase(t *testing.T) {
 		}
 	}
 
-	short := load(builtin.Registry(), encryption.Passphrase("short-canary"))
+	short := load(lighttest.Registry(), encryption.Passphrase("short-canary"))
 	if _, err := short.State().Encrypt(t.Context(), []byte(state)); err == nil ||
 		!strings.Contains(err.Error(), "key_provider.pbkdf2.main.passphrase: the passphrase is too short") ||
 		strings.Contains(err.Error(), "canary") {
@@ -87,7 +87,7 @@ func TestPassphrase(t *testing.T) {
 		}
 	}
 	environment := encryption.Environment(variables("TF_ENCRYPTION", `state { enforced = true }`))
-	merged, err := encryption.Load(builtin.Registry(), encryption.Passphrase(passphrase), environment)
+	merged, err := encryption.Load(lighttest.Registry(), encryption.Passphrase(passphrase), environment)
 	if err != nil || !merged.State().Enforced() || merged.Plan().Enforced() {
 		t.Errorf("merged with another layer: %v", err)
 	}
@@ -127,7 +127,7 @@ func TestMistakesInCode(t *testing.T) {
 			want:   "method.aes_gcm.main.keys: the address of a key provider is required",
 		},
 	} {
-		enc, err := encryption.New(builtin.Registry(), &config.Config{
+		enc, err := encryption.New(lighttest.Registry(), &config.Config{
 			KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, pbkdf2.Block().Table, c.keys)},
 			Methods:      map[string]*attr.Entry{method: attr.NewEntry(method, aesgcm.Block().Table, c.method)},
 			State:        &config.Target{Method: method},
@@ -143,7 +143,7 @@ func TestMistakesInCode(t *testing.T) {
 
 	for _, then := range []cty.Value{cty.NumberIntVal(1), cty.StringVal("not a method"), cty.StringVal("method.aes_gcm.nowhere")} {
 		outer := attr.NewEntry("method.sops.outer", sops.Block().Table, map[string]cty.Value{"then": then})
-		enc, err := encryption.New(builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.sops.outer": outer}})
+		enc, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.sops.outer": outer}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestVariables(t *testing.T) {
 		"nothing":   {},
 		"null":      {variables: cty.NullVal(cty.String)},
 	} {
-		enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "text").WithVariables(c.variables))
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(text, "text").WithVariables(c.variables))
 		if err == nil {
 			_, err = enc.State().Encrypt(t.Context(), []byte(state))
 		}
@@ -177,7 +177,7 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	var none encryption.Layer
-	enc, err := encryption.Load(builtin.Registry(), none, none.AllowCommands(), none.WithVariables(cty.EmptyObjectVal))
+	enc, err := encryption.Load(lighttest.Registry(), none, none.AllowCommands(), none.WithVariables(cty.EmptyObjectVal))
 	if err != nil {
 		t.Fatal(err)
 	}

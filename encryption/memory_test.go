@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 const mebi = 1 << 20
@@ -38,8 +38,8 @@ func allocated(work func()) uint64 {
 // TestMemory is not parallel: it counts every byte that the process allocates.
 func TestMemory(t *testing.T) {
 	const size = 16 * mebi
-	target := newEncryption(t, builtin.Registry(), keys+"state { method = method.aes_gcm.a }").State()
-	plaintext := newEncryption(t, builtin.Registry(), `state { method = "unencrypted" }`).State()
+	target := newEncryption(t, lighttest.Registry(), keys+"state { method = method.aes_gcm.a }").State()
+	plaintext := newEncryption(t, lighttest.Registry(), `state { method = "unencrypted" }`).State()
 	plain := largeState(size)
 	file, err := target.Encrypt(t.Context(), plain)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestAppendEncrypt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target := newEncryption(t, builtin.Registry(), text).State()
+			target := newEncryption(t, lighttest.Registry(), text).State()
 			for _, room := range []int{0, 1, 100, 5000, 100_000} {
 				for _, size := range []int{0, 1, 2, 3, 5000, 100_000} {
 					checkAppended(t, target, room, largeState(size))
@@ -109,7 +109,7 @@ func TestAppendEncrypt(t *testing.T) {
 // TestAppendWithLittleRoom: up to the byte from which on all of it has room.
 func TestAppendWithLittleRoom(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, builtin.Registry(), keys+"state { method = method.unencrypted.u }").State()
+	target := newEncryption(t, lighttest.Registry(), keys+"state { method = method.unencrypted.u }").State()
 	plain := largeState(0)
 	for room := range len(plain) + 100 {
 		checkAppended(t, target, room, plain)
@@ -200,7 +200,7 @@ func (s salted) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessag
 
 func newSalted(t *testing.T) (*encryption.Encryption, *atomic.Int64) {
 	asked := new(atomic.Int64)
-	registry := builtin.Registry()
+	registry := lighttest.Registry()
 	registry.KeyProviders = append(registry.KeyProviders, encryption.Block[encryption.KeyProvider]{
 		Table: attr.Table{Name: "salted"},
 		Build: func(attr.Values) (encryption.KeyProvider, error) { return salted{asked}, nil },
@@ -270,7 +270,7 @@ func TestClose(t *testing.T) {
 // BenchmarkMemory reports what files of 100 MiB cost: B/op is what is allocated
 // beside the file itself.
 func BenchmarkMemory(b *testing.B) {
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(keys+"state { method = method.aes_gcm.a }", "test"))
+	enc, err := encryption.Load(lighttest.Registry(), encryption.Code(keys+"state { method = method.aes_gcm.a }", "test"))
 	if err != nil {
 		b.Fatal(err)
 	}

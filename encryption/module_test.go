@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
@@ -153,7 +153,7 @@ func TestModule(t *testing.T) {
 
 func openModule(t *testing.T, dir string, variables map[string]cty.Value, file []byte) (*encryption.Opened, error) {
 	t.Helper()
-	enc, err := encryption.Load(builtin.Registry(), encryption.Module(dir, variables))
+	enc, err := encryption.Load(lighttest.Registry(), encryption.Module(dir, variables))
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func sealIn(t *testing.T, dir, tofu string, variables map[string]string, accepte
 
 func TestModuleIsThere(t *testing.T) {
 	t.Parallel()
-	if _, err := encryption.Load(builtin.Registry(), encryption.Module(filepath.Join(t.TempDir(), "gone"), nil)); !os.IsNotExist(err) {
+	if _, err := encryption.Load(lighttest.Registry(), encryption.Module(filepath.Join(t.TempDir(), "gone"), nil)); !os.IsNotExist(err) {
 		t.Errorf("got %v", err)
 	}
 }

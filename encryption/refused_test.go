@@ -11,8 +11,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // TestMistakesOfPrograms: what only a mistake of the program makes is an error, not a panic.
@@ -33,11 +33,11 @@ func TestMistakesOfPrograms(t *testing.T) {
 		block.Table = method
 		return encryption.Registry{Methods: []encryption.Block[encryption.Method]{block}}
 	}
-	ownKeys := builtin.Registry()
+	ownKeys := lighttest.Registry()
 	ownKeys.KeyProviders = []encryption.Block[encryption.KeyProvider]{{
 		Table: method, Build: func(attr.Values) (encryption.KeyProvider, error) { return nil, nil },
 	}}
-	noBuild := builtin.Registry()
+	noBuild := lighttest.Registry()
 	noBuild.KeyProviders = []encryption.Block[encryption.KeyProvider]{{Table: method}}
 	nothing := func(attr.Values) (encryption.Method, error) { return nil, nil }
 	for name, c := range map[string]struct {
@@ -50,11 +50,11 @@ func TestMistakesOfPrograms(t *testing.T) {
 		"Build returns no method": {own(encryption.Block[encryption.Method]{Build: nothing}), settings,
 			"about own: its Build returns neither a"},
 		"Build returns no key provider": {ownKeys, provider, "about own: its Build returns neither a"},
-		"no method": {builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.own.m": nil},
+		"no method": {lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.own.m": nil},
 			State: settings.State}, "method.own.m: the entry is nil"},
-		"no key provider": {builtin.Registry(), &config.Config{KeyProviders: map[string]*attr.Entry{"key_provider.own.k": nil},
+		"no key provider": {lighttest.Registry(), &config.Config{KeyProviders: map[string]*attr.Entry{"key_provider.own.k": nil},
 			Methods: provider.Methods, State: provider.State}, "key_provider.own.k: the entry is nil"},
-		"a setting without a value": {builtin.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.aes_gcm.m": {
+		"a setting without a value": {lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.aes_gcm.m": {
 			Address: "method.aes_gcm.m", Kind: "aes_gcm", Settings: map[string]attr.Setting{"keys": {}}}},
 			State: provider.State}, "method.aes_gcm.m.keys: "},
 	} {
@@ -79,7 +79,7 @@ func TestMistakesOfPrograms(t *testing.T) {
 // TestNilContext: as with net/http, it is an error.
 func TestNilContext(t *testing.T) {
 	t.Parallel()
-	enc := newEncryption(t, builtin.Registry(), all)
+	enc := newEncryption(t, lighttest.Registry(), all)
 	var none context.Context
 	_, opening := enc.State().Decrypt(none, seal(t, all, state))
 	_, inPlace := enc.State().DecryptInPlace(none, seal(t, all, state))
@@ -130,7 +130,7 @@ func (s stubborn) Encrypt(ctx context.Context, keys encryption.Keys, plain []byt
 // the program ended the call, and gives none of the reasons.
 func TestEndOfContext(t *testing.T) {
 	t.Parallel()
-	registry := builtin.Registry()
+	registry := lighttest.Registry()
 	for name, err := range map[string]error{
 		"no_key": encryption.ErrNoKey, "damaged": encryption.ErrDamaged, "other": errors.New("signal: killed"),
 	} {
@@ -144,7 +144,7 @@ func TestEndOfContext(t *testing.T) {
 	cancel(cause)
 	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer stop()
-	exportable := newEncryption(t, builtin.Registry(), `key_provider "static" "a" {
+	exportable := newEncryption(t, lighttest.Registry(), `key_provider "static" "a" {
 		key        = "00000000000000000000000000000000"
 		exportable = true
 	}`)

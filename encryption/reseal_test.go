@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 const changed = `{"version":4,"terraform_version":"1.12.6","serial":8,"lineage":"l-1","outputs":{},"resources":[]}`
@@ -27,7 +27,7 @@ func TestReseal(t *testing.T) {
 		"encrypted no more":    {settings: rotating("unencrypted.u", "aes_gcm.a"), file: sealed, plain: true, method: "method.unencrypted.u"},
 		"plaintext by name":    {settings: rotating("unencrypted.u", "unencrypted.u"), file: state, plain: true, method: "method.unencrypted.u"},
 	} {
-		target := newEncryption(t, builtin.Registry(), c.settings).State()
+		target := newEncryption(t, lighttest.Registry(), c.settings).State()
 		opened, err := target.Decrypt(t.Context(), []byte(c.file))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -54,7 +54,7 @@ func rotating(first, second string) string {
 // TestResealFailsClosed: plaintext comes out only for what came in so, and where it may.
 func TestResealFailsClosed(t *testing.T) {
 	t.Parallel()
-	none, strict := newEncryption(t, builtin.Registry(), ""), newEncryption(t, builtin.Registry(), all)
+	none, strict := newEncryption(t, lighttest.Registry(), ""), newEncryption(t, lighttest.Registry(), all)
 	read := func(target encryption.Target, file string) *encryption.Opened {
 		opened, err := target.Decrypt(t.Context(), []byte(file))
 		if err != nil {
@@ -76,7 +76,7 @@ func TestResealFailsClosed(t *testing.T) {
 		"a method let it pass": {target: none.State(), opened: read(none.Use("unencrypted"), state), plain: changed,
 			want: "not configured"},
 		"enforced": {target: none.State().Enforce(), opened: asPlain, plain: changed, want: "not configured"},
-		"settings for another target": {target: newEncryption(t, builtin.Registry(), keys).State(), opened: asPlain, plain: changed,
+		"settings for another target": {target: newEncryption(t, lighttest.Registry(), keys).State(), opened: asPlain, plain: changed,
 			want: "not configured"},
 		"methods by address, none":       {target: none.Use(), opened: asPlain, plain: changed, want: "not configured"},
 		"a state as a plan":              {target: none.Plan(), opened: asPlain, plain: changed, want: "not configured"},

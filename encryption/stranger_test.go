@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // TestStrangers: what people have in place of a state is named.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, builtin.Registry(), keys).State()
+	target := newEncryption(t, lighttest.Registry(), keys).State()
 	for file, want := range map[string]string{
 		"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n": "git lfs pull",
 		"$ANSIBLE_VAULT;1.1;AES256\n3132\n":                                   "ansible-vault",
@@ -38,7 +38,7 @@ func TestStrangers(t *testing.T) {
 // TestAnotherKind: that a file is a plan comes before that it is not encrypted.
 func TestAnotherKind(t *testing.T) {
 	t.Parallel()
-	enc := newEncryption(t, builtin.Registry(), keys)
+	enc := newEncryption(t, lighttest.Registry(), keys)
 	_, err := enc.State().Decrypt(t.Context(), []byte(plan))
 	if err == nil || !strings.Contains(err.Error(), "this is a plan, and a state is required here") {
 		t.Errorf("a plan as a state: got %v", err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // plan has what makes it one.
@@ -120,9 +120,9 @@ func TestReasons(t *testing.T) {
 // without any settings, and nothing that is not what it looks like.
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	none := newEncryption(t, builtin.Registry(), "")
-	blank := newEncryption(t, builtin.Registry(), "encryption {}")
-	strict := newEncryption(t, builtin.Registry(), all)
+	none := newEncryption(t, lighttest.Registry(), "")
+	blank := newEncryption(t, lighttest.Registry(), "encryption {}")
+	strict := newEncryption(t, lighttest.Registry(), all)
 	named, isNamed := strict.RemoteState("network")
 	_, isDefault := strict.RemoteState("")
 	other, isOther := strict.RemoteState("other")
@@ -131,7 +131,7 @@ func TestTargets(t *testing.T) {
 		other.Methods()[0] != "method.aes_gcm.a" || len(remote.Methods()) != 0 {
 		t.Errorf("remote states: %t, %t, %t, %t, %v, %v", isNamed, isDefault, isOther, isRemote, named.Methods(), other.Methods())
 	}
-	plain, err := encryption.Load(builtin.Registry(), encryption.Code(`state { method = "unencrypted" }`, "plain"))
+	plain, err := encryption.Load(lighttest.Registry(), encryption.Code(`state { method = "unencrypted" }`, "plain"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestTargets(t *testing.T) {
 
 func sealPlan(t *testing.T) string {
 	t.Helper()
-	file, err := newEncryption(t, builtin.Registry(), all).Plan().Encrypt(t.Context(), []byte(plan))
+	file, err := newEncryption(t, lighttest.Registry(), all).Plan().Encrypt(t.Context(), []byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func sealPlan(t *testing.T) string {
 // TestEncryptRefuses what could not be opened again as what it is.
 func TestEncryptRefuses(t *testing.T) {
 	t.Parallel()
-	strict, none := newEncryption(t, withBox(), boxes+all[len(keys):]), newEncryption(t, builtin.Registry(), "")
+	strict, none := newEncryption(t, withBox(), boxes+all[len(keys):]), newEncryption(t, lighttest.Registry(), "")
 	for name, c := range map[string]struct {
 		target encryption.Target
 		plain  string
@@ -279,7 +279,7 @@ func TestInPlaceIsInPlace(t *testing.T) {
 	t.Parallel()
 	file := seal(t, all, state)
 	before := bytes.Clone(file)
-	if _, err := newEncryption(t, builtin.Registry(), all).State().DecryptInPlace(t.Context(), file); err != nil {
+	if _, err := newEncryption(t, lighttest.Registry(), all).State().DecryptInPlace(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Equal(file, before) {

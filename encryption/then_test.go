@@ -12,8 +12,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // box is a method for whole files: a word, a key, and what is inside.
@@ -41,7 +41,7 @@ func (b box) Warning() encryption.Warning {
 }
 
 func withBox() encryption.Registry {
-	r := builtin.Registry()
+	r := lighttest.Registry()
 	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
 		Table: attr.Table{Name: "box", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
 		Build: func(v attr.Values) (encryption.Method, error) { return box{v.String("key")}, nil },
@@ -352,7 +352,7 @@ then = method.aes_gcm.a
 // the key, these are not to be taken for plaintext.
 func TestFormatThatLooksLikeAState(t *testing.T) {
 	t.Parallel()
-	r := builtin.Registry()
+	r := lighttest.Registry()
 	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
 		Table: attr.Table{Name: "veiled"},
 		Build: func(attr.Values) (encryption.Method, error) { return veiled{}, nil },

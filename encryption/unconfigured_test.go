@@ -9,8 +9,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 // An encrypted file without a method for it is an error with what there is, so that a
@@ -54,7 +54,7 @@ func TestNotConfigured(t *testing.T) {
 		"age": {file: "age-encryption.org/v1\n-> X25519 x\n", want: encryption.NotConfiguredError{Format: "age"},
 			says: "the file is encrypted by age, and no age method is selected"},
 	} {
-		enc, err := encryption.Load(builtin.Registry(), encryption.Code(c.text, "x"))
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.text, "x"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestWhatProgramsGive(t *testing.T) {
 			says: "configure a method of this kind, and name its address, such as method.aes_gcm.main"},
 	} {
 		environment := attr.LookupEnv(func(variable string) (string, bool) { return c.text, variable == "TF_ENCRYPTION" })
-		enc, err := encryption.Load(builtin.Registry(), encryption.Environment(environment))
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Environment(environment))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 const (
@@ -158,7 +158,7 @@ func arguments(dir string, written []string) (read []config.Argument) {
 
 func open(t *testing.T, layer encryption.Layer, file []byte) error {
 	t.Helper()
-	enc, err := encryption.Load(builtin.Registry(), layer)
+	enc, err := encryption.Load(lighttest.Registry(), layer)
 	if err != nil {
 		return err
 	}

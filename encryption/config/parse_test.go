@@ -10,13 +10,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
 func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
-	cfg, err := config.Parse(text, "text", builtin.Registry().Options(cty.ObjectVal(map[string]cty.Value{
+	cfg, err := config.Parse(text, "text", lighttest.Registry().Options(cty.ObjectVal(map[string]cty.Value{
 		"known":   cty.StringVal("a known passphrase"),
 		"unknown": cty.UnknownVal(cty.String),
 	})))
@@ -118,7 +118,7 @@ func TestParseErrors(t *testing.T) {
 		`key_provider "pbkdf2" "k" {`:                                   "text:1,",
 		`{`:                                                             "text:1,",
 	} {
-		_, err := config.Parse(text, "text", builtin.Registry().Options(cty.NilVal))
+		_, err := config.Parse(text, "text", lighttest.Registry().Options(cty.NilVal))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
@@ -143,7 +143,7 @@ func TestValueErrors(t *testing.T) {
 		`file("/nonexistent/secret")`: "error in function call",
 	} {
 		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+passphrase+` }`)
-		table := builtin.Registry().Options(cty.NilVal).KeyProviders[0]
+		table := lighttest.Registry().Options(cty.NilVal).KeyProviders[0]
 		_, err := cfg.KeyProviders["key_provider.pbkdf2.k"].Decode(table, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n got %v\nwant %s", passphrase, err, want)
@@ -175,7 +175,7 @@ func TestExpressions(t *testing.T) {
 		`coalesce("", "z")`:                                 "z",
 	} {
 		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+expression+` }`)
-		table := builtin.Registry().Options(cty.NilVal).KeyProviders[0]
+		table := lighttest.Registry().Options(cty.NilVal).KeyProviders[0]
 		v, err := cfg.KeyProviders["key_provider.pbkdf2.k"].Decode(table, nil)
 		if err != nil || v.String("passphrase") != want {
 			t.Errorf("%s: got %q, %v", expression, v.Identity(), err)
@@ -188,7 +188,7 @@ func TestExpressions(t *testing.T) {
 func TestErrorsHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	const canary = "hunter2canary"
-	options := builtin.Registry().Options(cty.NilVal)
+	options := lighttest.Registry().Options(cty.NilVal)
 	for _, text := range []string{
 		`key_provider "pbkdf2" "k" { passphrase = hunter2canary }`,
 		`key_provider "pbkdf2" "k" { passphrase = hunter2canary.x }`,
@@ -224,7 +224,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 					}
 					v, decodeErr := e.Decode(table, nil)
 					if err = decodeErr; err == nil {
-						_, err = builtin.Registry().KeyProviders[i].Build(v)
+						_, err = lighttest.Registry().KeyProviders[i].Build(v)
 					}
 				}
 			}
@@ -347,7 +347,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"method": {"aes_gcm": {"m": {"keys": "${key_provider.pbkdf2.k}", "aad": [1]}}}}`)
 	f.Add(`state { method = method.aes_gcm.m fallback { method = "x" } }`)
 	f.Add(`method "aes_gcm" "m" { keys = { encryption_key = [1, 2], decryption_key = null } }`)
-	options := builtin.Registry().Options(cty.NilVal)
+	options := lighttest.Registry().Options(cty.NilVal)
 	f.Fuzz(func(t *testing.T, text string) {
 		cfg, err := config.Parse(text, "text", options)
 		if (err != nil || strings.TrimSpace(text) == "") != (cfg == nil) {
@@ -376,7 +376,7 @@ func TestParseWholeFile(t *testing.T) {
   method "aes_gcm" "m" { keys = key_provider.static.k }
   state { method = method.aes_gcm.m }
 `
-	options := builtin.Registry().Options(cty.NilVal)
+	options := lighttest.Registry().Options(cty.NilVal)
 	for name, tt := range map[string]struct {
 		text string
 		err  string // what is wrong, with its place; "" if nothing is
@@ -411,7 +411,7 @@ func TestParseWholeFile(t *testing.T) {
 func TestBackend(t *testing.T) {
 	t.Parallel()
 	const method = "method \"unencrypted\" \"u\" {}\n"
-	options := builtin.Registry().Options(cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("a token")}))
+	options := lighttest.Registry().Options(cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("a token")}))
 	for name, tt := range map[string]struct {
 		text   string
 		none   bool // nobody asks for it
@@ -453,7 +453,7 @@ func TestBackend(t *testing.T) {
 func TestParseEnvironmentUnwrapsNothing(t *testing.T) {
 	t.Parallel()
 	lookup := func(string) (string, bool) { return "encryption {}", true }
-	if _, err := config.ParseEnvironment(lookup, builtin.Registry().Options(cty.NilVal)); err == nil {
+	if _, err := config.ParseEnvironment(lookup, lighttest.Registry().Options(cty.NilVal)); err == nil {
 		t.Error("a wrapped text was accepted")
 	}
 }

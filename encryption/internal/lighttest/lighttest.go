@@ -1,0 +1,40 @@
+// Package lighttest has the registry for tests that are not about services that
+// hand out keys: with it comes no SDK, so they are built in a moment.
+package lighttest
+
+import (
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/kubeform"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
+)
+
+// Registry returns what builtin.Registry does, without the key providers that
+// call a service.
+func Registry() encryption.Registry {
+	return encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{
+			pbkdf2.Block(),
+			static.Block(),
+			externalkeys.Block(),
+			xor.Block(),
+		},
+		Methods: []encryption.Block[encryption.Method]{
+			aesgcm.Block(),
+			external.Block(),
+			age.Block(),
+			sops.Block(),
+			kubeform.Block(),
+			terraformbackendgit.Block(),
+			unencrypted.Block(),
+		},
+	}
+}
