@@ -1,7 +1,6 @@
 package encryption_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,31 +9,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 )
-
-// quicklySealing is lighttest.Registry with a pbkdf2 whose new keys take as little work as is allowed, if
-// nobody says how much.
-func quicklySealing() encryption.Registry {
-	registry := lighttest.Registry()
-	for i := range registry.KeyProviders {
-		table := &registry.KeyProviders[i].Table
-		table.Attrs = slices.Clone(table.Attrs)
-		for j := range table.Attrs {
-			switch table.Attrs[j].Name {
-			case "iterations":
-				table.Attrs[j].Default = cty.NumberIntVal(200_000)
-			case "hash_function":
-				table.Attrs[j].Default = cty.StringVal("sha256")
-			}
-		}
-	}
-	return registry
-}
 
 func TestPassphrase(t *testing.T) {
 	t.Parallel()
@@ -46,13 +25,8 @@ func TestPassphrase(t *testing.T) {
 		return enc
 	}
 	const passphrase = "correct-horse-battery-staple"
-	var derivations encryptiontest.Derivations // shared by those that open
-	remembering := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{derivations.Quick(pbkdf2.Block(), nil)},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
-	}
-	byText := load(remembering, encryption.Code(exampleText, "text"))
-	sealing, opening := load(quicklySealing(), encryption.Passphrase(passphrase)), load(remembering, encryption.Passphrase(passphrase))
+	byText := load(lighttest.Registry(), encryption.Code(exampleText, "text"))
+	sealing, opening := load(lighttest.Registry(), encryption.Passphrase(passphrase)), load(lighttest.Registry(), encryption.Passphrase(passphrase))
 	for plain, c := range map[string]struct{ sealing, opening encryption.Target }{
 		state: {sealing.State(), opening.State()},
 		plan:  {sealing.Plan(), opening.Plan()},
